@@ -35,19 +35,22 @@ _BUCKETS = 250
 
 
 @njit(cache=True)
-def _relax(first, darts, face, length, shift, exact, alive, near, table, low, high, changed):  # type: ignore[no-untyped-def]
+def _relax(  # type: ignore[no-untyped-def]
+    first, darts, face, length, shift, exact, odd, alive, near, table, low, high, changed
+):  # fmt: skip
     """Sweep over the faces, in the order `near` from the start on, whose rows have changed."""
-    start, top = near[0], table.shape[1] - 1
-    both = np.empty(top + 2, np.int64)
+    start, sides, top = near[0], table.shape[1], table.shape[2] - 1
+    both = np.empty((sides, top + 2), np.int64)
     for h in near:
         if not changed[h]:
             continue
         changed[h] = False
         begin, end = max(low[h] - 1, 0), high[h]
-        for i in range(begin, min(end, top - 1) + 1):
-            both[i] = min(table[h, i], table[h, i + 1])
-        if end == top:
-            both[top] = table[h, top]
+        for p in range(sides):
+            for i in range(begin, min(end, top - 1) + 1):
+                both[p, i] = min(table[h, p, i], table[h, p, i + 1])
+            if end == top:
+                both[p, top] = table[h, p, top]
         for a in range(first[h], first[h + 1]):
             d = darts[a] ^ 1  # leads to h
             g = face[d]
@@ -57,36 +60,39 @@ def _relax(first, darts, face, length, shift, exact, alive, near, table, low, hi
             least, most = max(begin - move, 0), min(end - move, top)
             if least > most:
                 continue
-            old, new = table[g, least : most + 1], both[least + move : most + move + 1]
-            if exact[d]:
-                new = table[h, least + move : most + move + 1]
             lower = False
-            for i in range(len(new)):
-                value = new[i] + paid
-                lower |= value < old[i]
-                old[i] = min(old[i], value)
+            for p in range(sides):
+                old, new = table[g, p ^ odd[d], least : most + 1], both[p, least + move : most + move + 1]
+                if exact[d]:
+                    new = table[h, p, least + move : most + move + 1]
+                for i in range(len(new)):
+                    value = new[i] + paid
+                    lower |= value < old[i]
+                    old[i] = min(old[i], value)
             if lower:
                 changed[g] = True
                 low[g], high[g] = min(low[g], least), max(high[g], most)
 
 
 @njit(cache=True)
-def _fits(table, h, windows, limits, total, spent, half, width):  # type: ignore[no-untyped-def]
+def _fits(table, h, side, windows, sides, limits, total, spent, half, width):  # type: ignore[no-untyped-def]
     """Whether a walk from h back to the start may close a path within a limit."""
-    top = table.shape[1] - 1
+    top = table.shape[2] - 1
     for w in range(len(windows)):
+        if side ^ sides[w] >= table.shape[1]:
+            continue
         begin = (windows[w, 0] - total) // width + half
         end = (windows[w, 1] - total) // width + half
         for j in range(max(begin, 0), min(end, top) + 1):
-            if spent + table[h, j] <= limits[w]:
+            if spent + table[h, side ^ sides[w], j] <= limits[w]:
                 return True
     return False
 
 
 @njit(cache=True)
 def _deepen(  # type: ignore[no-untyped-def]
-    first, darts, face, gain, length, alive, start, table, windows, limits, half, width,
-    order, parent, above, crossed, used, via, place, total, spent, now, sets, hops, longest, budget,
+    first, darts, face, gain, length, odd, alive, start, table, windows, sides, limits, half, width,
+    order, parent, above, crossed, used, via, place, total, spent, side, now, sets, hops, longest, budget,
 ):  # fmt: skip
     """Go on with the search until `sets` is full or the budget is used; give the number of sets found.
 
@@ -104,18 +110,18 @@ def _deepen(  # type: ignore[no-untyped-def]
         place[depth] += 1
         budget -= 1
         h = face[d ^ 1]
-        t, c = total[depth] + gain[d], spent[depth] + length[d]
+        t, c, p = total[depth] + gain[d], spent[depth] + length[d], side[depth] ^ odd[d]
         if h == start:  # there and back by one edge, the sum is 0, in no window
             for w in range(len(windows)):
-                if windows[w, 0] <= t <= windows[w, 1] and c <= limits[w]:
+                if windows[w, 0] <= t <= windows[w, 1] and p == sides[w] and c <= limits[w]:
                     via[depth + 1] = d
                     for i in range(1, depth + 2):
                         crossed[via[i] >> 1] = True
-                    side = sets[count]
-                    side[order[0]] = t < 0
+                    inside = sets[count]
+                    inside[order[0]] = t < 0
                     for x in range(1, len(order)):
                         v = order[x]
-                        side[v] = side[parent[v]] != crossed[above[v]]
+                        inside[v] = inside[parent[v]] != crossed[above[v]]
                     for i in range(1, depth + 2):
                         crossed[via[i] >> 1] = False
                     count += 1
@@ -123,10 +129,11 @@ def _deepen(  # type: ignore[no-untyped-def]
             continue
         if used[h] or not alive[h] or depth + 1 + hops[h] > longest:
             continue
-        if not _fits(table, h, windows, limits, t, c, half, width):
+        if not _fits(table, h, p, windows, sides, limits, t, c, half, width):
             continue
         depth += 1
-        used[h], via[depth], place[depth], total[depth], spent[depth] = True, d, first[h], t, c
+        used[h], via[depth], place[depth] = True, d, first[h]
+        total[depth], spent[depth], side[depth] = t, c, p
     now[0] = depth
     return count
 
@@ -288,6 +295,7 @@ class BondList:
         limit: int,
         pause: Callable[[], None] | None = None,
         most: int | None = None,
+        inside: int | None = None,
     ) -> Iterator[Array]:
         """Give the sets X with a weight in a window and at most a value; each once over all batches.
 
@@ -301,6 +309,8 @@ class BondList:
             Called many times a second; it may raise an exception.
         most : int, optional
             The greatest cost; sets of a greater one may be left out.
+        inside : int, optional
+            A vertex that all sets have; a set is any one by default.
 
         Yields
         ------
@@ -309,31 +319,33 @@ class BondList:
         """
         n, size = self.graph.size, self.faces + 2
         sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
-        for search in self._searches(low, high, limit, pause, most):
+        for search in self._searches(low, high, limit, pause, most, inside):
             (
                 start,
                 alive,
                 (order, parent, above),
                 gain,
                 length,
+                odd,
                 table,
                 half,
                 width,
                 windows,
+                sides,
                 room,
                 hops,
                 longest,
             ) = search[:-1]
             used, now = np.zeros(self.faces, np.bool_), np.zeros(1, np.int64)
-            via, place, total, spent = (np.zeros(size, np.int64) for _ in range(4))
+            via, place, total, spent, side = (np.zeros(size, np.int64) for _ in range(5))
             place[0] = self.first[start]
             while now[0] >= 0:
                 if pause is not None:
                     pause()
                 count = _deepen(
-                    self.first, self.darts, self.face, gain, length, alive, start, table, windows, room,
-                    half, width, order, parent, above >> 1, crossed, used, via, place, total, spent, now,
-                    sets, hops, longest, _STEPS,
+                    self.first, self.darts, self.face, gain, length, odd, alive, start, table, windows,
+                    sides, room, half, width, order, parent, above >> 1, crossed, used, via, place, total,
+                    spent, side, now, sets, hops, longest, _STEPS,
                 )  # fmt: skip
                 found = sets[:count]
                 yield found[self.values(found) <= limit]
@@ -345,12 +357,13 @@ class BondList:
         limit: int,
         pause: Callable[[], None] | None = None,
         most: int | None = None,
+        inside: int | None = None,
     ) -> int:
         """Bound the values of the sets with a weight in a window from below, by the tables alone.
 
         Parameters
         ----------
-        low, high, limit, pause, most
+        low, high, limit, pause, most, inside
             See `within`.
 
         Returns
@@ -359,12 +372,18 @@ class BondList:
             No set has a smaller value, at most ``limit + 1``.
         """
         best = limit + 1
-        for *_, room, _, _, least in self._searches(low, high, limit, pause, most):
+        for *_, room, _, _, least in self._searches(low, high, limit, pause, most, inside):
             best = min(best, limit + int((least - room).min()))
         return best
 
     def _searches(
-        self, low: int, high: int, limit: int, pause: Callable[[], None] | None, most: int | None
+        self,
+        low: int,
+        high: int,
+        limit: int,
+        pause: Callable[[], None] | None,
+        most: int | None,
+        inside: int | None,
     ) -> Iterator[tuple[Any, ...]]:
         """Give the start faces from which a cycle may be within the limit, and the table of each."""
         total, rest = self.graph.total, int(self.rest.sum())
@@ -387,10 +406,19 @@ class BondList:
             tree = self._tree(int(self.tail[self.darts[self.first[start]]]))
             gain = self._from_tree(self._flow(self.graph.weights, tree), hops)
             length = self._from_tree(self.scale * self.costs - self._flow(self.rest, tree), hops)
-            table, half, width, least = self._table(near, alive, gain, length, windows, longest, pause)
+            # If X has a vertex, X separates it from the root in the first window, and not in the second.
+            odd, sides = np.zeros(len(gain), np.int64), np.zeros(2, np.int64)
+            if inside is not None:
+                one = np.zeros(self.graph.size, np.int64)
+                one[inside], sides[0] = 1, 1
+                odd = np.abs(self._flow(one, tree))
+            table, half, width, least = self._table(
+                near, alive, gain, length, odd, windows, sides, longest, pause
+            )
             if (least <= room).any():
                 yield (
-                    start, alive, tree, gain, length, table, half, width, windows, room, hops, longest, least,
+                    start, alive, tree, gain, length, odd, table, half, width, windows, sides, room, hops,
+                    longest, least,
                 )  # fmt: skip
 
     def values(self, sets: Array) -> Array:
@@ -465,7 +493,9 @@ class BondList:
         alive: Array,
         gain: Array,
         length: Array,
+        odd: Array,
         windows: Array,
+        sides: Array,
         longest: int,
         pause: Callable[[], None] | None,
     ) -> tuple[Array, int, int, Array]:
@@ -484,8 +514,8 @@ class BondList:
             reach = max(reach, int(far.max()))
         width = max(1, self.graph.total // _BUCKETS)
         half = (reach + int(np.abs(windows).max())) // width + 2
-        table = np.full((self.faces, 2 * half + 1), _NEVER, np.int64)
-        table[start, half] = 0
+        table = np.full((self.faces, 1 + int(sides.max()), 2 * half + 1), _NEVER, np.int64)
+        table[start, 0, half] = 0
         shift, exact = -gain // width, gain % width == 0
         low, high = np.full(self.faces, 2 * half + 1), np.full(self.faces, -1)
         low[start] = high[start] = half
@@ -497,17 +527,21 @@ class BondList:
             if pause is not None:
                 pause()
             _relax(
-                self.first, self.darts, self.face, length, shift, exact, alive, near, table, low, high,
-                changed,
+                self.first, self.darts, self.face, length, shift, exact, odd, alive, near, table, low,
+                high, changed,
             )  # fmt: skip
-        closing = np.full(2 * half + 1, _NEVER, np.int64)
+        closing = np.full(table.shape[1:], _NEVER, np.int64)
         for d in self.darts[self.first[start] : self.first[start + 1]].tolist():
             h, move = int(self.face[d ^ 1]), int(shift[d])
-            if alive[h]:
-                row = table[h] if exact[d] else np.minimum(table[h], np.append(table[h, 1:], _NEVER))
+            if not alive[h]:
+                continue
+            for p, row in enumerate(table[h]):
+                row = row if exact[d] else np.minimum(row, np.append(row[1:], _NEVER))
                 begin, end = max(0, -move), min(len(row), len(row) - move)
-                closing[begin:end] = np.minimum(
-                    closing[begin:end], row[begin + move : end + move] + length[d]
-                )
-        least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in windows.tolist()]
+                old = closing[p ^ odd[d], begin:end]
+                np.minimum(old, row[begin + move : end + move] + length[d], out=old)
+        least = [
+            int(closing[side, a // width + half : b // width + half + 1].min())
+            for side, (a, b) in zip(sides.tolist(), windows.tolist(), strict=True)
+        ]
         return table, half, width, np.array(least)

@@ -18,13 +18,11 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.loops.certify import Certificate
-from forcopt.models.districting.bond_list import BondList, greatest
+from forcopt.models.districting.bond_list import BondList
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.split_list import split_districts
 
 __all__ = ["BoundCertificate"]
-
-_MOST = 20_000
-"""Components of complements that are combined."""
 
 _LOOKS = 20_000_000
 """Pairs of districts to compare between two looks at the clock."""
@@ -353,7 +351,7 @@ class BoundCertificate:
                     on_step(step)
         except TimeoutError:
             how = f"not proved: {deadline.limit:g} s were not enough"
-        except _Refused as reason:
+        except (_Refused, MemoryError) as reason:
             how = f"not proved: {reason}"
         else:
             bound = Fraction(self.bound, unit)
@@ -414,7 +412,10 @@ class BoundCertificate:
         every, reduced = [np.zeros((0, -(-graph.size // 8)), np.uint8)], [np.zeros(0, np.int64)]
         for kind, batches in (
             ("connected", self._simple(bonds, half, pause)),
-            ("disconnected", self._split(bonds, half, pause)),
+            (
+                "disconnected",
+                split_districts(bonds, *self.bounds, self.districts, half + self.fee, self.fee, pause),
+            ),
         ):
             count = sum(map(len, every))
             for sets in batches:
@@ -445,95 +446,9 @@ class BoundCertificate:
         window = max(low, total - others * high), min(high, total - others * low)
         yield from bonds.within(*window, half + self.fee, pause)
 
-    def _split(self, bonds: BondList, half: int, pause: Callable[[], None]) -> Iterator[Array]:
-        """Give the districts with a disconnected complement of at most a reduced cost; after `_simple`."""
-        (low, high), others, graph = self.bounds, self.districts - 1, bonds.graph
-        all_prices = sum(self.prices)
-        room = half + self.fee + all_prices  # of the sum of v(C) over the components C of the complement
-        # least[j]: of v(C) for a union C of j districts; at first of prices(C).
-        least = [0] + [
-            all_prices - greatest(bonds.prices, graph.weights, graph.total - j * low)
-            for j in range(1, others)
-        ]
-        if others > 1:
-            least[1] = max(least[1], 2 * least[1] + self.fee)
-        # The complement of C is a bond of the value v(C) - prices(V).
-        windows = [(graph.total - j * high, graph.total - j * low) for j in range(others)]
-        # Bounds on cost(C), and on their sum, which is cost(S).
-        cap = (half + self.fee + greatest(bonds.prices, graph.weights, high)) // self.scale
-        free, cheapest = BondList(graph, 1, [0] * graph.size), [0] * max(others, 1)
-
-        def live() -> list[tuple[int, ...]]:
-            return [
-                numbers
-                for numbers in _partitions(others, others - 1)
-                if sum(least[j] for j in numbers) <= room and sum(cheapest[j] for j in numbers) <= cap
-            ]
-
-        def limits(j: int) -> tuple[int, int]:
-            with_j = [numbers for numbers in live() if j in numbers]
-            value = max((room - sum(least[i] for i in numbers) for numbers in with_j), default=-1)
-            cost = max((cap - sum(cheapest[i] for i in numbers) for numbers in with_j), default=-1)
-            return value + least[j], cost + cheapest[j]
-
-        for j in range(1, others):
-            value, cost = limits(j)
-            cheapest[j] = free.least(*windows[j], cost, pause)
-        for j in range(1, others):
-            value, cost = limits(j)
-            least[j] = max(least[j], bonds.least(*windows[j], value - all_prices, pause, cost) + all_prices)
-        found: list[tuple[int, int, Array]] = []
-        for j in range(1, others):
-            value, cost = limits(j)
-            if value < least[j]:
-                continue
-            sets = [np.zeros((0, graph.size), np.bool_)]
-            for batch in bonds.within(*windows[j], value - all_prices, pause, cost):
-                sets.append(~batch)
-                if sum(map(len, sets)) > _MOST:
-                    raise _Refused(f"more than {_MOST:,} components of complements are listed")
-            every = np.concatenate(sets)
-            values = bonds.values(~every) + all_prices
-            found += [(int(v), j, union) for v, union in zip(values, every, strict=True)]
-            least[j] = int(values.min(initial=value + 1))
-        if not found or not live():
-            return
-        found.sort(key=lambda item: item[0])
-        districts: dict[bytes, Array] = {}
-        below = min(found[0][0], 0)  # values may be negative
-
-        def combine(first: int, union: Array, spent: int, left: int) -> None:
-            pause()
-            if left == 0:
-                rest = ~union
-                people, simple = int(graph.weights[rest].sum()), _connected(graph, np.flatnonzero(union))
-                if low <= people <= high and not simple and _connected(graph, np.flatnonzero(rest)):
-                    districts[rest.tobytes()] = rest
-                return
-            for i in range(first, len(found)):
-                value, number, members = found[i]
-                if number > left or (members & union).any():
-                    continue
-                if spent + value + (left - number) * below <= room:
-                    combine(i + 1, union | members, spent + value, left - number)
-
-        combine(0, np.zeros(graph.size, np.bool_), 0, others)
-        if districts:
-            every = np.array(list(districts.values()))
-            yield every[bonds.values(every) <= half + self.fee]
-
 
 class _Refused(Exception):
     """A flaw of a certificate."""
-
-
-def _partitions(number: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Give the ways to write a number as a sum of numbers from 1 to a largest one."""
-    if number == 0:
-        yield ()
-    for first in range(min(number, largest), 0, -1):
-        for others in _partitions(number - first, first):
-            yield (first, *others)
 
 
 def _connected(graph: WeightedGraph, members: Sequence[int] | Array) -> bool:

@@ -17,6 +17,7 @@ from forcopt.models import Districting
 from forcopt.models.districting import bond_list
 from forcopt.models.districting.bond_list import BondList
 from forcopt.models.districting.bound_certificate import BoundCertificate
+from forcopt.models.districting.split_list import split_districts
 
 
 def planar(rng, nodes):
@@ -232,7 +233,9 @@ def test_all_districts_up_to_a_reduced_cost_are_listed(seed):
     for share in (0.1, 0.5, 1.5):
         half = int(share * 2**8 * cost)
         right = {s.tobytes() for s in districts_of_plans(p, sets[values <= half])}
-        kinds = (proof._simple(bonds, half, lambda: None), proof._split(bonds, half, lambda: None))
+        numbers = proof.districts, half + proof.fee, proof.fee
+        split = split_districts(bonds, *proof.bounds, *numbers, lambda: None)
+        kinds = (proof._simple(bonds, half, lambda: None), split)
         listed = [s for kind in kinds for batch in kind for s in batch]
         assert len(listed) == len({s.tobytes() for s in listed})
         assert right <= {s.tobytes() for s in listed}
