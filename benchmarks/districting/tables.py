@@ -23,6 +23,7 @@ def body(folder: Path) -> str:
         "France": ("france", france),
         "France in two districts": ("two", two),
         "United States": ("us", us),
+        "Certificates": ("certificates", certificates),
         "Generated planar graphs": ("planar", planar),
         "Counting": ("counting", counting),
         "ReCom": ("recom", recom),
@@ -106,6 +107,16 @@ def us(rows: Rows, folder: Path) -> str:
         lines[-1] += [first["gurobi s"], f"{' and '.join(days)}, {loads[0]:.1f} to {loads[-1]:.1f}"]
     head = ["graph", "nodes", "districts", "known optimum", *(f"{m}, s (CPU s)" for m in used)]
     return table([*head, "Gurobi, published, s", "measured on, under load"], lines)
+
+
+def certificates(rows: Rows, folder: Path) -> str:
+    head = ["graph", "nodes", "districts", "cost of the plan", "bound proved"]
+    head += [f"districts listed with a {kind} complement" for kind in ("connected", "disconnected")]
+    keys = [key for key in rows[0] if key not in ("date", "load")]
+    return (
+        "Prices and plans that come with forcopt, checked in integers by code that shares nothing with "
+        "the search.\n\n" + table([*head, "CPU s"], ([r[key] for key in keys] for r in rows))
+    )
 
 
 def planar(rows: Rows, folder: Path) -> str:

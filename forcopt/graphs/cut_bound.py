@@ -10,7 +10,7 @@ from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["largest_boundary", "least_value"]
 
-_SHARES = (0.35, 0.6, 0.8)
+_SHARES = (0.1, 0.35, 0.7)
 """The shares of the boundary cost that are charged in the relaxation, beside 0."""
 
 _STEPS = 9

@@ -290,6 +290,24 @@ class BoundCertificate:
         lists = {"bounds": tuple(data["bounds"]), "prices": tuple(data["prices"]), "plan": plan}
         return cls(**(data | lists))
 
+    @classmethod
+    def stored(cls) -> dict[str, BoundCertificate]:
+        """Read the certificates that come with forcopt.
+
+        Returns
+        -------
+        dict of str to BoundCertificate
+            By the names of the graphs: census tracts of Arkansas and Utah of 2010, each in four districts
+            within 0.5 % of the mean population, with optimal plans.
+
+        Examples
+        --------
+        >>> {name: proof.bound for name, proof in BoundCertificate.stored().items()}
+        {'AR-tract': 69, 'UT-tract': 77}
+        """
+        paths = sorted(Path(__file__).with_name("certificates").glob("*.json"))
+        return {path.stem: cls.read(path) for path in paths}
+
     def write(self, path: str | Path) -> None:
         """Write the certificate to a JSON file, with one field on a line.
 

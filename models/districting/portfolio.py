@@ -16,6 +16,7 @@ from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
 from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.jit_warmup import jit_warmup
+from forcopt.models.districting.large_neighbourhood import large_neighbourhood
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -41,7 +42,7 @@ _SMALL = 16
 @Districting.algorithm(
     "portfolio",
     exact=True,
-    cites="see dual-cycles, local-search, set-partitioning, column-generation and frontier",
+    cites="see the methods that it runs",
     prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
 )
 def portfolio(
@@ -150,6 +151,12 @@ def portfolio(
                 return ended(outcome)
         if trace.over:
             break
+    limits = problem.shares or problem.split_limits or problem.unequal_seats
+    if by_lists and plan is not None and problem.districts > 3 and not limits and not trace.over:
+        left = deadline.left
+        plan = large_neighbourhood(
+            problem, start=plan, time_limit=None if left is None else left / 3, seed=seed, on_improvement=note
+        ).decision
     if finish is None or trace.over:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
         reason = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"

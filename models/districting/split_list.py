@@ -55,6 +55,7 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
 
     Examples
     --------
+    >>> from forcopt.graphs.weighted import WeightedGraph
     >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 1, 1])
     >>> greatest_cost(BondList(path, 10, [10, 0, 10, 0]), 0, 2)  # {0} and {2, 3} attain 1
     1
@@ -75,7 +76,7 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
         for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
             flow.add_edge(u, v, capacity=tenths * bonds.scale * cost)
             flow.add_edge(v, u, capacity=tenths * bonds.scale * cost)
-        most -= nx.minimum_cut_value(flow, "in", "out")
+        most -= int(nx.minimum_cut_value(flow, "in", "out"))
         return (10 * limit + rate * heaviest + most) // (unit - tenths * bonds.scale)
 
     for tenths in _TENTHS:
@@ -200,8 +201,8 @@ def split_districts(
         value, cost = limits(others - 1)
         if value >= least[others - 1]:
             unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
-    for batch in unions:
-        for union in batch:
+    for some in unions:
+        for union in some:
             rest = ~union
             if rest.tobytes() in every or not low <= graph.weights[rest].sum() <= high:
                 continue

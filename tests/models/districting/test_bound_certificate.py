@@ -17,7 +17,7 @@ from forcopt.models import Districting
 from forcopt.models.districting import bond_list
 from forcopt.models.districting.bond_list import BondList
 from forcopt.models.districting.bound_certificate import BoundCertificate
-from forcopt.models.districting.split_list import split_districts
+from forcopt.models.districting.split_list import greatest_cost, split_districts
 
 
 def planar(rng, nodes):
@@ -63,27 +63,34 @@ def test_bonds_are_those_of_brute_force(seed, monkeypatch):
     prices = rng.integers(-3, 9, graph.size)
     low, high = sorted(rng.integers(0, graph.total + 1, 2).tolist())
     limit = int(rng.integers(0, 25))
+    inside = int(rng.integers(graph.size)) if seed % 4 > 1 else None
     sets, people = subsets(graph), subsets(graph) @ graph.weights
     value = 3 * boundary(graph, sets) - sets @ prices
     low_, high_ = max(low, 1), min(high, graph.total - 1)
     right = {
         s.tobytes()
         for s in sets[(people >= low_) & (people <= high_) & (value <= limit)]
-        if is_connected(graph, s) and is_connected(graph, ~s)
+        if is_connected(graph, s) and is_connected(graph, ~s) and (inside is None or s[inside])
     }
-    found = [s.tobytes() for batch in BondList(graph, 3, prices).within(low, high, limit) for s in batch]
+    bonds = BondList(graph, 3, prices)
+    found = [s.tobytes() for batch in bonds.within(low, high, limit, inside=inside) for s in batch]
+    least = min(
+        (int(3 * boundary(graph, s[None])[0] - s @ prices) for s in sets if s.tobytes() in right),
+        default=limit + 1,
+    )
+    assert bonds.least(low, high, limit, inside=inside) <= least
     assert len(found) == len(set(found))
     assert set(found) == right
 
 
-def instance(seed):
+def instance(seed, most=4):
     """A problem, its least cost by brute force, and the prices of the linear bound over all districts."""
     rng = np.random.default_rng(seed)
     while True:
         graph = planar(rng, int(rng.integers(5, 10)))
         for v in graph:
             graph.nodes[v]["population"] += 1
-        k = int(rng.integers(2, 5))
+        k = int(rng.integers(2, most + 1))
         p = Districting(graph, k, tolerance=float(rng.choice([0.2, 0.4, 0.6])))
         plans = list(all_plans(p)) if p.population_bounds[0] >= 1 else []
         if plans:
@@ -224,7 +231,7 @@ def districts_of_plans(p, sets):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_all_districts_up_to_a_reduced_cost_are_listed(seed):
-    p, cost, _, prices, fee = instance(seed)
+    p, cost, _, prices, fee = instance(seed, most=5)
     rng = np.random.default_rng(seed)
     proof = BoundCertificate.of(p, cost, prices - rng.random() * rng.random(len(prices)), fee, scale=2**8)
     bonds = BondList(p.arrays, proof.scale, proof.prices)
@@ -241,6 +248,16 @@ def test_all_districts_up_to_a_reduced_cost_are_listed(seed):
         assert right <= {s.tobytes() for s in listed}
         assert all(is_connected(p.arrays, s) for s in listed)
         assert all(bonds.values(s[None])[0] - proof.fee <= half for s in listed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_set_of_a_value_and_a_weight_costs_more(seed):
+    rng = np.random.default_rng(seed)
+    graph = Districting(planar(rng, int(rng.integers(5, 12))), 1, bounds=(0, 999)).arrays
+    bonds = BondList(graph, 4, rng.integers(-3, 12, graph.size))
+    sets, limit, heaviest = subsets(graph), int(rng.integers(0, 20)), int(rng.integers(1, graph.total + 1))
+    sets = sets[(bonds.values(sets) <= limit) & (sets @ graph.weights <= heaviest)]
+    assert greatest_cost(bonds, limit, heaviest) >= boundary(graph, sets).max(initial=0)
 
 
 @pytest.mark.parametrize("districts", [3, 4])
