@@ -1,6 +1,7 @@
 """Heuristics, the portfolio, and the bin packing generator."""
 
 import re
+from itertools import combinations
 
 import networkx as nx
 import pytest
@@ -47,6 +48,45 @@ def test_local_search_repeats_with_its_seed_and_stays_feasible():
     assert one.decision == two.decision and one.status == "approximate" and one.evaluation.feasible
     best = p.solve().objective
     assert best <= one.objective <= 1.5 * best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_three_districts_of_a_large_neighbourhood_search_improve(seed):
+    p = Districting(delaunay(28, seed), 4, tolerance=0.1)
+    first = p.solve("local-search", restarts=1, steps=300, seed=seed)
+    s = p.solve("large-neighbourhood", start=first.decision)
+    best = p.solve("set-partitioning").objective
+    assert s.evaluation.feasible and s.status == "approximate" and s.bound == float("-inf")
+    assert best <= s.objective <= first.objective
+    for parts in combinations(s.decision.parts, 3):
+        nodes = [p.nodes[v] for part in parts for v in part]
+        inner = p.graph.subgraph(nodes)
+        if nx.is_connected(inner):
+            three = Districting(nx.Graph(inner), 3, bounds=p.population_bounds).solve("set-partitioning")
+            label = {p.nodes[v]: d for d, part in enumerate(parts) for v in part}
+            assert three.objective == sum(label[u] != label[v] for u, v in inner.edges)
+
+
+def test_large_neighbourhood_search_finds_more_than_pairs_do():
+    p = Districting(delaunay(60, 2), 4, tolerance=0.05)
+    first = p.solve("local-search", restarts=1, steps=600, seed=2)
+    s = p.solve("large-neighbourhood", start=first.decision)
+    assert s.objective == p.solve("column-generation").objective < first.objective
+    seen = [step.objective for step in s.trace]
+    assert seen == sorted(seen, reverse=True) and seen[0] == first.objective and seen[-1] == s.objective
+    stopped = p.solve("large-neighbourhood", start=first.decision, on_improvement=lambda step: True)
+    assert stopped.objective == first.objective
+
+
+def test_large_neighbourhood_search_keeps_links_and_few_districts():
+    g = delaunay(24, 4)
+    side = [MustLink([0, 1, 5]), CannotLink([2, 3]), Fixed(4, 2), Fixed(9, 0), CutLimit(40)]
+    for k in (1, 2, 3, 4):
+        p = Districting(g, k, tolerance=0.3, side_constraints=side if k > 2 else [])
+        s, exact = p.solve("large-neighbourhood", seed=1), p.solve("set-partitioning")
+        assert s.evaluation.feasible and exact.objective <= s.objective <= 1.3 * exact.objective
+    with pytest.raises(DeclarationError, match="takes the objective cut"):
+        Districting(g, 3, tolerance=0.3, objective="deviation").solve("large-neighbourhood")
 
 
 def test_local_search_takes_every_objective_and_side_constraint():
