@@ -32,6 +32,9 @@ _FEW = 20
 _LARGE = 8
 """Larger districts on average are listed by reduced cost, and only searched for if no plan is known."""
 
+_HUGE = 50
+"""Of larger districts on average, three are drawn anew at a time before the proof begins."""
+
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
@@ -55,12 +58,13 @@ def portfolio(
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan, set partitioning looks at some million partial districts on at most 128 nodes (before column
-    generation only if districts are small or no plan is known), and a method with a bound follows for the
-    objective ``cut``: column generation on connected planar graphs and where districts hold few nodes,
-    else the dynamic program if frontiers hold at most 16 nodes, else the integer program
-    ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
-    more nodes. Other objectives are searched to the end, on at most 128 nodes.
+    plan. Set partitioning looks at some million partial districts on at most 128 nodes (before column
+    generation only if districts are small or no plan is known). If districts hold more than 50 nodes on
+    average, three at a time are drawn anew. A method with a bound follows for the objective ``cut``: column
+    generation on connected planar graphs and where districts hold few nodes, else the dynamic program if
+    frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on HiGHS. The
+    latter also follows for the objective ``splits``, and for ``deviation`` on more nodes. Other objectives
+    are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
@@ -152,7 +156,8 @@ def portfolio(
         if trace.over:
             break
     limits = problem.shares or problem.split_limits or problem.unequal_seats
-    if by_lists and plan is not None and problem.districts > 3 and not limits and not trace.over:
+    huge = finish is column_generation and len(problem.nodes) > _HUGE * problem.districts
+    if huge and plan is not None and problem.districts > 3 and not limits and not trace.over:
         left = deadline.left
         plan = large_neighbourhood(
             problem, start=plan, time_limit=None if left is None else left / 3, seed=seed, on_improvement=note
