@@ -24,6 +24,9 @@ from forcopt.problem import Outcome
 
 __all__ = ["large_neighbourhood"]
 
+_SECONDS = 60.0
+"""Three districts that take longer are given up, with the best that was found."""
+
 
 @Districting.algorithm(
     "large-neighbourhood",
@@ -69,8 +72,8 @@ def large_neighbourhood(
 
     Notes
     -----
-    The plans of fewer than four districts have two of them drawn anew. Three districts that were
-    drawn once to the end are not drawn again.
+    Of plans of two and three districts, one less than all are drawn anew. The same districts are drawn once,
+    and given up after 60 s.
 
     References
     ----------
@@ -141,5 +144,6 @@ def _drawn(
         part, districts=int(of.max()) + 1, bounds=problem.population_bounds, side_constraints=tuple(links)
     )
     start = Plan.from_labels(local, of)
-    drawn = column_generation(local, start=start, backend=backend, time_limit=deadline.left).decision
+    limit = _SECONDS if deadline.left is None else min(_SECONDS, deadline.left)
+    drawn = column_generation(local, start=start, backend=backend, time_limit=limit).decision
     return np.asarray((start if drawn is None else drawn).labels)
