@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 
 __all__ = [
     "Array",
@@ -290,6 +290,7 @@ def as_fraction(
     >>> as_fraction(0.1 + 0.2, "nearest", 10**9), as_fraction(0.1 + 0.2, "decimal")
     (Fraction(3, 10), Fraction(7500000000000001, 25000000000000000))
     """
+    check_choice("reading", reading, "exact", "decimal", "simplest", "nearest")
     if reading == "decimal":
         return Fraction(str(value))
     exact = Fraction(value)
