@@ -70,6 +70,10 @@ def as_numbers(data: Any, subject: str, *, infinite: bool = False) -> Array:
     DeclarationError
         For entries that are not numbers, NaN, or infinite, naming the first such entry.
     """
+    if isinstance(data, Mapping):
+        raise DeclarationError(
+            f"{subject} must be numbers in order, not a mapping; pass its values, or a pandas Series"
+        )
     try:
         given = np.asarray(data)
         check_real(given.dtype, subject)

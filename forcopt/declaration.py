@@ -30,7 +30,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing
 from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["Declared", "Integers", "Name", "Numbers"]
@@ -46,7 +46,7 @@ def _integers(value: Any) -> Array:
     numbers = as_numbers(value, "the array")
     if numbers.size and (numbers != np.round(numbers)).any():
         at = int(np.argmax(numbers != np.round(numbers)))
-        entry = [int(i) for i in np.unravel_index(at, numbers.shape)]
+        entry = describe_entry(numbers.shape, at)
         raise DeclarationError(f"the array{entry} is {numbers.flat[at]:g}; it must be an integer")
     out = numbers.astype(np.int64)
     out.flags.writeable = False
