@@ -488,15 +488,24 @@ def _explain(cls: type[Declared], error: ValidationError) -> str:
                 if c.__name__ == item["ctx"]["class_name"]
             ]
             if asked:
-                message = f"it must be one of {', '.join(kind.__name__ for kind in asked[0]._kinds())}"
+                names = [kind.__name__ for kind in asked[0]._kinds()]
+                message = f"it must be one of {', '.join(k for k in names if not k.startswith('_'))}"
         given = item["input"]
         if item["type"] == "missing":
             lines.append(f"{cls.__name__}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
-            lines.append(f"{cls.__name__}: {field + ': ' if field else ''}{message}")
+            lines.append(
+                f"{cls.__name__}: {field + ': ' if field else ''}{_lower(message) if field else message}"
+            )
         else:
-            lines.append(f"{cls.__name__}: {field} is {_short(given)}; {message[:1].lower()}{message[1:]}")
+            lines.append(f"{cls.__name__}: {field} is {_short(given)}; {_lower(message)}")
     return "; ".join(lines)
+
+
+def _lower(message: str) -> str:
+    """A sentence for the middle of another one; a name such as ``PowerStability`` at its begin is kept."""
+    first = message.partition(" ")[0]
+    return message if first[1:] != first[1:].lower() else message[:1].lower() + message[1:]
 
 
 def _short(value: Any) -> str:

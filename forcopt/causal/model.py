@@ -246,7 +246,9 @@ class CausalModel(Declared):
         check_choice("loss", loss, "squares", "absolute")
         values, levels = self.read(frame)
         n = len(frame)
-        if n and len(np.unique(values[self.outcome])) <= 2:
+        if not n:
+            raise DeclarationError("the frame has no rows; there must be records to fit the equations to")
+        if len(np.unique(values[self.outcome])) <= 2:
             raise DeclarationError(
                 f"the outcome {self.outcome!r} has at most two values; a residual of a linear equation means "
                 "nothing for a binary outcome"

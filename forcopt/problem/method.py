@@ -300,9 +300,7 @@ class Method:
             kinds = self._kinds(name)
             if kinds and not any(_is(kind, value) for kind in kinds):
                 asked = " or ".join(dict.fromkeys(_asked(kind) for kind in kinds))
-                raise DeclarationError(
-                    f"option {name} of method {self.name!r} is {value!r}; it must be {asked}"
-                )
+                raise DeclarationError(f"method {self.name!r}: {name} is {value!r}; it must be {asked}")
             if (
                 int in kinds
                 and float not in kinds
