@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 
 __all__ = [
     "Array",
@@ -70,6 +70,10 @@ def as_numbers(data: Any, subject: str, *, infinite: bool = False) -> Array:
     DeclarationError
         For entries that are not numbers, NaN, or infinite, naming the first such entry.
     """
+    if isinstance(data, Mapping):
+        raise DeclarationError(
+            f"{subject} must be numbers in order, not a mapping; pass its values, or a pandas Series"
+        )
     try:
         given = np.asarray(data)
         check_real(given.dtype, subject)
@@ -290,6 +294,7 @@ def as_fraction(
     >>> as_fraction(0.1 + 0.2, "nearest", 10**9), as_fraction(0.1 + 0.2, "decimal")
     (Fraction(3, 10), Fraction(7500000000000001, 25000000000000000))
     """
+    check_choice("reading", reading, "exact", "decimal", "simplest", "nearest")
     if reading == "decimal":
         return Fraction(str(value))
     exact = Fraction(value)

@@ -30,7 +30,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing
 from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["Declared", "Integers", "Name", "Numbers"]
@@ -46,7 +46,7 @@ def _integers(value: Any) -> Array:
     numbers = as_numbers(value, "the array")
     if numbers.size and (numbers != np.round(numbers)).any():
         at = int(np.argmax(numbers != np.round(numbers)))
-        entry = [int(i) for i in np.unravel_index(at, numbers.shape)]
+        entry = describe_entry(numbers.shape, at)
         raise DeclarationError(f"the array{entry} is {numbers.flat[at]:g}; it must be an integer")
     out = numbers.astype(np.int64)
     out.flags.writeable = False
@@ -488,15 +488,24 @@ def _explain(cls: type[Declared], error: ValidationError) -> str:
                 if c.__name__ == item["ctx"]["class_name"]
             ]
             if asked:
-                message = f"it must be one of {', '.join(kind.__name__ for kind in asked[0]._kinds())}"
+                names = [kind.__name__ for kind in asked[0]._kinds()]
+                message = f"it must be one of {', '.join(k for k in names if not k.startswith('_'))}"
         given = item["input"]
         if item["type"] == "missing":
             lines.append(f"{cls.__name__}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
-            lines.append(f"{cls.__name__}: {field + ': ' if field else ''}{message}")
+            lines.append(
+                f"{cls.__name__}: {field + ': ' if field else ''}{_lower(message) if field else message}"
+            )
         else:
-            lines.append(f"{cls.__name__}: {field} is {_short(given)}; {message[:1].lower()}{message[1:]}")
+            lines.append(f"{cls.__name__}: {field} is {_short(given)}; {_lower(message)}")
     return "; ".join(lines)
+
+
+def _lower(message: str) -> str:
+    """A sentence for the middle of another one; a name such as ``PowerStability`` at its begin is kept."""
+    first = message.partition(" ")[0]
+    return message if first[1:] != first[1:].lower() else message[:1].lower() + message[1:]
 
 
 def _short(value: Any) -> str:

@@ -115,6 +115,36 @@ class BackendError(ForcoptError, RuntimeError):
     """A solver crashed, refused the model or answered nonsense; keeps the solver's own words."""
 
 
+def check_choice(name: str, value: object, *choices: str | None) -> None:
+    """Refuse a value that is none of the choices of a parameter.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+        As given.
+    choices : str or None
+        The choices; None stands for a value that is left out.
+
+    Raises
+    ------
+    DeclarationError
+        For another value.
+
+    Examples
+    --------
+    >>> check_choice("noise", "laplace", "laplace", "geometric")
+    >>> check_choice("noise", "Laplace", "laplace", "geometric")
+    Traceback (most recent call last):
+    forcopt.errors.DeclarationError: noise is 'Laplace'; it must be 'laplace' or 'geometric'
+    """
+    if not (value is None or isinstance(value, str)) or value not in choices:
+        *others, last = [repr(choice) for choice in choices if choice is not None]
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise DeclarationError(f"{name} is {value!r}; it must be {known}")
+
+
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
 

@@ -222,3 +222,14 @@ def test_series_within_a_mapping_are_compared_by_their_labels():
     with pytest.raises(fo.DeclarationError, match=r"others\.x has the labels of values in another order"):
         Columns(values, {"x": other})
     assert Columns(values, {"x": other.loc[values.index]}).others["x"].tolist() == [4, 3]
+
+
+def test_messages_name_public_classes_as_they_are_spelled():
+    from forcopt.models import FairRanking
+    from forcopt.models.fair_auctions import OrderedValueStability
+
+    with pytest.raises(fo.DeclarationError, match=r"f is 0; PowerStability: ell is 0"):
+        OrderedValueStability(0)
+    with pytest.raises(fo.DeclarationError, match="must be one of RankingNotion, ExposureParity") as error:
+        FairRanking([1.0, 2.0], positions=1, constraint="parity")
+    assert "_OfGroups" not in str(error.value)

@@ -261,6 +261,9 @@ def test_every_name_in_a_schema_is_one_that_the_class_accepts(class_name):
 
 # -- options -----------------------------------------------------------------------------------------------
 
+WRONG = {"text": "no word", "object": object(), "nan": math.nan, "list": [object()], "dict": {}}
+"""Values that no option takes."""
+
 VALUES = {
     "backend": "highs",
     "time_limit": 60.0,
@@ -285,6 +288,27 @@ def test_an_option_that_a_method_does_not_take_is_refused_by_name(class_name, me
             p.solve(method, **{option: VALUES[option]})
     with pytest.raises(fo.UnknownNameError, match=r"unknown option .* of method"):
         p.solve(method, no_option=1)
+
+
+@pytest.mark.parametrize(("class_name", "method"), METHODS)
+@pytest.mark.parametrize(
+    "value", ["no word", object(), math.nan, [object()], {}], ids=["text", "object", "nan", "list", "dict"]
+)
+def test_a_value_of_another_type_is_refused_by_the_option_s_name(class_name, method, value):
+    if not takers(class_name, method):
+        pytest.skip("no shipped problem suits the method")
+    _, p = takers(class_name, method)[0]
+    chosen = p.method(method)
+    for option in chosen.options:
+        with pytest.raises(fo.DeclarationError) as error:
+            p.solve(method, **{option: value})
+        # a problem that the method does not take is refused first
+        assert option in str(error.value) or "needs" in str(error.value)
+    wrong = {"seed": ["x", -1, 1.5, object()], "on_improvement": [3, "x"]}
+    for option in set(wrong) & set(chosen.common):
+        for other in wrong[option]:
+            with pytest.raises(fo.DeclarationError, match=f"{option} is"):
+                p.solve(method, **{option: other})
 
 
 @pytest.mark.parametrize(("class_name", "method"), METHODS)

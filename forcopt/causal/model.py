@@ -14,7 +14,7 @@ from forcopt.arrays import Array, refuse_missing
 from forcopt.causal.design import Design
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
@@ -243,9 +243,12 @@ class CausalModel(Declared):
         -----
         O(n p**2) for p terms by QR.
         """
+        check_choice("loss", loss, "squares", "absolute")
         values, levels = self.read(frame)
         n = len(frame)
-        if n and len(np.unique(values[self.outcome])) <= 2:
+        if not n:
+            raise DeclarationError("the frame has no rows; there must be records to fit the equations to")
+        if len(np.unique(values[self.outcome])) <= 2:
             raise DeclarationError(
                 f"the outcome {self.outcome!r} has at most two values; a residual of a linear equation means "
                 "nothing for a binary outcome"

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
@@ -131,11 +131,15 @@ class Hierarchy(Declared):
         (1, 484, 1936, 48400)
         """
         parents, units = [], 1
-        for count in branching:
-            if int(count) != count or count < 1:
-                raise DeclarationError(f"branching has {count}; each must be a whole number, at least 1")
-            parents.append(np.repeat(np.arange(units), int(count)))
-            units *= int(count)
+        each = as_numbers(branching, "branching")
+        if each.ndim != 1:
+            raise DeclarationError(f"branching has shape {each.shape}; it must be a list of numbers")
+        for number in each.tolist():
+            count = int(number)
+            if count != number or count < 1:
+                raise DeclarationError(f"branching has {number:g}; each must be a whole number, at least 1")
+            parents.append(np.repeat(np.arange(units), count))
+            units *= count
         return cls(parents=tuple(parents), **fields)
 
     @classmethod

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from types import SimpleNamespace
-from typing import Any, Literal
+from math import isfinite
+from numbers import Integral, Real
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin
+
+import numpy as np
 
 from forcopt.clock import Deadline, Improvement
 from forcopt.errors import DeclarationError, unknown
@@ -156,6 +161,29 @@ class Outcome:
     proof: Any = None
 
 
+_WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", None: "None"}
+"""What options are asked for, by the annotation of their parameters; else an object of the type."""
+
+
+def _asked(kind: Any) -> str:
+    """What `_is` takes, in words."""
+    return repr(kind) if isinstance(kind, str) else _WORDS.get(kind) or f"an object of type {kind.__name__}"
+
+
+def _is(kind: Any, value: Any) -> bool:
+    """Whether a value is of a kind of `_WORDS`, or the word `kind`."""
+    if kind is None or isinstance(kind, str):
+        return value is None if kind is None else isinstance(value, str) and value == kind
+    if kind is bool or kind is str:
+        return isinstance(value, bool | np.bool_ if kind is bool else str)
+    if kind not in (int, float):
+        return isinstance(value, kind)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    number = float(value)
+    return number == number and (kind is float or (isfinite(number) and number == int(number)))
+
+
 @cache
 def _call_once(function: Callable[[], object]) -> None:
     function()
@@ -256,17 +284,44 @@ class Method:
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
     def check_own(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the names of the method's own options and return them.
+        """Check the method's own options by name and type, and return them; whole floats become integers.
 
         Raises
         ------
         UnknownNameError
             For a name that is not in `options`, with the nearest name.
+        DeclarationError
+            For a value that is no number, integer, truth value or word where one is asked for.
         """
-        for name in options:
+        found = dict(options)
+        for name, value in options.items():
             if name not in self.options:
                 raise unknown(f"option of method {self.name!r}", name, [*self.options, *self.common])
-        return dict(options)
+            kinds = self._kinds(name)
+            if kinds and not any(_is(kind, value) for kind in kinds):
+                asked = " or ".join(dict.fromkeys(_asked(kind) for kind in kinds))
+                raise DeclarationError(f"method {self.name!r}: {name} is {value!r}; it must be {asked}")
+            if (
+                int in kinds
+                and float not in kinds
+                and isinstance(value, Real)
+                and not isinstance(value, Integral)
+            ):
+                found[name] = int(cast(float, value))
+        return found
+
+    def _kinds(self, option: str) -> tuple[Any, ...]:
+        """The types and words that an option may be, None among them; empty if its annotation is neither."""
+        annotation = inspect.signature(self.function).parameters[option].annotation
+        if isinstance(annotation, str):
+            with suppress(NameError):
+                annotation = eval(annotation, self.function.__globals__)
+        found: list[Any] = []
+        for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):
+            found += get_args(part) if get_origin(part) is Literal else [None if part is NoneType else part]
+        free = {Any, object, inspect.Parameter.empty}
+        plain = all(kind is None or (isinstance(kind, str | type) and kind not in free) for kind in found)
+        return tuple(found) if plain else ()
 
     def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Check that the method takes every common option with a value, and return these options.
@@ -283,6 +338,15 @@ class Method:
         """
         given = {k: v for k, v in options.items() if v is not None and v is not False}
         for name, value in given.items():
+            if name == "on_improvement" and not callable(value):
+                raise DeclarationError(
+                    f"on_improvement is {value!r}; it must be a function of an Improvement"
+                )
+            seeds = isinstance(value, np.random.Generator) or (_is(int, value) and value >= 0)
+            if name == "seed" and not seeds:
+                raise DeclarationError(
+                    f"seed is {value!r}; it must be a whole number, at least 0, or a numpy.random.Generator"
+                )
             if name not in self.common:
                 verb = "uses" if name == "backend" else "takes"
                 shown = "" if name in ("start", "on_improvement") else f"={value!r}"

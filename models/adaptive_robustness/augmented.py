@@ -65,6 +65,8 @@ def augmented(
     )  # fmt: skip
     if (rows.labels == rows.labels[0]).all():
         raise DeclarationError("labels: all are equal; a learner needs both")
+    if learner is not None and not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
+        raise DeclarationError(f"learner is {learner!r}; it must be an estimator as of scikit-learn")
     learner = learner if learner is not None else LogisticRegression(max_iter=2000)
     if time_limit is None:
         fitted = clone(learner).fit(rows.points, rows.labels)

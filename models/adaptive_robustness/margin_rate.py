@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
@@ -90,10 +90,8 @@ def margin_rate(
     >>> phi(0.5), phi(0.51), round(phi.inverse(0.1), 9)
     (0.0, 1.0, 0.5)
     """
-    if ties not in ("raise", "drop"):
-        raise DeclarationError(f"ties is {ties!r}; it must be 'raise' or 'drop'")
-    if method not in (None, "cuts", "voronoi"):
-        raise DeclarationError(f"method is {method!r}; it must be 'cuts' or 'voronoi'")
+    check_choice("ties", ties, "raise", "drop")
+    check_choice("method", method, "cuts", "voronoi", None)
     law = RobustBayes(points=points, masses=masses, radius=np.zeros(()))
     deadline = Deadline(time_limit)
     X, place = np.unique(law.points, axis=0, return_inverse=True)

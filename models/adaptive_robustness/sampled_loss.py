@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
 from forcopt.models.adaptive_robustness.augmentation import check_fraction
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, check_radii, draw_in_ball
@@ -67,8 +67,7 @@ def sampled_loss(
     """
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
-    if reduce not in ("any", "mean"):
-        raise DeclarationError(f"reduce is {reduce!r}; it must be 'any' or 'mean'")
+    check_choice("reduce", reduce, "any", "mean")
     if int(draws) != draws or draws < 1:
         raise DeclarationError(f"draws is {draws!r}; it must be a whole number, at least 1")
     if radii is None:

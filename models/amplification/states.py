@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification import whole_number
 from forcopt.privacy.amplification.design import SizeLaw
 from forcopt.privacy.relations import Neighbours, SampleRelation
@@ -67,6 +67,8 @@ def stratified_pair(
     mechanism, neighbours
         See `forcopt.privacy.amplification`.
     """
+    check_choice("mechanism", mechanism, *get_args(SampleRelation))
+    check_choice("neighbours", neighbours, *get_args(Neighbours))
     n = np.array(sizes, dtype=np.int64)
     common, larger = n.copy(), n.copy()
     if neighbours == "substitute":
@@ -142,6 +144,7 @@ def cluster_pair(sizes: Sequence[int], chosen: int, changed: int, neighbours: Ne
     neighbours : Neighbours
         See `forcopt.privacy.amplification`; mechanisms are private under adding and removing.
     """
+    check_choice("neighbours", neighbours, *get_args(Neighbours))
     sets = list(combinations(range(len(sizes)), chosen))
     if 2 * len(sets) > MOST_STATES:
         raise DeclarationError(f"there are {len(sets)} sets of clusters; there may be {MOST_STATES // 2}")

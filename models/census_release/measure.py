@@ -8,7 +8,7 @@ import numpy as np
 
 from forcopt.arrays import as_numbers
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.region import noise_variances
 from forcopt.privacy import DiscreteGaussian, DiscreteLaplace, Laplace, Noise, randomness
@@ -67,6 +67,7 @@ def measure(
     >>> p.solve("tree-integer").evaluation.feasible
     True
     """
+    check_choice("noise", noise, "geometric", "laplace")
     if hierarchy.counts is None:
         raise DeclarationError("the hierarchy has no counts to measure")
     counts, depth = hierarchy.counts, hierarchy.depth

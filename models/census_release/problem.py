@@ -231,10 +231,17 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(
                     f"invariant of unit {item.unit}: {item.value:g} is not whole, and integer is True"
                 )
-        leaves = [self.zeros, *(m.leaves for m in self.extra)]
-        for which in leaves:
+        named = {"zeros": self.zeros} | {f"extra.{i}.leaves": m.leaves for i, m in enumerate(self.extra)}
+        for field, which in named.items():
             if which.ndim != 1 or (which.size and not 0 <= which.min() <= which.max() < h.leaves):
-                raise DeclarationError(f"zeros and extra must name leaves by position, 0 to {h.leaves - 1}")
+                wrong = [v for v in which.ravel().tolist() if not 0 <= v < h.leaves]
+                found = f"has {wrong[0]}" if wrong else f"has shape {which.shape}"
+                raise DeclarationError(
+                    f"{field} {found}; it must name leaves by position, 0 to {h.leaves - 1}"
+                )
+            values, times = np.unique(which, return_counts=True)
+            if field != "zeros" and (times > 1).any():
+                raise DeclarationError(f"{field} names leaf {values[np.argmax(times)]} twice")
         for off in self.extra:
             if off.noisy.shape != (queries,) or off.precision.shape not in ((), (queries,)):
                 raise DeclarationError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from pydantic import field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.passes import least_squares
 
 __all__ = ["Estimator", "Region", "deviation_factor", "noise_variances", "region_effects"]
@@ -52,6 +52,7 @@ def noise_variances(
     >>> noise_variances(epsilon=[0.5, 1.0]).tolist(), noise_variances(rho=[0.25]).tolist()
     ([32.0, 8.0], [4.0])
     """
+    check_choice("noise", noise, "laplace", "geometric", "gaussian")
     if (epsilon is None) == (rho is None):
         raise DeclarationError("give either epsilon or rho")
     budget = as_numbers(epsilon if rho is None else rho, "epsilon" if rho is None else "rho")
@@ -61,6 +62,8 @@ def noise_variances(
         raise DeclarationError(f"{name}[{at}] is {budget.flat[at]:g}; it must be above 0")
     if rho is not None:
         return np.asarray(1 / budget)
+    if noise == "gaussian":
+        raise DeclarationError("noise is 'gaussian', which no pure budget allows: give rho")
     if noise == "geometric":
         beta = np.exp(-budget / 2)
         return np.asarray(2 * beta / (1 - beta) ** 2)
@@ -192,6 +195,7 @@ def region_effects(region: Region, variances: Array, estimator: Estimator) -> Ar
     For the joint estimator the factors are those at the given variances, ``|z_l|^2``, where the estimate is
     ``sum_l z_l @ noisy_l``. O(n).
     """
+    check_choice("estimator", estimator, *get_args(Estimator))
     if estimator == "top-down":
         return region.effects()
     return np.array([float(z @ z) for z in estimating_vectors(region, variances)])
@@ -244,6 +248,7 @@ def deviation_factor(hierarchy: Hierarchy, variances: Any, estimator: Estimator 
     >>> round(float(((factor @ [1, 0, 1, 1, 0]) ** 2).sum()), 6)
     109.5
     """
+    check_choice("estimator", estimator, *get_args(Estimator))
     noise, h = as_numbers(variances, "the variances"), hierarchy
     if noise.shape != (h.depth,) or (noise <= 0).any():
         raise DeclarationError(f"variances are {noise.tolist()}; they must be {h.depth} numbers above 0")

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
@@ -143,6 +143,12 @@ class EcologicalRegression(Problem):
         """
         g, n = as_numbers(group, "group"), as_numbers(people, "people")
         y, v = as_numbers(support, "support"), as_numbers(votes, "votes")
+        check_choice("empty", empty, "zero", "drop", None)
+        if not g.shape == n.shape == y.shape == v.shape == (len(np.atleast_1d(g)),):
+            raise DeclarationError(
+                f"group, people, support and votes have shapes {g.shape}, {n.shape}, {y.shape} and "
+                f"{v.shape}; they must be (n,)"
+            )
         none = n <= 0
         if none.any() and empty is None:
             at = int(np.argmax(none))

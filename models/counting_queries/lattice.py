@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from math import exp, factorial, inf, prod
-from typing import Any, ClassVar
+from math import comb, exp, factorial, inf, prod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, rounded_up
 from forcopt.clock import Deadline
@@ -25,6 +25,13 @@ __all__ = ["LatticeLaw", "LatticeNoise"]
 
 MASS = 1e3
 """The sum of the masses of a model: solvers' tolerances are absolute, and add up over many small rows."""
+
+
+PAIRS = 200_000
+"""The largest number of orbits of pairs: more take minutes and gigabytes."""
+
+DUST = 1e-12
+"""Shares of the mass below this, relatively, are left out of a model: solvers cannot tell them from 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +130,17 @@ class LatticeNoise(Problem):
     epsilon: float = Field(gt=0.0, le=20.0)
     radius: int = Field(ge=1, le=200, strict=True)
     delta: float = Field(default=0.0, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _is_small(self) -> Self:
+        k, r = self.queries, self.radius
+        pairs = sum(comb(2 * r + j, j) * comb(r + k - j, k - j) for j in range(1, k + 1))
+        if pairs > PAIRS:
+            raise DeclarationError(
+                f"radius is {r}: {k} queries have {pairs:,} orbits of pairs; it must be so small that at "
+                f"most {PAIRS:,} remain"
+            )
+        return self
 
     @cached_property
     def orbits(self) -> Array:
@@ -267,8 +285,11 @@ def _write(problem: LatticeNoise, model: Model, outside: bool, delta: Any = None
     """
     delta = problem.delta if delta is None else delta
     n, unit = len(problem.orbits), _units(problem)
-    weight = model.variable(model.unused_name("weight"), n, lower=0)
-    mass = weight * (unit * problem.sizes)
+    # An optimum for delta 0 has weights that are all alike, so that their upper limit changes nothing.
+    upper = MASS if problem.delta == 0 else np.inf
+    weight = model.variable(model.unused_name("weight"), n, lower=0, upper=upper)
+    share = unit * problem.sizes
+    mass = weight * np.where(share > DUST * share.max(), share, 0.0)
     total, cost = mass.sum(), (mass * problem.norms).sum()
     if outside:
         rest = model.variable(model.unused_name("rest"), lower=0, upper=MASS)
@@ -278,7 +299,8 @@ def _write(problem: LatticeNoise, model: Model, outside: bool, delta: Any = None
         level = weight[int(surface[0])]
         model.subject_to(weight[surface] == level, name=model.unused_name("surface"))
         here = unit[surface[0]]
-        total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
+        if problem.beyond[1] * here > DUST:
+            total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
     model.subject_to(total == MASS, name=model.unused_name("probabilities"))
     factor = exp(-problem.epsilon)
     grow = exp(max(0.0, problem.epsilon - 4) / 2)  # a solver's error in a row counts e^epsilon / grow fold
@@ -287,10 +309,11 @@ def _write(problem: LatticeNoise, model: Model, outside: bool, delta: Any = None
         inside = y >= 0
         if problem.delta == 0:  # ratios alone: both directions, in units of the smaller probability
             x, y = x[inside], y[inside]
-            step = unit[y] / unit[x]
+            outward = problem.epsilon * (problem.norms[x] - problem.norms[y])
+            up, down = outward + problem.epsilon, outward - problem.epsilon
             model.subject_to(
-                factor * weight[x] <= step * weight[y],
-                factor * step * weight[y] <= weight[x],
+                np.exp(-np.maximum(up, 0.0)) * weight[x] <= np.exp(np.minimum(up, 0.0)) * weight[y],
+                np.exp(np.minimum(down, 0.0)) * weight[y] <= np.exp(-np.maximum(down, 0.0)) * weight[x],
                 name=model.unused_name(f"ratio_{moved}"),
             )
             continue

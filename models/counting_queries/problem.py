@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
@@ -153,14 +154,15 @@ class CountingQueries(Problem):
         DeclarationError
             For a law that is not private enough, or counts of another shape.
         """
-        if np.shape(counts) != (self.queries,):
-            raise DeclarationError(f"counts has shape {np.shape(counts)}; it must be ({self.queries},)")
+        given = as_numbers(counts, "counts")
+        if given.shape != (self.queries,):
+            raise DeclarationError(f"counts has shape {given.shape}; it must be ({self.queries},)")
         broken = self.evaluate(law).violations
         if broken:
             raise DeclarationError(
                 f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively"
             )
-        return self.mechanism(law).release(counts, rng)
+        return self.mechanism(law).release(given, rng)
 
     def _check(self, law: Noise | KNorm) -> None:
         if not isinstance(law, Noise | KNorm):

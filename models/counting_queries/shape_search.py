@@ -52,7 +52,8 @@ def shape_search(
     noise for more than three queries has the shape that is best for real noise, and a scale of its own. With
     delta 0 only shape 1 has a bounded loss.
     """
-    if len(shapes) != 2 or not all(map(is_number, shapes)) or not 1 <= shapes[0] < shapes[1]:
+    pair = isinstance(shapes, tuple | list) and len(shapes) == 2 and all(map(is_number, shapes))
+    if not (pair and 1 <= shapes[0] < shapes[1]):
         raise DeclarationError(f"shapes is {shapes}; it must be two numbers from 1 up, the smaller first")
     low, high = shapes
     if problem.delta == 0:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.language.atoms import sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
@@ -140,8 +140,7 @@ def qp(
         ``cumulative``, shape ``(T, n, k)``.
     """
     ell = problem.ell if ell is None else check_ell(ell)
-    if rule not in ("inverse-proportional", "proportional"):
-        raise DeclarationError(f"rule is {rule!r}; it must be 'inverse-proportional' or 'proportional'")
+    check_choice("rule", rule, "inverse-proportional", "proportional")
     if (problem.effective <= 0).any():
         t, i = (int(at) for at in np.argwhere(problem.effective <= 0)[0])
         raise DeclarationError(f"'qp' needs positive values; that of user {t} to ad {i} is 0")

@@ -12,7 +12,7 @@ import scipy
 from scipy.special import hyp2f1
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.fair_auctions.highest_bid import highest_bid, uniform
 from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional
 from forcopt.models.fair_auctions.proportional import proportional
@@ -171,8 +171,7 @@ def payments(
     assert callable(give)
     marginals = np.asarray(give(u, len(beta)))
     clicks = alpha * (marginals @ beta)
-    if method not in (None, "closed", "quadrature"):
-        raise DeclarationError(f"method is {method!r}; it must be 'closed' or 'quadrature'")
+    check_choice("method", method, "closed", "quadrature", None)
     if method == "closed" and not named:
         raise DeclarationError("a rule given as a function has no closed form; its payments need quadrature")
     if not named:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import EqualizedOdds, Notion, Rate, read_binary, read_groups
 from forcopt.fairness.records import same_length
 from forcopt.privacy import RandomizedResponse
@@ -147,8 +147,7 @@ def audit(
     notion = notion or EqualizedOdds()
     if not 0 < confidence < 1:
         raise DeclarationError(f"confidence is {confidence!r}; it must be strictly between 0 and 1")
-    if method not in ("normal", "hoeffding"):
-        raise DeclarationError(f"method is {method!r}; it must be 'normal' or 'hoeffding'")
+    check_choice("method", method, "normal", "hoeffding")
     predicted = as_numbers(predictions, "predictions").astype(float)
     actual = read_binary(labels, "labels")
     codes, names = read_groups(reports)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import get_tags
 
 from forcopt.arrays import Array, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, Notion
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.models.fair_classification.options import is_whole
@@ -72,8 +72,7 @@ class SensitiveColumns:
         return X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
 
     def _check_combine(self) -> None:
-        if self.combine not in ("cross", "each"):
-            raise DeclarationError(f"combine is {self.combine!r}; it must be 'cross' or 'each'")
+        check_choice("combine", self.combine, "cross", "each")
 
 
 class GroupAware(SensitiveColumns):
@@ -122,8 +121,7 @@ class GroupAware(SensitiveColumns):
         """Refuse parameters that both fronts share."""
         if self.constraint is not None and not isinstance(self.constraint, Notion):
             raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
-        if self.draws not in ("record", "row"):
-            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
+        check_choice("draws", self.draws, "record", "row")
         self._check_combine()
         check_seed(self.random_state)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
@@ -171,8 +171,7 @@ def two_step(
     deadline = Deadline(time_limit)
     channel, constraint = problem.groups.channel, problem.constraint
     _check(problem, split)
-    if negative_cells not in ("refuse", "project"):
-        raise DeclarationError(f"negative_cells is {negative_cells!r}; it must be 'refuse' or 'project'")
+    check_choice("negative_cells", negative_cells, "refuse", "project")
     assert channel is not None and isinstance(constraint, RateParity)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(problem.labels))

@@ -215,7 +215,7 @@ class CoverageRule(Declared):
         Parameters
         ----------
         counts : array_like
-            Rows ``(base, limited, illiterate)``, shape ``(k, 3)``.
+            Rows ``(base, limited, illiterate)``, shape ``(k, 3)``; noisy counts need not be nested.
         scale : float or Noise
             Of Laplace noise, above 0; or a whole noise, whose margins are standardised by its own deviation.
         first, second : float, default 0
@@ -225,6 +225,11 @@ class CoverageRule(Declared):
         -------
         Array
             Shape ``(k,)``.
+
+        Raises
+        ------
+        DeclarationError
+            For counts of another shape, or a scale that is not above 0.
 
         Notes
         -----
@@ -238,10 +243,11 @@ class CoverageRule(Declared):
         [0.6443, 0.3714]
         """
         x = as_numbers(counts, "counts")
-        if x.ndim != 2 or x.shape[1] != 3:
-            raise DeclarationError(
-                f"counts have shape {x.shape}; it must be (k, 3): base, limited, illiterate"
-            )
+        _check_shape(x)
+        if not isinstance(scale, Noise):
+            size = as_numbers(scale, "scale")
+            if size.shape or size <= 0:
+                raise DeclarationError(f"scale is {scale!r}; it must be a number above 0 or a noise")
         return self.joint_rates(x, scale, [first], [second])[:, 0, 0]
 
     def joint_rates(self, counts: Any, scale: float | Noise, first: Any, second: Any) -> Array:
@@ -285,6 +291,13 @@ class CoverageRule(Declared):
             tail = np.exp(-np.abs(room)) / 2
             passes[:, j] = np.where(limited > limit, 1.0, np.where(room < 0, tail, 1 - tail))
         return np.asarray(density @ passes.transpose(0, 2, 1))
+
+
+def _check_shape(counts: Array) -> None:
+    if counts.ndim != 2 or counts.shape[1] != 3:
+        raise DeclarationError(
+            f"counts have shape {counts.shape}; it must be (k, 3): base, limited, illiterate"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,10 +419,9 @@ class CoverageDecision(Problem):
                 "confidential is True; a decider tuned on confidential counts is itself a release of them. "
                 "Tune on public or past counts"
             )
-        if x.ndim != 2 or x.shape[1] != 3 or not len(x):
-            raise DeclarationError(
-                f"counts have shape {x.shape}; it must be (k, 3): base, limited, illiterate"
-            )
+        _check_shape(x)
+        if not len(x):
+            raise DeclarationError("counts are of no jurisdiction; there must be at least one")
         wrong = (x[:, 2] < 0) | (x[:, 2] > x[:, 1]) | (x[:, 1] > x[:, 0])
         if wrong.any():
             at = int(np.argmax(wrong))

@@ -275,6 +275,8 @@ def known_noise(mechanism: AdditiveMechanism) -> float | Noise:
     DeclarationError
         For other noise.
     """
+    if not isinstance(mechanism, AdditiveMechanism):
+        raise DeclarationError(f"mechanism is {mechanism!r}; it must be an AdditiveMechanism")
     noise = mechanism.noise
     if noise.whole:
         return noise

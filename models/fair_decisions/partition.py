@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
@@ -19,6 +19,12 @@ from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
+
+_MOST = 10_000
+"""Counts whose buckets of all lengths fit into memory."""
+
+_AT_ONCE = 1_000_000
+"""Members of buckets whose deviations are summed in one step."""
 
 __all__ = ["IntervalPartition", "Partition", "shortest"]
 
@@ -92,24 +98,36 @@ class IntervalPartition(Problem):
             )
         return self
 
-    @cached_property
-    def costs(self) -> Array:
-        """The cost of the bucket from i up to but without j, shape ``(n, n + 1)``; infinite for j <= i."""
-        n = len(self.counts)
-        out = np.full((n, n + 1), np.inf)
-        for i in range(n):
-            tail = self.counts[i:]
-            means = np.cumsum(tail) / np.arange(1, n - i + 1)
-            away = np.abs(tail[:, None] - means)  # member by last member
-            out[i, i + 1 :] = np.triu(away).sum(axis=0) + self.penalty
-        return out
+    def costs(self, lengths: Array, deadline: Deadline | None = None) -> list[Array]:
+        """The cost of each bucket of these lengths by its first count: a list for each length.
+
+        Raises
+        ------
+        TimeoutError
+            After the deadline.
+        """
+        found = []
+        for m in lengths.tolist():
+            windows = sliding_window_view(self.counts, m)
+            away = np.empty(len(windows))
+            rows = max(1, _AT_ONCE // m)
+            for i in range(0, len(windows), rows):
+                if deadline is not None and deadline.passed:
+                    raise TimeoutError
+                part = windows[i : i + rows]
+                away[i : i + rows] = np.abs(part - part.mean(axis=1, keepdims=True)).sum(axis=1)
+            found.append(away + self.penalty)
+        return found
 
     def partition(self, starts: Any) -> Partition:
         """The decision whose buckets begin there."""
-        s = as_numbers(starts, "the starts").astype(np.int64)
-        n = len(self.counts)
-        if s.ndim != 1 or not len(s) or s[0] != 0 or (np.diff(s) <= 0).any() or s[-1] >= n:
-            raise DeclarationError(f"the starts are {s.tolist()}; they must increase from 0 to below {n}")
+        given = as_numbers(starts, "the starts")
+        s, n = given.astype(np.int64), len(self.counts)
+        rises = s.ndim == 1 and len(s) and s[0] == 0 and (np.diff(s) > 0).all() and s[-1] < n
+        if not rises or (s != given).any():
+            raise DeclarationError(
+                f"the starts are {given.tolist()}; they must be whole, and increase from 0 to below {n}"
+            )
         sizes = np.diff(np.r_[s, n])
         return Partition(s, np.repeat(np.add.reduceat(self.counts, s) / sizes, sizes))
 
@@ -153,9 +171,27 @@ def shortest(
     return np.array(starts[::-1])
 
 
+def _check_size(problem: IntervalPartition, method: str) -> None:
+    """Refuse more counts than the costs of all buckets have room for."""
+    n = len(problem.counts)
+    if n > _MOST:
+        raise DeclarationError(
+            f"{method}: counts has {n} numbers; it may have {_MOST}, since each pair of ends is a bucket: "
+            "use powers-of-two"
+        )
+
+
 def _partition(problem: IntervalPartition, lengths: Array, time_limit: float | None) -> Outcome:
-    costs = problem.costs
-    found = shortest(len(problem.counts), lengths, lambda i, j: costs[i, j], Deadline(time_limit))
+    n, deadline = len(problem.counts), Deadline(time_limit)
+    by_length = np.zeros(n + 1, dtype=np.int64)
+    by_length[lengths] = np.arange(len(lengths))
+    try:
+        costs = np.full((len(lengths), n), np.inf)
+        for row, known in zip(costs, problem.costs(lengths, deadline), strict=True):
+            row[: len(known)] = known
+        found = shortest(n, lengths, lambda i, j: costs[by_length[j - i], i], deadline)
+    except TimeoutError:
+        found = None
     if found is None:
         return Outcome(None, status=Status.LIMIT, message="the time limit passed before the last count")
     return Outcome(problem.partition(found))
@@ -163,13 +199,14 @@ def _partition(problem: IntervalPartition, lengths: Array, time_limit: float | N
 
 @IntervalPartition.algorithm("dynamic", exact=True, cites="Li, Hay, Miklau and Wang (2014)")
 def dynamic(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
-    """Take the shortest path over the ends of buckets; O(n^2) arcs."""
+    """Take the shortest path over the ends of buckets; O(n^2) arcs, whose costs take O(n^3) time."""
+    _check_size(problem, "dynamic")
     return _partition(problem, np.arange(len(problem.counts), 0, -1), time_limit)
 
 
 @IntervalPartition.algorithm("powers-of-two", exact=False, cites="Li, Hay, Miklau and Wang (2014)")
 def powers_of_two(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
-    """As `dynamic`, over buckets of 1, 2, 4, 8, ... counts only."""
+    """As `dynamic`, over buckets of 1, 2, 4, 8, ... counts only; O(n^2) time."""
     return _partition(problem, 2 ** np.arange(len(problem.counts).bit_length())[::-1], time_limit)
 
 
@@ -184,8 +221,11 @@ def lp(problem: IntervalPartition, model: Model) -> Handles:
     Handles
         ``takes``, one for each bucket.
     """
+    _check_size(problem, "lp")
     n = len(problem.counts)
     first, last = np.triu_indices(n)  # first and last member
+    lengths, start = last - first, np.r_[0, np.cumsum(np.arange(n, 0, -1))]
+    costs = np.concatenate(problem.costs(np.arange(1, n + 1)))[start[lengths] + first]
     takes = model.variable(model.unused_name("takes"), len(first), lower=0, upper=1, integer=True)
     leaves = sp.csr_array((np.ones(len(first)), (first, np.arange(len(first)))), shape=(n, len(first)))
     after = sp.csr_array((np.ones(len(first)), (last + 1, np.arange(len(first)))), shape=(n + 1, len(first)))[
@@ -198,4 +238,4 @@ def lp(problem: IntervalPartition, model: Model) -> Handles:
     def decision(result: ModelSolution) -> Partition:
         return problem.partition(np.sort(first[result[takes] > 0.5]))
 
-    return Handles(objective=(takes * problem.costs[first, last + 1]).sum(), decision=decision, takes=takes)
+    return Handles(objective=(takes * costs).sum(), decision=decision, takes=takes)

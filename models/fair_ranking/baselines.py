@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from forcopt.arrays import Array
@@ -21,6 +23,17 @@ def _scores(problem: FairRanking) -> Array:
     if problem.scores is None:
         raise DeclarationError("sorting needs scores, not utilities by position")
     return problem.scores
+
+
+def _attributes(problem: FairRanking, by: Any) -> tuple[str, ...] | None:
+    """The option `by` as a tuple of attributes; None for all."""
+    if by is None:
+        return None
+    known = problem.candidates.groups
+    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, tuple | list) else ()
+    if not names or not all(isinstance(name, str) and name in known for name in names):
+        raise DeclarationError(f"by is {by!r}; it must be attributes among {', '.join(known) or 'none'}")
+    return names
 
 
 @FairRanking.algorithm("sort", exact=False, cites="the ranking without demands")
@@ -84,7 +97,7 @@ def quotas(
         Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
-    _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
+    _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
     numbers = np.asarray(largest_remainder(sizes * problem.length / sizes.sum(), problem.length))
     order = np.argsort(-y, kind="stable")
     chosen = np.concatenate([order[codes[order] == g][: int(m)] for g, m in enumerate(numbers)])
@@ -107,7 +120,7 @@ def det_const_sort(
         Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
-    _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
+    _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
     order = np.argsort(-y, kind="stable")
     queues = [order[codes[order] == g] for g in range(len(sizes))]
     shares = sizes / problem.size

@@ -13,11 +13,20 @@ from forcopt.errors import DeclarationError
 __all__ = ["average_precision", "in_group_ratio", "selection_rates", "sensitivity", "utility_loss"]
 
 
-def _prefix(order: Any, k: int) -> Array:
-    found = np.asarray(getattr(order, "order", order), dtype=int)
-    if not 1 <= k <= len(found):
-        raise DeclarationError(f"k is {k}; it must be from 1 to {len(found)}")
-    return found[:k]
+def _prefix(order: Any, k: int, count: int | None = None) -> Array:
+    """The first k of a ranking of `count` candidates, or of any number."""
+    given = as_numbers(getattr(order, "order", order), "the ranking")
+    found = given.astype(np.int64)
+    if found.ndim != 1 or not 1 <= k <= len(found):
+        raise DeclarationError(f"k is {k}; it must be from 1 to {found.size}")
+    found = found[:k]
+    known = np.inf if count is None else count
+    if found.min() < 0 or found.max() >= known or len(np.unique(found)) < k or (found != given[:k]).any():
+        least = "at least 0" if count is None else f"from 0 to {count - 1}"
+        raise DeclarationError(
+            f"the ranking begins with {given[:k].tolist()}; it must name different candidates, {least}"
+        )
+    return found
 
 
 def _shifted(scores: Any, offset: float | Literal["min"] | None) -> Array:
@@ -61,13 +70,13 @@ def utility_loss(
     0.25
     """
     y = _shifted(scores, offset)
-    best = float(y[_prefix(ideal, k)].sum())
+    best = float(y[_prefix(ideal, k, len(y))].sum())
     if best <= 0:
         raise DeclarationError(
             f"the scores of the ideal's first {k} sum to {best:g}; the loss needs a positive sum: "
             "give an offset"
         )
-    return 1.0 - float(y[_prefix(order, k)].sum()) / best
+    return 1.0 - float(y[_prefix(order, k, len(y))].sum()) / best
 
 
 def average_precision(order: Any, ideal: Any, k: int) -> float:
@@ -130,7 +139,7 @@ def selection_rates(order: Any, groups: Sequence[Any], k: int) -> dict[str, floa
     {'a': 2.0, 'b': 0.0}
     """
     levels = np.array([str(g) for g in groups])
-    chosen = levels[_prefix(order, k)]
+    chosen = levels[_prefix(order, k, len(levels))]
     return {
         str(g): float((chosen == g).sum() / k / ((levels == g).sum() / len(levels)))
         for g in np.unique(levels)
@@ -160,7 +169,7 @@ def sensitivity(order: Any, ideal: Any, groups: Sequence[Any], k: int) -> dict[s
     {'a': 0.5, 'b': nan}
     """
     levels = np.array([str(g) for g in groups])
-    own, best = _prefix(order, k), _prefix(ideal, k)
+    own, best = _prefix(order, k, len(groups)), _prefix(ideal, k, len(groups))
     found = {}
     for g in np.unique(levels):
         members = best[levels[best] == g]
@@ -206,6 +215,6 @@ def in_group_ratio(
 
     y = _shifted(scores, offset)
     chosen = np.zeros(len(y))
-    chosen[_prefix(order, k)] = 1.0
+    chosen[_prefix(order, k, len(y))] = 1.0
     facts = Candidates({"group": tuple(map(str, groups))}, np.ones(k), y, len(y))
     return InGroupFairness(by=("group",)).ratios(facts, chosen)

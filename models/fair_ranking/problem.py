@@ -317,6 +317,8 @@ class FairRanking(Problem):
             return decision
         given = decision.order if isinstance(decision, Ranking) else as_numbers(decision, "the decision")
         order = np.asarray(given, dtype=int)
+        if (order != given).any():
+            raise DeclarationError("the ranking must name candidates by whole numbers")
         if order.ndim != 1 or len(order) < self.length:
             raise DeclarationError(
                 f"the ranking has shape {order.shape}; it must have {self.length} positions"

@@ -311,9 +311,9 @@ class SecureSum(Problem):
         return "" if search.candidates else search.reason
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
-        """Give the least bits that leave room for shares, up to 64; see `Problem.least_relaxation`."""
+        """Give the least bits that leave room for shares, if any do; see `Problem.least_relaxation`."""
         deadline = Deadline(time_limit)
-        for bits in range(self.word + 1, 65):
+        for bits in range(self.word + 1, MOST_BITS + 1):
             if deadline.passed:
                 break
             if not self.replace(bits=bits).infeasibility_reason():

@@ -252,3 +252,8 @@ def test_a_flag_that_does_nothing_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit.counterfactual(frame, BASE, ["X"])
+
+
+def test_a_frame_without_rows_is_refused():
+    with pytest.raises(DeclarationError, match="the frame has no rows"):
+        M1.fit(pd.DataFrame({"G": [], "R": [], "X": [], "Y": []}))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf, isfinite, log
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from pydantic import Field
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification.design import Design, Population, groups_of
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
@@ -111,6 +111,7 @@ def cluster_sample(
     [0.216647, 0.231115, 0.247665]
     """
     check_epsilon(epsilon)
+    check_choice("neighbours", neighbours, *get_args(Neighbours))
     n = whole_numbers(sizes, "sizes")
     k = len(n)
     chosen = whole_number(chosen, "chosen")
@@ -190,6 +191,7 @@ def revealed_cluster(
     (0.782343, 0.620115)
     """
     check_rate(share)
+    check_choice("loses", loses, "after", "before")
     if not (isfinite(within) and within >= 0 and isfinite(revealed)):
         raise DeclarationError(f"within is {within}, revealed {revealed}; they must be finite, within >= 0")
     if share in (0, 1):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import exp, expm1, isfinite, log, log1p
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.relations import SampleRelation
 
 __all__ = [
@@ -79,6 +79,7 @@ def lessened(share: float, epsilon: float) -> float:
 
 def swapped(epsilon: float, mechanism: SampleRelation) -> float:
     """The mechanism's loss under a substitution."""
+    check_choice("mechanism", mechanism, *get_args(SampleRelation))
     return 2 * epsilon if mechanism == "add_remove" else epsilon
 
 

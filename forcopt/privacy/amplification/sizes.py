@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy
 from pydantic import Field
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification.design import Design, Population, Rate, SizeLaw
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
@@ -176,6 +176,7 @@ def simple_random_sample(
     """
     check_epsilon(epsilon)
     check_sizes(size, population)
+    check_choice("neighbours", neighbours, *get_args(Neighbours))
     share = size / (population + (neighbours == "add_remove"))
     loss = amplified(share, swapped(epsilon, mechanism))
     return known(loss, "Theorem 2" if neighbours == "substitute" else "Lemma 16")
@@ -225,6 +226,7 @@ def random_size(
     check_epsilon(epsilon)
     t = size_law(law)
     n = len(t) - 1
+    check_choice("mechanism", mechanism, *get_args(SampleRelation))
     if mechanism == "substitute" and not as_printed:
         return known(amplified(float(np.flatnonzero(t).max()) / n, epsilon), "Theorem 2 for each size")
     share = expected_size(t, epsilon) / n
@@ -314,6 +316,8 @@ def poisson_sample(
     """
     check_epsilon(epsilon)
     check_rate(rate)
+    check_choice("mechanism", mechanism, "add_remove", "either")
+    check_choice("neighbours", neighbours, *get_args(Neighbours))
     loss = amplified(rate, epsilon)
     if neighbours == "substitute" and mechanism == "add_remove":
         loss += lessened(rate, epsilon)

@@ -319,6 +319,8 @@ def test_gaussian_noise_of_a_given_mean_error():
         ),
         (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "code 48001 is given twice"),
         (lambda: Hierarchy.homogeneous([2, 0]), "branching has 0"),
+        (lambda: Hierarchy.homogeneous("ab"), "branching must be numbers"),
+        (lambda: Hierarchy.homogeneous(3), r"branching has shape \(\)"),
         (lambda: Hierarchy(parents=([0, 0],), names=(("r",), ("a", "a"))), "level 1 are called 'a'"),
     ],
 )
@@ -333,3 +335,8 @@ def test_units_without_votes_are_left_out_of_any_weighting():
     for fields in ({"weighting": "filtered", "more_than": -1.0}, {"weighting": "all"}):
         p = EcologicalRegression(share, support, votes, missing="drop", **fields)
         assert p.solve("least-squares").decision.group == pytest.approx(kept.group)
+
+
+def test_counts_of_other_lengths_are_named():
+    with pytest.raises(DeclarationError, match=r"have shapes \(2,\), \(3,\), \(3,\) and \(3,\)"):
+        EcologicalRegression.of_counts([1, 2], [3, 4, 5], [0.5, 0.6, 0.7], [3, 4, 5])

@@ -263,3 +263,32 @@ def test_large_epsilons_are_balanced_for_every_solver(seed):
     p = PrivateMechanism(loss=loss, edges=edges, epsilon=12.0, delta=0.1)
     values = [p.solve("lp", backend=backend).objective for backend in ("highs", "scip", "glop")]
     assert values == pytest.approx([values[0]] * 3, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("queries", "radius", "epsilon"),
+    [
+        (1, 4, 15.0),
+        (1, 7, 15.0),
+        (2, 7, 15.0),
+        (1, 100, 1.0),
+        (1, 50, 3.0),
+        (1, 200, 0.5),
+        (1, 5, 12.0),
+        (2, 5, 12.0),
+    ],
+)
+def test_pure_privacy_has_an_optimum_however_far_the_law_falls(queries, radius, epsilon):
+    # the law proportional to e^(-epsilon norm), which no box cuts off
+    r = np.arange(0, radius + 800)
+    points = (2.0 * r + 1) ** queries - np.maximum(2.0 * r - 1, 0) ** queries
+    mass = points * np.exp(-epsilon * r)
+    s = LatticeNoise(queries=queries, radius=radius, epsilon=epsilon).solve()
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(mass @ r / mass.sum(), rel=1e-7)
+
+
+def test_a_box_of_too_many_orbits_is_refused_before_memory_ends():
+    with pytest.raises(DeclarationError, match=r"radius is 200: 5 queries have .* at most 200,000"):
+        LatticeNoise(queries=5, epsilon=1.0, radius=200)
+    assert LatticeNoise(queries=2, epsilon=1.0, radius=200).orbits.shape == (20301, 2)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -283,3 +285,9 @@ def test_distances_are_those_of_a_search():
         assert RULE.distance([800, 60, 5], backend)[0] == pytest.approx(4.21364, abs=1e-3)
     with pytest.raises(DeclarationError, match="shape"):
         RULE.distance([[1, 2, 3]])
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, math.nan, math.inf, "a", [1.0, 2.0]])
+def test_a_scale_that_is_no_positive_number_is_refused(scale):
+    with pytest.raises(DeclarationError, match=r"^scale"):
+        CoverageRule().rates([[800, 60, 5]], scale)

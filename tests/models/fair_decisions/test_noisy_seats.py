@@ -3,7 +3,7 @@ import pytest
 
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment
-from forcopt.models.fair_decisions import seat_probabilities
+from forcopt.models.fair_decisions import rounded_seat_probabilities, seat_probabilities
 from forcopt.numeric.apportionment import apportion, signpost
 from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace
 
@@ -90,3 +90,15 @@ def test_refusals():
         seat_probabilities(Apportionment([1, 2, 3], 2), laplace(1))
     with pytest.raises(DeclarationError, match="Gaussian"):
         seat_probabilities(Apportionment([1, 2], 4), AdditiveMechanism(Gaussian(scale=1.0)))
+
+
+def test_seats_need_a_mechanism_and_not_its_noise():
+    p = Apportionment([5, 3], seats=3)
+    for law in (seat_probabilities, rounded_seat_probabilities):
+        with pytest.raises(DeclarationError, match=r"mechanism is Laplace\(scale=10.0\); it must be an Add"):
+            law(p, Laplace(epsilon=0.1))
+
+
+def test_populations_by_name_are_no_list():
+    with pytest.raises(DeclarationError, match=r"populations.*in order, not a mapping"):
+        Apportionment({"a": 5, "b": 3}, seats=3)

@@ -1,3 +1,4 @@
+import time
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -52,3 +53,25 @@ def test_bad_input():
             IntervalPartition(**{"counts": [1, 2], "penalty": 1.0, **bad})
     with pytest.raises(DeclarationError, match="increase"):
         IntervalPartition([1, 2], 1.0).evaluate([1])
+
+
+@pytest.mark.parametrize("method", ["dynamic", "powers-of-two"])
+def test_many_counts_end_at_the_time_limit(method):
+    counts = np.random.default_rng(0).integers(0, 100, 6000)
+    begun = time.perf_counter()
+    s = IntervalPartition(counts, penalty=30.0).solve(method, time_limit=0.2)
+    assert time.perf_counter() - begun < 5  # all costs take minutes
+    assert s.status in (Status.LIMIT, Status.APPROXIMATE)
+
+
+def test_too_many_counts_for_all_buckets_are_refused():
+    p = IntervalPartition(np.zeros(20_000), penalty=1.0)
+    for method in ("dynamic", "lp"):
+        with pytest.raises(DeclarationError, match="counts has 20000 numbers; it may have 10000"):
+            p.solve(method)
+
+
+@pytest.mark.parametrize("starts", [[0, 1.5], [1], [0, 9], [0, 0], []])
+def test_starts_must_be_whole_and_rise(starts):
+    with pytest.raises(DeclarationError, match="the starts are"):
+        IntervalPartition([1, 2, 3], penalty=1.0).evaluate(starts)

@@ -18,7 +18,14 @@ from forcopt.fairness import (
     SelectionParity,
 )
 from forcopt.models import FairRanking
-from forcopt.models.fair_ranking import Ranking, RankingLottery, fair_table, moving_company, random_ranking
+from forcopt.models.fair_ranking import (
+    Ranking,
+    RankingLottery,
+    fair_table,
+    measures,
+    moving_company,
+    random_ranking,
+)
 from forcopt.models.fair_ranking.instances import INSTANCES
 
 from .ranking_oracle import optimum
@@ -541,3 +548,24 @@ def test_infeasible_demands_name_the_prefix():
 def test_a_missing_group_is_refused(missing):
     with pytest.raises(ValueError, match=r"groups\.sex\.2 is .*; a name is missing"):
         FairRanking([4, 3, 2, 1], groups={"sex": ["f", "m", missing, "m"]})
+
+
+@pytest.mark.parametrize("order", [[-1, 0], [0, 9], [0, 0], [0, 0.5]])
+def test_measures_refuse_rankings_of_nobody(order):
+    """A place of -1 counted from the end."""
+    labels, scores = ["a", "a", "b", "b"], [4.0, 3.0, 2.0, 1.0]
+    ideal = [0, 1]
+    for call in (
+        lambda: measures.utility_loss(order, ideal, scores, 2),
+        lambda: measures.utility_loss(ideal, order, scores, 2),
+        lambda: measures.selection_rates(order, labels, 2),
+        lambda: measures.sensitivity(order, ideal, labels, 2),
+        lambda: measures.in_group_ratio(order, scores, labels, 2),
+    ):
+        with pytest.raises(DeclarationError, match=r"the ranking begins with .* from 0 to 3"):
+            call()
+    if min(order) < 0 or len(set(map(int, order))) < 2:
+        with pytest.raises(DeclarationError, match=r"the ranking begins with"):
+            measures.average_precision(order, ideal, 2)
+    with pytest.raises(DeclarationError, match=r"whole numbers|different candidates"):
+        FairRanking(scores, positions=2).evaluate(order)

@@ -755,3 +755,9 @@ def test_the_worst_coalitions_suffice(coalitions):
     assert s.objective == pytest.approx(p.solve("sdp").objective, rel=1e-5)
     assert s.bound <= s.objective * (1 + 1e-9)
     assert p.solve("worst-coalition", time_limit=0.0).status is fo.Status.LIMIT
+
+
+@pytest.mark.parametrize("step", [1e-300, 1e-30])
+def test_a_step_that_no_bits_reach_is_infeasible_and_no_error(step):
+    s = SecureSum(servers=2, dimension=100, epsilon=1.0, delta=1e-6, bits=16, step=step).solve()
+    assert s.status == "infeasible" and s.reason and "least relaxation" not in s.reason
