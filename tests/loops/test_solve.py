@@ -472,6 +472,25 @@ def test_a_solution_outlives_changes_of_its_model():
         s.certify()
 
 
+def test_levels_and_reasons_belong_to_the_model_that_was_solved():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=[1, 3])
+    high = m.parameter("high", value=9)
+    m.leximin(x)
+    s = m.solve()
+    m.maximize(x.sum())
+    assert s.levels.tolist() == [1, 3]
+    cap = m.subject_to(x[0] >= high, name="cap")
+    s = m.solve()
+    high.value = 0
+    assert s.status == "infeasible" and "parameter high has changed since" in s.reason
+    high.value = 9
+    s = m.solve()
+    m.remove(cap)
+    m.subject_to(x[0] >= 2, name="other")
+    assert s.reason == "the model has changed since this solution was found; solve again"
+
+
 @pytest.mark.parametrize(
     "change",
     [
