@@ -569,3 +569,14 @@ def test_integers_too_large_for_a_float_are_refused():
     ):
         with pytest.raises(fo.DeclarationError, match=name):
             call()
+
+
+@pytest.mark.parametrize(
+    "atom", [lambda x: fo.inverse(0 * x), lambda x: fo.inverse(x - 5), lambda x: -fo.log(x - 5)]
+)
+def test_integers_at_which_an_atom_has_no_value_are_infeasible(atom):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=3, integer=True)
+    m.subject_to(atom(x) <= 4)
+    m.minimize(x)
+    assert m.solve("scip").status == "infeasible"
