@@ -316,7 +316,7 @@ def _doubt(
             Status.INFEASIBLE
         ):
             return "no point is feasible"
-    if result.status is Status.FAILED and not (program.is_integer or program.stages[0].quadratic is not None):
+    if result.status is Status.FAILED and program.stages[0].quadratic is None:
         return "it found no answer"
     return ""
 

@@ -580,3 +580,11 @@ def test_integers_at_which_an_atom_has_no_value_are_infeasible(atom):
     m.subject_to(atom(x) <= 4)
     m.minimize(x)
     assert m.solve("scip").status == "infeasible"
+
+
+def test_an_integer_program_on_which_a_solver_fails_is_solved_again(fake):
+    m, x, _ = small(integer=True)
+    fake(answer("failed"))
+    s = m.solve("fake")
+    assert (s.status, s.objective, s[x].tolist()) == ("optimal", 10, [0, 3])
+    assert s.message.startswith("so I say; but it found no answer; solved again by highs")
