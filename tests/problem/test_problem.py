@@ -177,7 +177,7 @@ def test_whole_numbers_beyond_the_floats_are_refused():
 
     with pytest.raises(fo.DeclarationError, match=r"counts: the array\[1\] is 1e\+300; it must be at most"):
         Counted([5, 1e300])
-    with pytest.raises(fo.DeclarationError, match="it must be at most 9.0072e"):
+    with pytest.raises(fo.DeclarationError, match="it must be at most"):
         Counted([5], count=2**60)
 
 
