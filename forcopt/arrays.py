@@ -168,7 +168,7 @@ def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
                 f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
             )
     for name in (n for n in columns if n == "names" or n.endswith("_names")):
-        if columns[name] is None or isinstance(columns[name], str):
+        if isinstance(columns[name], str) or not np.iterable(columns[name]):
             continue
         asked = list(map(str, columns[name]))
         for other, index in indices:

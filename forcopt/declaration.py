@@ -30,10 +30,14 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing
+from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing, refuse_entry
 from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["Declared", "Integers", "Name", "Numbers"]
+
+
+_LARGEST = 2**53
+"""Larger whole numbers are not told apart by floats."""
 
 
 def _numbers(value: Any) -> Array:
@@ -48,6 +52,9 @@ def _integers(value: Any) -> Array:
         at = int(np.argmax(numbers != np.round(numbers)))
         entry = describe_entry(numbers.shape, at)
         raise DeclarationError(f"the array{entry} is {numbers.flat[at]:g}; it must be an integer")
+    if numbers.size and np.abs(numbers).max() > _LARGEST:
+        at = int(np.abs(numbers).argmax())
+        refuse_entry(numbers.shape, at, numbers.flat[at], "the array", f"at most {_LARGEST:g} in size")
     out = numbers.astype(np.int64)
     out.flags.writeable = False
     return out
@@ -59,21 +66,30 @@ def _name(value: Any) -> str:
     return str(value)
 
 
-def _no_text(value: Any) -> Any:
+def _a_number(value: Any) -> Any:
     if isinstance(value, str | bytes | bytearray):
         raise DeclarationError("it must be a number, not text")
+    if isinstance(value, float) and value != value:
+        raise DeclarationError("it must be a number")
     return value
 
 
-def _numbers_refuse_text(schema: Any) -> Any:
-    """Refuse text wherever a core schema reads a number; pydantic would convert ``"0.1"``."""
+def _a_whole_number(value: Any) -> Any:
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise DeclarationError(f"it must be at most {_LARGEST:g} in size")
+    return _a_number(value)
+
+
+def _check_numbers(schema: Any) -> Any:
+    """Refuse text and NaN wherever a core schema reads a number; pydantic would convert ``"0.1"``."""
     if type(schema) in (list, tuple):
-        return type(schema)(map(_numbers_refuse_text, schema))
+        return type(schema)(map(_check_numbers, schema))
     if not isinstance(schema, dict):
         return schema
-    if schema.get("type") in ("int", "float"):
-        return no_info_before_validator_function(_no_text, cast("CoreSchema", schema))
-    return {key: _numbers_refuse_text(part) for key, part in schema.items()}
+    check = {"int": _a_whole_number, "float": _a_number}.get(str(schema.get("type")))
+    if check is not None:
+        return no_info_before_validator_function(check, cast("CoreSchema", schema))
+    return {key: _check_numbers(part) for key, part in schema.items()}
 
 
 def _plain(values: Array) -> Any:
@@ -190,7 +206,7 @@ class Declared(BaseModel, metaclass=_Named):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return cast("CoreSchema", _numbers_refuse_text(handler(source)))
+        return cast("CoreSchema", _check_numbers(handler(source)))
 
     @model_validator(mode="wrap")
     @classmethod

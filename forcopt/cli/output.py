@@ -84,8 +84,8 @@ def problem_from(spec: str) -> Problem:
         data = json.loads(sys.stdin.read())
     except ValueError as error:
         raise DeclarationError(f"standard input is not valid JSON: {error}") from None
-    if not isinstance(data, dict) or "model" not in data:
-        raise DeclarationError("standard input lacks the key 'model', which names the problem")
+    if not isinstance(data, dict):
+        raise DeclarationError("standard input holds no declaration: it must be an object of fields")
     return declared_problem(data)
 
 

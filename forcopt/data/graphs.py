@@ -82,10 +82,13 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
         raise DeclarationError("the graph is directed; it must be undirected")
     graph: nx.Graph[Any] = nx.MultiGraph() if data.get("multigraph") else nx.Graph()
     known = ("nodes", "edges", "links", "adjacency", "graph", "directed", "multigraph")
-    graph.graph.update(dict(data.get("graph") or {}))
+    facts = data.get("graph") or {}
+    if not isinstance(facts, Mapping | list):
+        raise DeclarationError(f"the graph's 'graph' is {facts!r}; it must hold its attributes")
+    graph.graph.update(dict(facts))
     graph.graph.update({k: v for k, v in data.items() if k not in known})
-    for node in data["nodes"]:
-        if "id" not in node:
+    for node in _listed(data["nodes"], "nodes"):
+        if not isinstance(node, Mapping) or "id" not in node:
             raise DeclarationError(f"the node {node!r} has no 'id'")
         name = _hashable(node["id"])
         if name in graph:
@@ -100,15 +103,28 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     return graph
 
 
+def _listed(value: Any, key: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise DeclarationError(f"the graph's {key!r} is {value!r}; it must be a list")
+    return list(value)
+
+
 def _listed_edges(data: Mapping[str, Any], nodes: list[Any]) -> list[dict[str, Any]]:
     if "adjacency" not in data:
-        return list(data.get("edges", data.get("links")) or [])
-    if len(data["adjacency"]) != len(nodes):
-        raise DeclarationError(f"'adjacency' has {len(data['adjacency'])} lists for {len(nodes)} nodes")
+        edges = _listed(data.get("edges", data.get("links")) or [], "edges")
+        for edge in edges:
+            if not isinstance(edge, Mapping):
+                raise DeclarationError(f"the edge {edge!r} has no 'source' and 'target'")
+        return edges
+    rows = _listed(data["adjacency"], "adjacency")
+    if len(rows) != len(nodes):
+        raise DeclarationError(f"'adjacency' has {len(rows)} lists for {len(nodes)} nodes")
     place = {node: i for i, node in enumerate(nodes)}
     found = []
-    for i, row in enumerate(data["adjacency"]):
-        for edge in row:
+    for i, row in enumerate(rows):
+        for edge in _listed(row, f"adjacency[{i}]"):
+            if not isinstance(edge, Mapping) or "id" not in edge:
+                raise DeclarationError(f"adjacency[{i}]: the neighbour {edge!r} has no 'id'")
             other = _hashable(edge.get("id"))
             if other not in place or i <= place[other]:  # every edge is listed from both ends
                 rest = {k: v for k, v in edge.items() if k != "id"}
@@ -141,6 +157,10 @@ def _plain(value: Any) -> Any:
 
 def _hashable(value: Any) -> Any:
     """JSON has no tuples: a node named by a list was named by a tuple."""
+    if isinstance(value, Mapping):
+        raise DeclarationError(
+            f"a node is named {value!r}; its 'id' must be text, a number or a list of these"
+        )
     return tuple(_hashable(v) for v in value) if isinstance(value, list) else value
 
 

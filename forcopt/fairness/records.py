@@ -44,6 +44,9 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     if column.ndim != 1:
         raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
     given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
+    for at, value in enumerate(given):
+        if isinstance(value, dict | list | set):
+            raise DeclarationError(f"groups[{at}] is {value!r}; it must be a name or a number")
     if any(map(is_missing, set(given))):
         at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.finite import TableRow
 from forcopt.learning.halfspaces import Halfspace
@@ -26,6 +27,8 @@ __all__ = [
     "StoredClassifiers",
     "classifier_from_dict",
     "classifier_to_dict",
+    "distribution",
+    "finite_numbers",
     "linear_form",
     "numbers_from_plain",
     "plain_numbers",
@@ -82,12 +85,44 @@ class PolicyFile:
             raise DeclarationError(
                 f"{path} has version {data.get('version')!r}; this one reads up to {VERSION}"
             )
+        fields = _Fields(data)
         try:
-            return cls.from_dict(data)
-        except DeclarationError:
-            raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise DeclarationError(f"{path} is incomplete: {type(error).__name__}: {error}") from None
+            policy = cls.from_dict(fields)
+            again = json.loads(json.dumps(policy.to_dict()))
+        except DeclarationError as error:
+            raise DeclarationError(f"{path}: {error}") from None
+        except KeyError as error:
+            place = "" if error.args == (fields.last,) else f" of {fields.last}"
+            raise DeclarationError(f"{path} is incomplete: the field {error}{place} is missing") from None
+        except (TypeError, AttributeError, ValueError, OverflowError, IndexError) as error:
+            raise DeclarationError(f"{path}: {fields.last} is wrong: {error}") from None
+        for name, value in data.items():
+            if name not in ("policy", "version") and (place := _difference(name, value, again.get(name))):
+                raise DeclarationError(f"{path}: {place}")
+        return policy
+
+
+class _Fields(dict[str, Any]):
+    """Plain data that knows which field was read last."""
+
+    last = "the file"
+
+    def __getitem__(self, name: str) -> Any:
+        self.last = name
+        return super().__getitem__(name)
+
+
+def _difference(place: str, given: Any, read: Any) -> str:
+    """Where plain data differ from those that the policy made of them writes; empty if they agree."""
+    if isinstance(given, dict) and isinstance(read, dict) and set(given) == set(read):
+        pairs = [(f"{place}.{name}", given[name], read[name]) for name in given]
+    elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        pairs = [(f"{place}[{i}]", *both) for i, both in enumerate(zip(given, read, strict=True))]
+    elif given == read and isinstance(given, bool) == isinstance(read, bool):
+        return ""
+    else:
+        return f"{place} is {given!r}, which would be read as {read!r}"
+    return next(filter(None, (_difference(*pair) for pair in pairs)), "")
 
 
 def plain_numbers(values: Any) -> Any:
@@ -110,6 +145,36 @@ def plain_numbers(values: Any) -> Any:
 def numbers_from_plain(values: Any) -> Array:
     """The array that `plain_numbers` wrote, of floats."""
     return np.array(values, dtype=float)
+
+
+def finite_numbers(data: Mapping[str, Any], name: str, size: int | None = None) -> Array:
+    """A field of plain data that lists finite numbers, and a given number of them.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field.
+    """
+    values = as_numbers(data[name], name)
+    if values.ndim != 1 or size not in (None, len(values)):
+        raise DeclarationError(
+            f"{name} has shape {values.shape}; it must be ({'n' if size is None else size},)"
+        )
+    return values
+
+
+def distribution(values: Any, name: str) -> Array:
+    """A list of probabilities that add up to 1.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the list.
+    """
+    chances = finite_numbers({name: values}, name)
+    if (chances < 0).any() or abs(chances.sum() - 1) > 1e-6:
+        raise DeclarationError(f"{name} must not be negative and add up to 1, not to {chances.sum():g}")
+    return chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,6 +354,8 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
     if kind == "Constant":
         return Constant(int(data["label"]))
     if kind == "Threshold":
+        if not data["column"] >= 0:
+            raise DeclarationError(f"column is {data['column']!r}; it must be at least 0")
         return Threshold(int(data["column"]), float(data["cut"]), bool(data["above"]))
     if kind == "Halfspace":
         return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))

@@ -22,7 +22,7 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
 from forcopt.compile.elastic import elastic, row_scales
-from forcopt.compile.program import Program, StageCost
+from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.loops.exact_lp import LinearProgram, farkas
 from forcopt.status import Status
@@ -31,6 +31,7 @@ __all__ = [
     "dual_bound",
     "infeasibility_doubt",
     "integer_infeasibility_doubt",
+    "integer_optimality_doubt",
     "is_checkable",
     "optimality_doubt",
 ]
@@ -206,6 +207,63 @@ def integer_infeasibility_doubt(
     if found.x is None or program.violation(found.x) > accuracy:
         return ""
     return f"{other.name} finds a point that satisfies all rows, bounds and integers"
+
+
+def integer_optimality_doubt(
+    program: Program, backend: str, x: Array, options: SolveOptions, seconds: float, accuracy: float
+) -> str:
+    """Return a reason if HiGHS without its presolve finds a better point of an integer program; else empty.
+
+    The presolve of HiGHS 1.13.1 tightens coefficients by implied bounds that are no integers
+    (ERGO-Code/HiGHS#3274), and so loses the optimum of a few programs with constants of big-M type.
+
+    Parameters
+    ----------
+    program : Program
+        Linear.
+    backend : str
+        Claims the point to be optimal; only HiGHS is asked again.
+    x : Array
+        The point.
+    options : SolveOptions
+        Its gap and time limit are kept.
+    seconds : float
+        The seconds of the claim; the search may take a twentieth of it, or 0.05 seconds if that is more.
+    accuracy : float
+        The tolerance of a row.
+    """
+    stage = program.stages[0]
+    if not _is_highs(backend) or program.indicators or stage.quadratic is not None or not stage.cost.any():
+        return ""
+    value = stage.value(x)
+    least = 2 * max(options.gap or 0.0, _HIGHS_GAP) * abs(value) + 10 * accuracy * max(1.0, abs(value))
+    columns = np.flatnonzero(stage.cost)
+    better = RowBlock(
+        np.array([0, len(columns)], np.int32),
+        columns.astype(np.int32),
+        stage.cost[columns],
+        np.array([-np.inf]),
+        np.array([value - least - stage.offset]),
+    )
+    limit = min(max(0.05, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
+    empty = StageCost(np.zeros(program.columns), 0.0, False)
+    try:
+        session = open_session(get_backend("highs"), replace(program.with_stage(empty), callbacks=()))
+        session.add_rows(better)
+        found = session.solve(SolveOptions(time_limit=limit, extra={"presolve": "off"})).x
+    except (BackendError, UnsupportedError):
+        return ""
+    if found is None:
+        return ""
+    found = np.where(program.integer == 1, np.round(found), found)
+    if program.violation(found) > accuracy or stage.value(found) > value - least / 2:
+        return ""
+    better_value = stage.sign * stage.value(found) + 0.0
+    return f"a point of value {better_value:.6g} satisfies all rows, bounds and integers"
+
+
+_HIGHS_GAP = 1e-4
+"""The relative gap at which HiGHS stops a search, unless another is asked for."""
 
 
 def _is_highs(backend: str) -> bool:

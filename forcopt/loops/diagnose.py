@@ -29,6 +29,8 @@ _PROBE_SECONDS = 10.0
 
 def explain(solution: ModelSolution) -> str:
     """Give in a sentence the reason why there is no optimum; empty if none is known."""
+    if not solution.status.has_solution and (changed := solution.change()):
+        return changed
     if solution.status is Status.INFEASIBLE:
         found = irreducible_subset(solution.model, solution.backend)
         if found is not None:

@@ -119,11 +119,15 @@ class _TrimmedSession(Session):
             options = replace(options, start=options.start[self._left])
         result = self.inner.solve(options)
         if result.x is not None:
-            x = self.program.lower.copy()
-            x[self._left] = result.x
-            result.x = x
+            result.x = self._whole(result.x)
+        result.pool = [self._whole(point) for point in result.pool]
         if result.reduced_cost is not None:
             reduced = np.zeros(self.program.columns)
             reduced[self._left] = result.reduced_cost
             result.reduced_cost = reduced
         return result
+
+    def _whole(self, point: Array) -> Array:
+        x = self.program.lower.copy()
+        x[self._left] = point
+        return x

@@ -17,6 +17,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
+from forcopt.language.structure import same_marks
 from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
 from forcopt.notebook import facts_html
 from forcopt.status import Status
@@ -131,8 +132,8 @@ class ModelSolution:
         DeclarationError
             If there is no such objective, or no point.
         """
-        stages = self.model.objective.stages if self.model.objective else ()
-        for stage in stages:
+        objective = self.solved[0][0]
+        for stage in objective.stages if objective else ():
             if isinstance(stage, Sorted):
                 if self.point is None:
                     raise DeclarationError(f"there are no levels to read: the status is {self.status}")
@@ -152,7 +153,8 @@ class ModelSolution:
 
         Each is a solution with the status FEASIBLE; the first is as good as this one.
         """
-        stage = self.model.objective.stages[0] if self.model.objective else None
+        objective = self.solved[0][0]
+        stage = objective.stages[0] if objective else None
         out = []
         for point in self.points:
             value = 0.0 if stage is None else stage.values(point)[0]
@@ -167,7 +169,7 @@ class ModelSolution:
     def reason(self) -> str:
         """Why there is no optimum: an irreducible infeasible subset, or the variables of a ray; else empty.
 
-        Computed when first asked for, by a few more solves.
+        Computed when first asked for, by a few more solves. If the model has changed by then, it says so.
         """
         from forcopt.loops.diagnose import explain
 
@@ -438,6 +440,29 @@ class ModelSolution:
         """The model's variables that existed when this solution was found."""
         end = np.inf if self.point is None else len(self.point)
         return [v for v in self.model.variables if v.start + v.size <= end]
+
+    def change(self) -> str:
+        """What has changed in the model or its parameters since this solution was found; empty if nothing.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", lower=0)
+        >>> m.minimize(x)
+        >>> s = m.solve()
+        >>> m.maximize(-x)
+        >>> s.change()
+        'the model has changed since this solution was found; solve again'
+        """
+        marks, values = self.solved
+        if not same_marks(marks, self.model.marks()):
+            return "the model has changed since this solution was found; solve again"
+        for p, value in zip(self.model.parameters, values, strict=True):
+            if not np.array_equal(value, p.value, equal_nan=True):
+                name = f"parameter {p.name}"
+                return f"{name} has changed since this solution was found; set it to {value} again"
+        return ""
 
     def certify(self, rounding: float | None = None, *, decimals: bool = False) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`.

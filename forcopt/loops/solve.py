@@ -24,6 +24,7 @@ from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.confirm import (
     infeasibility_doubt,
     integer_infeasibility_doubt,
+    integer_optimality_doubt,
     is_checkable,
     optimality_doubt,
 )
@@ -303,6 +304,9 @@ def _doubt(
         bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
         if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
             return "a value is beyond its range of numbers"
+        if not model.lazies:
+            spent = deadline.seconds
+            return integer_optimality_doubt(program, backend.name, result.x, left, spent, backend.accuracy)
     if result.status is Status.FEASIBLE and result.x is not None and not program.is_integer:
         return _beyond_tolerance(program, result.x, backend)  # a solver that got stuck may have scaled
     if result.status is Status.UNBOUNDED and not model.lazies:
@@ -312,7 +316,7 @@ def _doubt(
             Status.INFEASIBLE
         ):
             return "no point is feasible"
-    if result.status is Status.FAILED and not (program.is_integer or program.stages[0].quadratic is not None):
+    if result.status is Status.FAILED and program.stages[0].quadratic is None:
         return "it found no answer"
     return ""
 
@@ -421,7 +425,10 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
     The point is sought by HiGHS, first without the cones, then with the atoms' arguments held and with their
     values; if none is found, that proves nothing.
     """
-    if program.indicators or model.lazies:
+    outside = (
+        np.isposinf(program.lower) | np.isneginf(program.upper)
+    ).any()  # an atom's value is never finite
+    if program.indicators or model.lazies or outside:
         return False
     highs, wide = get_backend("highs"), model.column_count
     empty = StageCost(np.zeros(program.columns), 0.0, False)
@@ -533,7 +540,7 @@ def _completed(model: Model, program: Program, x: Array) -> Array:
     point = np.array(x[: model.column_count])
     if program.is_integer:
         integer = _integers(model, program)
-        point[integer] = np.round(point[integer])
+        point[integer] = np.round(point[integer]) + 0.0  # no negative zeros
     held = model.parametric_columns()
     if held is not None:  # not as a solver rounded them
         np.copyto(point, program.lower[: len(held)], where=held)

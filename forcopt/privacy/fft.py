@@ -24,6 +24,13 @@ CEILING = 600.0
 """Losses above count as infinite, below the negative as none: e^600 is still a float."""
 
 
+_SHARE = 1e-3
+"""By how much, relatively, the first lattice may add to the variance."""
+
+_FINE = 2**13
+"""The least step that is taken to meet the atoms of a loss, as a part of the standard deviation."""
+
+
 class Bracket(NamedTuple):
     """A certified interval that holds delta.
 
@@ -109,11 +116,19 @@ def _steps(parts: Parts, points: int) -> Iterator[tuple[list[tuple[float, float]
     spans = [_finite_span(loss) for loss, _ in parts]
     deviations = [_deviation(loss, span) for (loss, _), span in zip(parts, spans, strict=True)]
     spread = sqrt(sum(k * d**2 for (_, k), d in zip(parts, deviations, strict=True)))
-    finest = min((d for d in deviations if d > 1e-9 * spread), default=1.0)
+    # A step h far above the deviation d of k draws adds about k d h to the variance: a small share will do.
+    finest = min(
+        (
+            max(d / 4, _SHARE * spread**2 / (k * d))
+            for (_, k), d in zip(parts, deviations, strict=True)
+            if d > 0
+        ),
+        default=1.0,
+    )
     exact = [loss.spacing for loss, _ in parts]
-    h = min(finest / 4, max(spread, finest) / 64)
+    h = min(finest, max(spread, min(deviations)) / 64) if spread > 0 else finest
     for _ in range(10):
-        h = _aligned(h, exact, spans)
+        h = _aligned(h, exact, spans, spread / _FINE)
         if max(24 * spread, *(high - low for low, high in spans)) > points * h:
             return
         yield spans, h
@@ -152,11 +167,16 @@ def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     return sd
 
 
-def _aligned(h: float, spacings: list[float | None], spans: list[tuple[float, float]]) -> float:
-    """A step of at most h that divides the coarsest spacing of atoms, or the largest loss."""
+def _aligned(
+    h: float, spacings: list[float | None], spans: list[tuple[float, float]], finest: float
+) -> float:
+    """A step of at most h that divides the coarsest spacing of atoms, or else the largest loss.
+
+    Where these are below both h and `finest`, h itself.
+    """
     known = [s for s in spacings if s is not None]
     anchor = max(known) if known else max(high for _, high in spans)
-    return anchor / ceil(anchor / h) if anchor > 0 else h
+    return anchor / ceil(anchor / h) if anchor > min(h, finest) else h
 
 
 def _cells(loss: Loss, edges: Array) -> tuple[Array, Array, float, float]:

@@ -302,7 +302,8 @@ class BinomialLoss(Loss):
 
     def tails(self, t: Array) -> tuple[Array, Array]:
         """See `Loss`."""
-        most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
+        with np.errstate(over="ignore"):
+            most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
         lie = 1 / (1 + exp(self.each)) if self.each < 700 else exp(-min(self.each, 740))
         # Under Q all others lie; the truth itself would round to 1.
         return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.sf(

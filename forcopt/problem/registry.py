@@ -141,8 +141,8 @@ def load(spec: str | Path) -> Problem:
         raise DeclarationError(
             f"{path} is not valid {path.suffix.lstrip('.').upper() or 'JSON'}: {error}"
         ) from None
-    if not isinstance(data, dict) or "model" not in data:
-        raise DeclarationError(f"{path} has no key 'model'; this key must name the class of the problem")
+    if not isinstance(data, dict):
+        raise DeclarationError(f"{path} holds no declaration: it must be a table of fields")
     try:
         return declared_problem(data)
     except UnknownNameError as error:
@@ -174,6 +174,8 @@ def declared_problem(data: Mapping[str, Any]) -> Problem:
     >>> declared_problem({"model": "Apportionment", "populations": [5, 3], "seats": 4}).quotas.tolist()
     [2.5, 1.5]
     """
+    if "model" not in data:
+        raise DeclarationError("the key 'model' is missing; it must name the class of the problem")
     for point in _entry_points():
         if point.name == data["model"]:
             _class_of(point)

@@ -84,6 +84,8 @@ class AdaptiveRobustClassification(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         n = len(self.features)
+        if not n:
+            raise DeclarationError("features has no records")
         if self.labels.shape != (n,):
             raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be ({n},)")
         if not np.isin(self.labels, (0, 1)).all():

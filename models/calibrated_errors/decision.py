@@ -22,7 +22,7 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.fairness.records import same_length
-from forcopt.learning.files import PolicyFile, numbers_from_plain
+from forcopt.learning.files import PolicyFile, finite_numbers
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class ScoreKernel(PolicyFile):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The kernel of plain data."""
-        return cls(*(numbers_from_plain(data[name]) for name in ("values", "masses", "outputs", "kernel")))
+        values = finite_numbers(data, "values")
+        masses = finite_numbers(data, "masses", len(values))
+        return cls(values, masses, finite_numbers(data, "outputs"), as_numbers(data["kernel"], "kernel"))
 
     def __repr__(self) -> str:
         lines = ["old score  new score (probability)"]

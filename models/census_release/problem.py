@@ -194,6 +194,11 @@ class ConsistentRelease(Problem):
     @field_validator("noisy")
     @classmethod
     def _by_query(cls, noisy: tuple[Array, ...]) -> tuple[Array, ...]:
+        for number, level in enumerate(noisy):
+            if level.ndim not in (1, 2):
+                raise DeclarationError(
+                    f"level {number} has shape {level.shape}; it must be a row for each unit"
+                )
         return tuple(level[:, None] if level.ndim == 1 else level for level in noisy)
 
     @model_validator(mode="after")

@@ -275,14 +275,25 @@ class BoundCertificate:
         DeclarationError
             If a field is missing or unknown, or its type is wrong.
         """
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DeclarationError(f"{path} is not valid JSON: {error}") from None
         names = [field.name for field in fields(cls)]
         if not isinstance(data, dict) or set(data) != set(names):
-            raise DeclarationError(f"{path}: a certificate has the fields {', '.join(names)}")
+            odd = ", ".join(map(repr, sorted(set(data) ^ set(names)))) if isinstance(data, dict) else "all"
+            listed = ", ".join(names)
+            raise DeclarationError(
+                f"{path}: a certificate has the fields {listed}; missing or unknown: {odd}"
+            )
+        if not isinstance(data["fingerprint"], str):
+            raise DeclarationError(f"{path}: fingerprint is {data['fingerprint']!r}; it must be text")
         for key in ("bounds", "prices", "plan"):
             many = data[key] if data[key] is not None or key != "plan" else []
             if not isinstance(many, list) or not all(type(value) is int for value in many):
                 raise DeclarationError(f"{path}: {key} must be a list of integers")
+        if len(data["bounds"]) != 2:
+            raise DeclarationError(f"{path}: bounds has {len(data['bounds'])} entries; it must have two")
         for key in ("districts", "bound", "scale", "fee"):
             if type(data[key]) is not int:
                 raise DeclarationError(f"{path}: {key} is {data[key]!r}; it must be an integer")

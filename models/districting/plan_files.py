@@ -135,9 +135,14 @@ def from_geojson(
         raise DeclarationError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(data, dict) or data.get("type") != "FeatureCollection":
         raise DeclarationError(f"{path} is no GeoJSON FeatureCollection")
-    pairs = []
-    for number, feature in enumerate(data.get("features", [])):
-        known = {"id": feature.get("id"), **(feature.get("properties") or {})}
+    pairs, features = [], data.get("features")
+    if not isinstance(features, list):
+        raise DeclarationError(f"{path}: features is {features!r}; it must be a list")
+    for number, feature in enumerate(features):
+        facts = feature.get("properties") or {} if isinstance(feature, dict) else None
+        if not isinstance(facts, dict):
+            raise DeclarationError(f"{path}: feature {number} must be an object with an object of properties")
+        known = {"id": feature.get("id"), **facts}
         for name in (node, district):
             if known.get(name) is None:
                 raise DeclarationError(f"{path}: feature {number} has no property {name!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError
 
 __all__ = ["Features", "as_table"]
@@ -49,10 +49,10 @@ def _read(value: Any) -> Any:
 def _with_missing(value: Any) -> Array:
     """Numbers, of which some may be NaN or None."""
     given = np.asarray(value)
-    try:
-        missing = np.isnan(given.astype(float))
-    except (TypeError, ValueError):
-        missing = np.zeros(given.shape, dtype=bool)
+    if given.dtype == object:
+        missing = np.array([is_missing(entry) for entry in given.flat], dtype=bool).reshape(given.shape)
+    else:
+        missing = given != given
     numbers = as_numbers(np.where(missing, 0.0, given) if missing.any() else value, "the array")
     numbers[missing] = np.nan
     return numbers

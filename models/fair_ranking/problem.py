@@ -115,7 +115,7 @@ class FairRanking(Problem):
         if not 1 <= k <= n:
             raise DeclarationError(f"positions is {k}; it must be from 1 to the number of candidates, {n}")
         for name, given in (("weights", self.weights), ("utilities", self.utilities)):
-            if given is not None and given.shape[-1] != k:
+            if given is not None and given.shape[-1:] != (k,):
                 raise DeclarationError(f"{name} has shape {given.shape} for {k} positions")
         w = self.position_weights
         if w.ndim != 1 or (w < 0).any() or w[0] <= 0:

@@ -20,7 +20,8 @@ from forcopt.learning.files import (
     StoredClassifiers,
     classifier_from_dict,
     classifier_to_dict,
-    numbers_from_plain,
+    distribution,
+    finite_numbers,
 )
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
@@ -80,10 +81,9 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         """The mixture of plain data."""
         drawn = data["classifiers"]
         stored = StoredClassifiers(tuple(map(classifier_from_dict, drawn)))
-        chances = numbers_from_plain([entry["probability"] for entry in drawn])
-        return cls(
-            numbers_from_plain(data["losses"]), tuple(data["names"]), np.arange(len(drawn)), chances, stored
-        )
+        chances = distribution([entry["probability"] for entry in drawn], "classifiers: the probabilities")
+        losses = finite_numbers(data, "losses", len(data["names"]))
+        return cls(losses, tuple(data["names"]), np.arange(len(drawn)), chances, stored)
 
 
 class LexifairClassification(Lexifair):

@@ -17,7 +17,7 @@ from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
-from forcopt.learning.files import numbers_from_plain
+from forcopt.learning.files import finite_numbers
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["LexifairRegression", "LinearModel"]
@@ -51,8 +51,8 @@ class LinearModel(GroupModel):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The model of plain data."""
-        losses, coefficients = (numbers_from_plain(data[name]) for name in ("losses", "coefficients"))
-        return cls(losses, tuple(data["names"]), coefficients)
+        losses = finite_numbers(data, "losses", len(data["names"]))
+        return cls(losses, tuple(data["names"]), finite_numbers(data, "coefficients"))
 
 
 class LexifairRegression(Lexifair):

@@ -385,7 +385,7 @@ def test_a_declaration_comes_from_standard_input(forcopt):
     text = json.dumps({"model": "Rucksack", **SMALL})
     result = CliRunner().invoke(app, ["solve", "-", "--json"], input=text)
     assert result.exit_code == 0 and json.loads(result.stdout)["status"] == "optimal"
-    for wrong, message in (("{", "not valid JSON"), ("[1]", "lacks the key 'model'")):
+    for wrong, message in (("{", "not valid JSON"), ("[1]", "no declaration"), ("{}", "the key 'model'")):
         result = CliRunner().invoke(app, ["compare", "-"], input=wrong)
         assert result.exit_code == 2 and message in result.stderr
 

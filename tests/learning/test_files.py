@@ -10,6 +10,7 @@ from forcopt.learning import AllFunctions, Finite, Halfspaces, Learner, Stumps, 
 from forcopt.models import FairClassification, ScorePostprocessing
 from forcopt.models.fair_classification import RandomizedClassifier
 from forcopt.models.fair_postprocessing import RandomizedThresholds
+from forcopt.models.lexifair import ClassifierMixture
 
 pytest.importorskip("sklearn")
 from sklearn.linear_model import LogisticRegression, Perceptron
@@ -68,7 +69,10 @@ def test_what_cannot_be_written_or_read_is_named(tmp_path):
         ("[]", "holds policy None"),
         ('{"policy": "RandomizedThresholds", "version": 1}', "holds policy 'RandomizedThresholds'"),
         ('{"policy": "RandomizedClassifier", "version": 2}', "has version 2; this one reads up to 1"),
-        ('{"policy": "RandomizedClassifier", "version": 1}', "is incomplete"),
+        (
+            '{"policy": "RandomizedClassifier", "version": 1}',
+            "is incomplete: the field 'classifiers' is missing",
+        ),
         (
             '{"policy": "RandomizedClassifier", "version": 1, "classifiers": [{"type": "Tree"}],'
             ' "weights": [1]}',
@@ -170,6 +174,46 @@ def test_every_decision_survives_a_file(name, tmp_path):
     path.write_text(json.dumps({**data, "version": 2}))
     with pytest.raises(fo.DeclarationError, match="reads up to 1"):
         type(decision).load(path)
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_wrong_or_missing_field_of_a_policy_is_refused_by_name(name, tmp_path):
+    decision, _ = decisions()[name]
+    path = tmp_path / "policy.json"
+    decision.save(path)
+    data = json.loads(path.read_text())
+    for field in data.keys() - {"policy", "version", "channel"}:
+        for wrong in (None, "text", {}, 5, [None], [{}], "left out"):
+            changed = {k: v for k, v in data.items() if k != field}
+            path.write_text(json.dumps(changed if wrong == "left out" else data | {field: wrong}))
+            try:
+                read = type(decision).load(path)
+            except fo.DeclarationError as error:
+                assert field in str(error) or "shape" in str(error) or "a classifier has type" in str(error)
+            else:
+                again = read.to_dict()
+                assert again.get(field) == wrong or (wrong == "left out" and again == decision.to_dict())
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"above": None}, r"classifiers\[0\].above is None, which would be read as False"),
+        ({"column": 0.5}, r"classifiers\[0\].column is 0.5, which would be read as 0"),
+        ({"column": -1}, "column is -1; it must be at least 0"),
+        ({"cut": "1.5"}, r"classifiers\[0\].cut is '1.5', which would be read as 1.5"),
+        ({"probability": 0.5}, "probabilities must not be negative and add up to 1, not to 0.5"),
+    ],
+)
+def test_a_classifier_is_read_as_it_is_written_or_not_at_all(change, words, tmp_path):
+    stump = {"type": "Threshold", "column": 0, "cut": 1.5, "above": True, "probability": 1.0}
+    data = {"policy": "ClassifierMixture", "version": 1, "names": ["a"], "losses": [0.5]}
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({**data, "classifiers": [stump]}))
+    assert ClassifierMixture.load(path).probability([[2.0], [1.0]]).tolist() == [1, 0]
+    path.write_text(json.dumps({**data, "classifiers": [stump | change]}))
+    with pytest.raises(fo.DeclarationError, match=words):
+        ClassifierMixture.load(path)
 
 
 def test_every_decision_of_the_fairness_packages_is_tested():

@@ -11,7 +11,12 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
-from forcopt.loops.confirm import dual_bound, infeasibility_doubt, optimality_doubt
+from forcopt.loops.confirm import (
+    dual_bound,
+    infeasibility_doubt,
+    integer_optimality_doubt,
+    optimality_doubt,
+)
 from forcopt.models.fair_postprocessing import FairPostprocessing
 
 LINEAR = [
@@ -388,3 +393,25 @@ def test_whole_rows_hold_exactly():
     assert program.violation(np.array([2e9, 0, 0])) == 1
     assert program.violation(np.array([1999999999, 1e-9, 0])) < 1e-8
     assert 0 < program.violation(np.array([1999999999, 0, 1.0])) < 1e-9
+
+
+def test_a_better_point_than_the_optimum_of_highs_is_found():
+    m = fo.Model()
+    x = m.variable("x", lower=1, upper=2, integer=True)
+    y = m.variable("y", lower=1, upper=5, integer=True)
+    b, t, h = m.variable("b", binary=True), m.variable("t", 2, binary=True), m.variable("h", 3, binary=True)
+    p, a = m.variable("p", lower=-3, upper=0), m.variable("a", lower=0, upper=6)
+    q = m.variable("q", lower=-6, upper=0)
+    m.subject_to(x - b - 3 * t[0] + 2 * t[1] == 0, h.sum() >= 1)
+    m.subject_to(p - 3 * b >= -3, p - 6 * b <= -3, 2 * p - 3 * b + a >= -3, a + 3 * b - 2 * p >= 3)
+    m.subject_to(q - 6 * b >= -6, q - b <= -1, q + 2 * x - 3 * b <= 1)
+    m.subject_to(a - y + 4 * h[0] <= 5, 2 * x + y - 3 * b + 17 * h[1] <= 17, y + 3 * b + 7 * h[2] <= 12)
+    m.maximize(q)
+    for backend in ("highs", "pyomo:appsi_highs", "scip"):  # HiGHS 1.13.1 by itself stops at -1
+        s = m.solve(backend)
+        assert (s.status, s.objective, s.bound) == ("optimal", 0, 0)
+    program = compile_model(m, get_backend("highs").capabilities, "highs", {})
+    wrong = np.append(np.zeros(10), -1.0)
+    for backend, gap, known in (("highs", None, False), ("scip", None, True), ("highs", 1.0, True)):
+        doubt = integer_optimality_doubt(program, backend, wrong, SolveOptions(gap=gap), 1.0, 1e-6)
+        assert doubt == ("" if known else "a point of value 0 satisfies all rows, bounds and integers")

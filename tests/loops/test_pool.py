@@ -36,3 +36,22 @@ def test_no_pool_unless_asked_for():
     assert m.solve().pool == []
     with pytest.raises(fo.DeclarationError, match="pool is -1"):
         m.solve(pool=-1)
+
+
+def test_points_of_a_model_with_parameters_have_the_columns_of_the_parameters():
+    m = fo.Model()
+    x, p = m.variable("x", 2, upper=5, lower=0, integer=True), m.parameter("p", value=2, lower=0, upper=4)
+    m.subject_to(x.sum() <= 4 + p, p * x[0] <= 5)
+    m.maximize(3 * x[0] + x[1])
+    for value, best in ((2, [2, 4]), (1, [5, 0])):
+        p.value = value
+        s = m.solve("highs", pool=4)
+        assert [s.pool[0][x].tolist(), s.pool[0][p]] == [best, value]
+        assert s.pool[0].objective == s.objective
+
+
+def test_points_keep_the_objective_of_their_search():
+    m, x, _ = knapsack()
+    s = m.solve(pool=3)
+    m.minimize(x.sum())
+    assert s.pool[0].objective == s.objective > 0

@@ -472,6 +472,25 @@ def test_a_solution_outlives_changes_of_its_model():
         s.certify()
 
 
+def test_levels_and_reasons_belong_to_the_model_that_was_solved():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=[1, 3])
+    high = m.parameter("high", value=9)
+    m.leximin(x)
+    s = m.solve()
+    m.maximize(x.sum())
+    assert s.levels.tolist() == [1, 3]
+    cap = m.subject_to(x[0] >= high, name="cap")
+    s = m.solve()
+    high.value = 0
+    assert s.status == "infeasible" and "parameter high has changed since" in s.reason
+    high.value = 9
+    s = m.solve()
+    m.remove(cap)
+    m.subject_to(x[0] >= 2, name="other")
+    assert s.reason == "the model has changed since this solution was found; solve again"
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -550,3 +569,22 @@ def test_integers_too_large_for_a_float_are_refused():
     ):
         with pytest.raises(fo.DeclarationError, match=name):
             call()
+
+
+@pytest.mark.parametrize(
+    "atom", [lambda x: fo.inverse(0 * x), lambda x: fo.inverse(x - 5), lambda x: -fo.log(x - 5)]
+)
+def test_integers_at_which_an_atom_has_no_value_are_infeasible(atom):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=3, integer=True)
+    m.subject_to(atom(x) <= 4)
+    m.minimize(x)
+    assert m.solve("scip").status == "infeasible"
+
+
+def test_an_integer_program_on_which_a_solver_fails_is_solved_again(fake):
+    m, x, _ = small(integer=True)
+    fake(answer("failed"))
+    s = m.solve("fake")
+    assert (s.status, s.objective, s[x].tolist()) == ("optimal", 10, [0, 3])
+    assert s.message.startswith("so I say; but it found no answer; solved again by highs")

@@ -663,3 +663,23 @@ def test_the_bound_of_zcdp_is_the_best_for_a_tiny_rho():
     orders = np.geomspace(1e4, 1e8, 100_001)
     logs = (orders - 1) * (orders * rho - epsilon) - np.log(orders - 1) + orders * np.log1p(-1 / orders)
     assert Profile.concentrated(rho).log_delta(epsilon) == pytest.approx(logs.min(), rel=1e-6)
+
+
+@pytest.mark.parametrize("small", [1e-4, 1e-6, 1e-12])
+def test_a_tiny_loss_beside_a_large_one_is_accounted_for(small):
+    gaussian = Gaussian(scale=1.0).profile(1)
+    both = Profile.pure(small) @ gaussian
+
+    def sum_of_losses(epsilon):  # the Gaussian's hockey stick at the two shifts by randomized response
+        shifted = [
+            norm.cdf(0.5 - e) - exp(e) * norm.cdf(-0.5 - e) for e in (epsilon - small, epsilon + small)
+        ]
+        truth = 1 / (1 + exp(-small))
+        return truth * shifted[0] + (1 - truth) * shifted[1]
+
+    for epsilon in (0.3, 1.0, 3.0):
+        assert (
+            sum_of_losses(epsilon) * (1 - 1e-12) <= both.delta(epsilon) <= sum_of_losses(epsilon) * (1 + 2e-4)
+        )
+        assert both.bracket(epsilon).upper >= sum_of_losses(epsilon) * (1 - 1e-12)
+    assert gaussian.epsilon(1e-5) <= both.epsilon(1e-5) <= gaussian.epsilon(1e-5) + small + 2e-5

@@ -1,15 +1,17 @@
 import json
 import logging
 import pickle
+import tomllib
 
 import pytest
 
 import forcopt as fo
 from forcopt.clock import Deadline, Improvement
 from forcopt.data import grid
-from forcopt.declaration import Numbers
+from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.models import Districting
 from forcopt.problem.progress import ProgressLine
+from forcopt.problem.registry import declared_problem
 
 
 class Pick(fo.Problem):
@@ -132,8 +134,51 @@ def test_a_file_of_another_class_is_refused(tmp_path):
     with pytest.raises(fo.DeclarationError, match="declares a Pick, not a Districting"):
         Districting.load(path)
     path.write_text(json.dumps({}))
-    with pytest.raises(fo.DeclarationError, match="has no key 'model'"):
+    with pytest.raises(fo.DeclarationError, match=r"p\.json: the key 'model' is missing"):
         fo.load(path)
+    with pytest.raises(fo.DeclarationError, match="the key 'model' is missing"):
+        declared_problem({})
+
+
+WRONG = [None, "text", {}, [[1]], -0.5, float("nan"), 10**400]
+
+
+@pytest.mark.parametrize("name", sorted(fo.problem.examples()))
+def test_a_wrong_or_missing_field_of_any_declaration_is_refused(name):
+    path = fo.problem.examples()[name]
+    text = path.read_text()
+    data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    family = type(fo.load(name)).__name__
+    for field in data if len(text) < 20_000 else ():
+        for wrong in (*WRONG, "left out"):
+            changed = (
+                {k: v for k, v in data.items() if k != field}
+                if wrong == "left out"
+                else data | {field: wrong}
+            )
+            try:
+                made = declared_problem(changed)
+            except ValueError as error:
+                assert isinstance(error, fo.DeclarationError | fo.UnknownNameError)
+                assert (
+                    (family in str(error))
+                    or field == "model"
+                    or f"'{field}'" in str(error)
+                    or field in str(error)
+                )
+            else:
+                assert declared_problem(made.to_dict()) == made
+
+
+def test_whole_numbers_beyond_the_floats_are_refused():
+    class Counted(Declared):
+        counts: Integers
+        count: int = 0
+
+    with pytest.raises(fo.DeclarationError, match=r"counts: the array\[1\] is 1e\+300; it must be at most"):
+        Counted([5, 1e300])
+    with pytest.raises(fo.DeclarationError, match="it must be at most"):
+        Counted([5], count=2**60)
 
 
 def test_a_compilation_is_announced_once(monkeypatch, caplog):

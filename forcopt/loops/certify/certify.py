@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
@@ -16,7 +14,6 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.model import Model
-from forcopt.language.structure import same_marks
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.conic import certify_conic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
@@ -88,7 +85,8 @@ def certify_model(
 
 
 def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) -> Certificate:
-    _check_unchanged(solution)
+    if changed := solution.change():
+        raise DeclarationError(changed)
     if rounding is not None and (as_numbers(rounding, "rounding") < 0).any():
         raise DeclarationError(f"rounding is {rounding!r}; it must be at least 0")
     if decimals and (solution.model.relations or solution.model.lazies):
@@ -114,18 +112,6 @@ def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) 
         program = _with_cuts(model, program)
     certify = certify_linear if program.stages[-1].quadratic is None else certify_quadratic
     return certify(program, own, tolerance)
-
-
-def _check_unchanged(solution: ModelSolution) -> None:
-    """Check that model and parameters are the ones with which the solution was found."""
-    marks, values = solution.solved
-    if not same_marks(marks, solution.model.marks()):
-        raise DeclarationError("the model has changed since this solution was found; solve again")
-    for p, value in zip(solution.model.parameters, values, strict=True):
-        if not np.array_equal(value, p.value, equal_nan=True):
-            raise DeclarationError(
-                f"parameter {p.name} has changed since this solution was found; set it to {value} again"
-            )
 
 
 def is_provable(model: Model) -> bool:

@@ -183,7 +183,9 @@ def test_files_of_the_wrong_form_are_refused(tmp_path):
     for change, words in (
         ({"fee": 0.5}, "fee is 0.5; it must be an integer"),
         ({"prices": [0.5]}, "prices must be a list of integers"),
-        ({"more": 1}, "has the fields"),
+        ({"more": 1}, "has the fields .*; missing or unknown: 'more'"),
+        ({"fingerprint": None}, "fingerprint is None; it must be text"),
+        ({"bounds": [1]}, "bounds has 1 entries; it must have two"),
     ):
         path.write_text(json.dumps(right | change))
         with pytest.raises(DeclarationError, match=words):

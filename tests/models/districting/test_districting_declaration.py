@@ -327,6 +327,14 @@ def test_reads_both_graph_formats(tmp_path):
         "[]",
         '{"nodes": [{}], "edges": []}',
         '{"nodes": [{"id": 1}], "edges": [{"source": 1}]}',
+        '{"nodes": 5, "edges": []}',
+        '{"nodes": [5], "edges": []}',
+        '{"nodes": [{"id": {}}], "edges": []}',
+        '{"nodes": [{"id": 1}], "edges": true}',
+        '{"nodes": [{"id": 1}], "edges": [[1, 1]]}',
+        '{"nodes": [{"id": 1}], "adjacency": [5]}',
+        '{"nodes": [{"id": 1}], "adjacency": [[5]]}',
+        '{"nodes": [{"id": 1}], "edges": [], "graph": 5}',
     ):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(DeclarationError, match=r"bad\.json"):

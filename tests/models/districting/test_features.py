@@ -332,6 +332,14 @@ def test_plans_through_csv_and_geojson(tmp_path):
     assert [f["properties"]["district"] for f in data["features"]] == [1, 1, 2, 2]
     assert data["features"][0]["geometry"]["type"] == "Polygon"
     assert Plan.from_geojson(p, tmp_path / "plan.geojson") == plan
+    for change, words in (
+        ({"features": None}, "features is None"),
+        ({"features": [5]}, "feature 0 must be an object"),
+        ({"features": [{"id": 0, "properties": [1]}]}, "feature 0 must be an object"),
+    ):
+        (tmp_path / "wrong.geojson").write_text(json.dumps(data | change))
+        with pytest.raises(DeclarationError, match=words):
+            Plan.from_geojson(p, tmp_path / "wrong.geojson")
 
 
 def test_blocks_are_read_by_the_prefix_of_their_names(tmp_path):
