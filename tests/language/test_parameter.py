@@ -35,7 +35,6 @@ def draw(rng):
 
 @pytest.mark.parametrize("backend", ["highs", "clarabel", "scs", "osqp", "glop", "pyomo:appsi_highs", "scip"])
 def test_resolving_is_solving_anew(backend):
-    from forcopt.backends import get_backend
 
     try:
         get_backend(backend)
@@ -378,8 +377,6 @@ def test_bounds_of_a_parameter_fit_its_shape_and_labels():
 @pytest.mark.parametrize("backend", ["highs", "clarabel", "osqp", "gscip", "scip"])
 def test_a_parameter_scales_a_sum_of_squares(backend):
     """The square in a product is a part of the objective; it was left out."""
-    if get_backend(backend).missing() is not None:
-        pytest.skip(f"{backend} is not installed")
     m = fo.Model()
     x = m.variable("x", 2, lower=-2, upper=3)
     w, t = m.parameter("w", lower=0), m.parameter("t", 2, value=[1, 2])
