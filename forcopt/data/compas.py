@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forcopt.data.csv_files import binary_column, read_csv
 from forcopt.data.dataset import Dataset
 from forcopt.errors import DeclarationError
 
@@ -47,9 +48,7 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
     DeclarationError
         If a column is missing, or nobody is left.
     """
-    import pandas as pd
-
-    frame = pd.read_csv(path)
+    frame = read_csv(path)
     missing = [column for column in _NEEDED if column not in frame]
     if missing:
         raise DeclarationError(
@@ -77,6 +76,6 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         frame=frame,
         features=features,
         feature_names=(*_NUMBERS, "male", "felony"),
-        labels=frame["two_year_recid"].to_numpy(dtype=np.int64),
+        labels=binary_column(frame, "two_year_recid", path),
         groups=frame["race"].to_numpy(dtype=str),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.data.csv_files import binary_column, read_csv
 from forcopt.data.dataset import Dataset
 from forcopt.errors import DeclarationError, unknown
 
@@ -36,9 +37,7 @@ _LAW_RACES = {
 
 
 def _read(path: str | Path, subject: str, columns: tuple[str, ...]) -> pd.DataFrame:
-    import pandas as pd
-
-    frame = pd.read_csv(path)
+    frame = read_csv(path)
     missing = [column for column in columns if column not in frame]
     if missing:
         raise DeclarationError(f"{path} has no column {', '.join(missing)}; is it {subject}?")
@@ -115,7 +114,7 @@ def load_communities(path: str | Path) -> Dataset:
     Raises
     ------
     DeclarationError
-        If a column is missing, or there are no records.
+        If a column is missing, there are no records, or a label is neither 0 nor 1.
     """
     frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", "ViolentCrimesPerPop"))
     names = [
@@ -129,7 +128,7 @@ def load_communities(path: str | Path) -> Dataset:
         frame=frame,
         features=frame[names].to_numpy(dtype=float),
         feature_names=tuple(names),
-        labels=frame["ViolentCrimesPerPop"].to_numpy(dtype=np.int64),
+        labels=binary_column(frame, "ViolentCrimesPerPop", path),
         groups=np.where(share > np.median(share), "high", "low"),
     )
 
@@ -163,6 +162,6 @@ def load_lawschool(path: str | Path) -> Dataset:
         frame=frame,
         features=frame[list(_LAW_FEATURES)].to_numpy(dtype=float),
         feature_names=_LAW_FEATURES,
-        labels=frame["bar1"].to_numpy(dtype=np.int64),
+        labels=binary_column(frame, "bar1", path),
         groups=np.array(list(_LAW_RACES.values()))[races.argmax(axis=1)],
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
+from forcopt.data.csv_files import read_csv
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _read(table: Any, subject: str) -> DataFrame:
     import pandas as pd
 
     if isinstance(table, str | Path):
-        return pd.read_csv(table, dtype=str, keep_default_na=False)  # 007 and NA are names
+        return read_csv(table, dtype=str, keep_default_na=False)  # 007 and NA are names
     if not isinstance(table, pd.DataFrame):
         raise DeclarationError(
             f"{subject} are {type(table).__name__}; they must be a DataFrame or a CSV file"
@@ -80,10 +81,15 @@ def _read(table: Any, subject: str) -> DataFrame:
 
 def _read_quotas(quotas: Any) -> dict[str, dict[str, tuple[float, float]]]:
     if isinstance(quotas, Mapping):
-        return {
-            str(feature): {str(value): (float(ends[0]), float(ends[1])) for value, ends in levels.items()}
-            for feature, levels in quotas.items()
-        }
+        try:
+            return {
+                str(feature): {str(value): (float(low), float(high)) for value, (low, high) in levels.items()}
+                for feature, levels in quotas.items()
+            }
+        except (AttributeError, TypeError, ValueError) as error:
+            raise DeclarationError(
+                f"quotas must give a least and a greatest number by value, by feature: {error}"
+            ) from None
     table = _read(quotas, "quotas")
     named = {}
     for spellings in _QUOTA_COLUMNS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import refuse_missing
+from forcopt.data.csv_files import read_csv
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def read_table(
     """
     import pandas as pd
 
-    frame = pd.read_csv(table) if isinstance(table, str | Path) else table
+    names = dict.fromkeys(("agent", "criterion", "group"), str)  # 007 is a name
+    frame = read_csv(table, dtype=names) if isinstance(table, str | Path) else table
     if not isinstance(frame, pd.DataFrame):
         raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
     for column in columns:

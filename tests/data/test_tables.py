@@ -70,3 +70,22 @@ def test_adult_leaves_out_who_is_not_known_whole(tmp_path):
     )
     data = load_adult(path)
     assert len(data) == 1 and data.labels.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "t.csv is no CSV file with a first row of names"),
+        ('racepctblack,"racePctWhite\n', "t.csv is no CSV file"),
+        ("racepctblack,racePctWhite,ViolentCrimesPerPop\n0.1,0.2,1,5\n0.3,0.4,0,5\n", "t.csv is no CSV file"),
+        (
+            "racepctblack,racePctWhite,ViolentCrimesPerPop\n0.1,0.2,1\n0.3,0.4,0.67\n",
+            r"t.csv: column 'ViolentCrimesPerPop': record\[1\] is 0.67; it must be 0 or 1",
+        ),
+    ],
+)
+def test_files_that_pandas_would_read_as_something_else_are_refused(text, message, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(fo.DeclarationError, match=message):
+        load_communities(path)

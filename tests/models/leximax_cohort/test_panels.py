@@ -212,3 +212,9 @@ def test_a_missing_feature_is_refused():
     people = pd.DataFrame({"sex": ["f", "m", None, "m"]})
     with pytest.raises(ValueError, match="candidates: '2' has no value of 'sex'"):
         LeximaxCohort.from_candidates(people, {"sex": {"f": (1, 1), "m": (1, 1)}}, size=2)
+
+
+@pytest.mark.parametrize("wrong", [5, {"f": 5}, {"f": (1,)}, {"f": ("one", 2)}])
+def test_quotas_of_another_form_are_refused(wrong):
+    with pytest.raises(fo.DeclarationError, match="quotas must give a least and a greatest number"):
+        LeximaxCohort.from_candidates(pool(), {"sex": wrong}, 6)

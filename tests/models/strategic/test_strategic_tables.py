@@ -166,3 +166,10 @@ def test_missing_values_are_refused_in_columns_that_are_read(column):
     table[column] = table[column].where(table.index != 1)
     with pytest.raises(ValueError, match=f"{subject}: column '{column}' misses a value in row 1"):
         StrategicClassification.from_tables(edges, agents)
+
+
+def test_names_of_digits_in_a_file_stay_apart(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("agent,criterion,cost,improves\n07,01,1,1\n7,1,2,0\n")
+    p = StrategicClassification.from_tables(path)
+    assert (p.agent_names, p.criterion_names) == (("07", "7"), ("01", "1"))
