@@ -1,20 +1,58 @@
-"""How objects show themselves in a notebook: small tables and pictures as HTML."""
+"""How objects show themselves: small tables and pictures as HTML in a notebook, figures in files."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.errors import DeclarationError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["brief", "facts_html", "picture_html", "table_html"]
+__all__ = ["brief", "facts_html", "picture_html", "table_html", "write_figure"]
 
 _LONGEST = 80
+
+
+def write_figure(figure: Any, path: str | Path | None, **options: Any) -> None:
+    """Write a figure of matplotlib to a file, if one is named.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    path : str or Path, optional
+        Its ending names the format.
+    options : Any
+        Of ``figure.savefig``.
+
+    Raises
+    ------
+    DeclarationError
+        For an ending that is no format, or a folder that does not exist.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> write_figure(Figure(), "plan.xyz")
+    Traceback (most recent call last):
+    forcopt.errors.DeclarationError: cannot write plan.xyz: the name must end in .png, .svg, .pdf, or the like
+    """
+    if path is None:
+        return
+    target = Path(path)
+    ending = target.suffix.lower().removeprefix(".")
+    if ending not in figure.canvas.get_supported_filetypes():
+        raise DeclarationError(f"cannot write {path}: the name must end in .png, .svg, .pdf, or the like")
+    if not target.absolute().parent.is_dir():
+        raise DeclarationError(f"cannot write {path}: there is no folder {target.parent}")
+    figure.savefig(target, **options)
 
 
 def brief(value: Any) -> str:

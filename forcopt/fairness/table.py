@@ -21,6 +21,7 @@ from forcopt.fairness.rates import (
     Rate,
 )
 from forcopt.fairness.records import tabulate
+from forcopt.notebook import write_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,6 +229,5 @@ class RateTable:
             axes.errorbar(middle, np.arange(len(rows)), xerr=reach, fmt="o", capsize=3)
             axes.set(title=rate.name, xlim=(0, 1), yticks=np.arange(len(rows)), yticklabels=rows["group"])
             axes.invert_yaxis()
-        if path is not None:
-            figure.savefig(path)
+        write_figure(figure, path)
         return figure

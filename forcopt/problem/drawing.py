@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.errors import DeclarationError
+from forcopt.notebook import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,8 +63,7 @@ def finished(figure: Figure, path: str | Path | None) -> Figure:
     path : str or Path, optional
         A file whose ending names the format, such as ``.png``, ``.svg`` or ``.pdf``.
     """
-    if path is not None:
-        figure.savefig(path)
+    write_figure(figure, path)
     return figure
 
 

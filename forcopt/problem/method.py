@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from math import isfinite
 from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
@@ -178,10 +177,8 @@ def _is(kind: Any, value: Any) -> bool:
         return isinstance(value, bool | np.bool_ if kind is bool else str)
     if kind not in (int, float):
         return isinstance(value, kind)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    number = float(value)
-    return number == number and (kind is float or (isfinite(number) and number == int(number)))
+    number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    return bool(number and value == value)
 
 
 @cache
@@ -284,7 +281,7 @@ class Method:
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
     def check_own(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the method's own options by name and type, and return them; whole floats become integers.
+        """Check the method's own options by name and type, and return them.
 
         Raises
         ------
@@ -293,7 +290,6 @@ class Method:
         DeclarationError
             For a value that is no number, integer, truth value or word where one is asked for.
         """
-        found = dict(options)
         for name, value in options.items():
             if name not in self.options:
                 raise unknown(f"option of method {self.name!r}", name, [*self.options, *self.common])
@@ -301,14 +297,7 @@ class Method:
             if kinds and not any(_is(kind, value) for kind in kinds):
                 asked = " or ".join(dict.fromkeys(_asked(kind) for kind in kinds))
                 raise DeclarationError(f"method {self.name!r}: {name} is {value!r}; it must be {asked}")
-            if (
-                int in kinds
-                and float not in kinds
-                and isinstance(value, Real)
-                and not isinstance(value, Integral)
-            ):
-                found[name] = int(cast(float, value))
-        return found
+        return dict(options)
 
     def _kinds(self, option: str) -> tuple[Any, ...]:
         """The types and words that an option may be, None among them; empty if its annotation is neither."""

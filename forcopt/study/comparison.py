@@ -14,6 +14,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import unknown
+from forcopt.notebook import write_figure
 from forcopt.problem import Problem
 from forcopt.study import statistics
 from forcopt.study.consistency import best_run, by_instance, contradiction, ranked, unique_names
@@ -363,6 +364,5 @@ class Comparison:
             from forcopt.study.charts.draw import draw
 
             figure = draw(self.chart(kind, **options))
-        if path is not None:
-            figure.savefig(path, dpi=150)
+        write_figure(figure, path, dpi=150)
         return figure

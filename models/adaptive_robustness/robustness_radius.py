@@ -12,7 +12,13 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
-from forcopt.models.adaptive_robustness.classifiers import Classifier, NearestNeighbour, ReLUNetwork, Tree
+from forcopt.models.adaptive_robustness.classifiers import (
+    Classifier,
+    Halfspace,
+    NearestNeighbour,
+    ReLUNetwork,
+    Tree,
+)
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
 from forcopt.problem import Evaluation, Method, Problem, Solution
 
@@ -91,6 +97,8 @@ class RobustnessRadius(Problem):
         d = self.classifier.features
         if self.point.shape != (d,):
             raise DeclarationError(f"point: the shape is {self.point.shape}; it must be ({d},)")
+        if isinstance(self.classifier, Halfspace) and self.label not in (0, 1):
+            raise DeclarationError(f"label is {self.label}; a Halfspace predicts 0 or 1")
         if self.norm != "l2" and isinstance(self.classifier, NearestNeighbour):
             raise DeclarationError(f"norm is {self.norm!r}; for the nearest neighbour it must be 'l2'")
         if self.box is None:

@@ -14,6 +14,7 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Share, SplitLimit
+from forcopt.notebook import write_figure
 
 __all__ = ["Ensemble", "draw_ensemble"]
 
@@ -123,8 +124,7 @@ class Ensemble:
         axes.set_xlabel(name.replace("_", " "))
         axes.set_ylabel("plans")
         axes.set_title(f"{len(self)} plans, {self.method}")
-        if path is not None:
-            figure.savefig(path)
+        write_figure(figure, path)
         return figure
 
 

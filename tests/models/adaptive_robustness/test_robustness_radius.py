@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness import (
     Halfspace,
     NearestNeighbour,
@@ -407,3 +408,10 @@ def test_files(classifier):
     again = RobustnessRadius.from_dict(p.to_dict())
     assert again == p and type(again.classifier) is type(classifier)
     assert again.solve().objective == pytest.approx(p.solve().objective)
+
+
+@pytest.mark.parametrize("label", [-1, 2])
+def test_a_label_that_a_halfspace_never_predicts_is_refused(label):
+    """Labels of -1 and 1 gave a radius of 0 to every point of the first."""
+    with pytest.raises(DeclarationError, match=f"label is {label}; a Halfspace predicts 0 or 1"):
+        RobustnessRadius(Halfspace([1.0, 0.0], -1.0), [0.0, 0.0], label)

@@ -321,7 +321,7 @@ def test_no_size_and_no_time():
         ("bounded", {"power": "a"}, "power is 'a'"),
         ("fisher", {"points": 1}, "points is 1"),
         ("fisher", {"points": 4000.0}, "points is 4000.0"),
-        ("ganesh-zhao", {"shape": math.inf}, "must be even"),
+        ("ganesh-zhao", {"shape": math.inf}, "shape is inf"),
         ("ganesh-zhao", {"shape": 5}, "must be even"),
         ("sparse-vector", {"t": math.nan}, "t is nan"),
         ("sparse-vector", {"multiplier": math.inf}, "multiplier inf"),
@@ -364,5 +364,5 @@ def test_corrections_stop_at_their_number():
 @pytest.mark.parametrize("counts", [[math.nan, 1, 2], [1, math.inf, 2], [1, 2, 1e300], [1, 2, 2.5]])
 def test_bad_counts(few, counts):
     p, law = few
-    with pytest.raises(DeclarationError, match="values"):
+    with pytest.raises(DeclarationError, match=r"counts|values"):
         p.release(law, counts)
