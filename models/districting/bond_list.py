@@ -155,9 +155,10 @@ def greatest(values: Array, weights: Array, limit: int) -> int:
     """
     bound = 0
     pairs = [(int(v), int(w)) for v, w in zip(values, weights, strict=True) if v > 0]
-    for v, w in sorted(pairs, key=lambda pair: -Fraction(pair[0], max(pair[1], 1))):
-        if w > limit:
-            return bound - (-v * limit // w)
+    # Elements without weight first: they are in the best set, whatever the limit.
+    for v, w in sorted(pairs, key=lambda pair: (pair[1] > 0, -Fraction(pair[0], max(pair[1], 1)))):
+        if w > max(limit, 0):  # below 0 there is no set
+            return bound - (-v * max(limit, 0) // w)
         bound, limit = bound + v, limit - w
     return bound
 

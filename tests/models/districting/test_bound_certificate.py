@@ -190,6 +190,34 @@ def test_files_of_the_wrong_form_are_refused(tmp_path):
             BoundCertificate.read(path)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_set_of_a_weight_has_a_greater_sum(seed):
+    rng = np.random.default_rng(seed)
+    values, weights = rng.integers(-5, 30, 8), rng.choice([0, 0, 1, 2, 5], 8)
+    sets = (np.arange(2**8)[:, None] >> np.arange(8) & 1).astype(bool)
+    for limit in range(-1, weights.sum() + 1):
+        fits = sets[sets @ weights <= limit]
+        assert bond_list.greatest(values, weights, limit) >= (fits @ values).max(initial=0)
+
+
+def test_a_node_without_people_belongs_to_the_cheapest_plan():
+    g = nx.cycle_graph(3)
+    for v, people in enumerate((1, 0, 1)):
+        g.nodes[v]["population"] = people
+    p = Districting(g, 2, bounds=(1, 1))
+    proof = BoundCertificate.of(p, 2, [2.0, 1.0, 2.0], -1.0, scale=1, plan=[0, 0, 1])
+    assert proof.check(p).optimal
+    assert replace(proof, bound=3).check(p).bound is None
+
+
+def test_a_problem_without_a_plan_is_no_error():
+    g = nx.path_graph(4)
+    for v, people in enumerate((0, 3, 3, 2)):
+        g.nodes[v]["population"] = people
+    p = Districting(g, 4, bounds=(5, 5))
+    assert BoundCertificate.of(p, 1, [1.0] * 4, -9.0).check(p).bound == 1
+
+
 def test_a_limit_on_time_proves_nothing():
     p, cost, labels, prices, fee = instance(3)
     proof = BoundCertificate.of(p, cost, prices, fee, plan=labels)
