@@ -238,8 +238,8 @@ class BondList:
         every = [int(price) for price in prices]
         rate = sum(every) // max(graph.total, 1)
         size = scale * int(graph.costs.sum()) + sum(map(abs, every)) + 2 * abs(rate) * graph.total
-        if size * 8 * n**2 >= 2**60:  # planar graphs have fewer than 2 n faces
-            raise DeclarationError("the prices and costs are too large for 64-bit integers")
+        if max(size, graph.total) * 8 * n**2 >= 2**60:  # planar graphs have fewer than 2 n faces
+            raise DeclarationError("the populations, prices or costs are too large for 64-bit integers")
         self.prices, self.rate = np.array(every, np.int64), rate
         g: nx.Graph[int] = nx.Graph()
         g.add_nodes_from(range(n))

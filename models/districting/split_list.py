@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import lcm
 
 import networkx as nx
 import numpy as np
@@ -172,11 +171,9 @@ def split_districts(
     def limits(j: int) -> tuple[int, int]:
         """The greatest v(C) and cost(C) of a component of j districts; below `least` if there is none."""
         value, cost = least[j] - 1, -1
-        for numbers in _partitions(others, others - 1):
-            values, costs = sum(least[i] for i in numbers), sum(cheapest[i] for i in numbers)
-            if j in numbers and values <= room and costs <= cap:
-                value = max(value, room - values + least[j])
-                cost = max(cost, cap - costs + cheapest[j])
+        for values, costs in _least_sums(least, cheapest, others - j, pause):
+            if values + least[j] <= room and costs + cheapest[j] <= cap:
+                value, cost = max(value, room - values), max(cost, cap - costs)
         return value, cost
 
     for j in range(1, others):
@@ -219,13 +216,23 @@ def _require_few(count: int) -> None:
         raise MemoryError(f"more than {_MOST:,} components of complements are listed")
 
 
-def _partitions(number: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Give the ways to write a number as a sum of numbers from 1 to a largest one."""
-    if number == 0:
-        yield ()
-    for first in range(min(number, largest), 0, -1):
-        for others in _partitions(number - first, first):
-            yield (first, *others)
+def _least_sums(
+    least: list[int], cheapest: list[int], number: int, pause: Callable[[], None]
+) -> list[tuple[int, int]]:
+    """Give the sums of values and of costs of components of a number of districts that no other ones undercut."""
+    sums = [[(0, 0)]]
+    for left in range(1, number + 1):
+        pause()
+        some: list[tuple[int, int]] = []
+        for value, cost in sorted(
+            (least[j] + value, cheapest[j] + cost)
+            for j in range(1, left + 1)
+            for value, cost in sums[left - j]
+        ):
+            if not some or cost < some[-1][1]:
+                some.append((value, cost))
+        sums.append(some)
+    return sums[number]
 
 
 def _unions(
@@ -234,10 +241,9 @@ def _unions(
     """Give the unions of disjoint components of lists with a number of districts in sum."""
     if not lists:
         return
-    unit = lcm(*lists)
     number = np.concatenate([np.full(len(some.values), j) for j, some in lists.items()])
-    # Components by their value for each district, times the unit.
-    mean = np.concatenate([some.values * (unit // j) for j, some in lists.items()])
+    # Components by their value for each district, rounded down.
+    mean = np.concatenate([some.values // j for j, some in lists.items()])
     order = np.argsort(mean, kind="stable")
     values, costs = (
         np.concatenate([getattr(some, field) for some in lists.values()])[order]
@@ -257,7 +263,7 @@ def _unions(
             yield union
             return
         # The means rise, so the first one is at most that of all that is left.
-        some = slice(first, int(np.searchsorted(mean, (room - spent) * unit // left, side="right")))
+        some = slice(first, int(np.searchsorted(mean, (room - spent) // left, side="right")))
         fits = (number[some] <= left) & (paid + costs[some] <= cap)
         fits &= ~(bits[some] & np.packbits(union)).any(axis=1)
         for i in (first + np.flatnonzero(fits)).tolist():

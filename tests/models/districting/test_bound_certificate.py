@@ -10,7 +10,7 @@ import pytest
 from districting_oracle import all_plans
 from scipy.optimize import linprog
 
-from forcopt.data import delaunay
+from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
@@ -218,6 +218,25 @@ def test_a_problem_without_a_plan_is_no_error():
     assert BoundCertificate.of(p, 1, [1.0] * 4, -9.0).check(p).bound == 1
 
 
+@pytest.mark.parametrize(
+    "change", [{"fee": 2**63}, {"fee": -(2**63)}, {"fee": 2**70}, {"bound": 10**30}, {"prices": (2**70,) * 9}]
+)
+def test_numbers_beyond_64_bits_are_refused(change):
+    p = Districting(grid(3, 3), 3, tolerance=0)
+    proof = BoundCertificate.of(p, 6, [0.0] * 9, 0.0)
+    assert proof.check(p).bound == 6
+    assert "too large for 64-bit integers" in replace(proof, **change).check(p).how
+
+
+def test_many_districts_take_no_longer_than_their_components():
+    g = nx.path_graph(60)  # the complement of a district divides in a million ways by number
+    nx.set_node_attributes(g, 1, "population")
+    p = Districting(g, 60, bounds=(1, 1))
+    proof = BoundCertificate.of(p, 59, [0.0] * 60, 0.0)
+    assert proof.check(p).bound == 59
+    assert replace(proof, bound=60).check(p).bound is None
+
+
 def test_a_limit_on_time_proves_nothing():
     p, cost, labels, prices, fee = instance(3)
     proof = BoundCertificate.of(p, cost, prices, fee, plan=labels)
@@ -234,9 +253,10 @@ def test_graphs_that_no_certificate_takes():
     with pytest.raises(DeclarationError, match="2 districts or more"):
         q = Districting(nx.freeze(five), 1, bounds=(1, 5))
         BoundCertificate.of(q, 1, [0.0] * 5, 0.0).check(q)
-    path = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
-    with pytest.raises(DeclarationError, match="too large"):
-        BondList(path, 2**60, [0, 0, 0])
+    for weight, scale in ((1, 2**60), (2**55, 1)):
+        path = WeightedGraph.of([weight] * 3, [(0, 1), (1, 2)], [1, 1])
+        with pytest.raises(DeclarationError, match="too large"):
+            BondList(path, scale, [0, 0, 0])
 
 
 def districts_of_plans(p, sets):
