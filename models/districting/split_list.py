@@ -219,7 +219,7 @@ def _require_few(count: int) -> None:
 def _least_sums(
     least: list[int], cheapest: list[int], number: int, pause: Callable[[], None]
 ) -> list[tuple[int, int]]:
-    """Give the sums of values and of costs of components of a number of districts that no other ones undercut."""
+    """Give the sums of values and costs of components of j districts in all that no other sum undercuts."""
     sums = [[(0, 0)]]
     for left in range(1, number + 1):
         pause()
