@@ -23,7 +23,7 @@ _RATES = 8
 """Rates of the weight that are tried for each share, and again around the best one."""
 
 
-def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
+def greatest_cost(bonds: BondList, limit: int, heaviest: int, pause: Callable[[], None] | None = None) -> int:
     """Bound the cost of the sets of at most a value and at most a weight.
 
     Parameters
@@ -34,6 +34,8 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
         The greatest value ``scale * cost(S) - prices(S)``.
     heaviest : int
         The greatest weight.
+    pause : callable, optional
+        Called before each minimum cut; it may raise an exception.
 
     Returns
     -------
@@ -66,6 +68,8 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
         return best
 
     def bound(tenths: int, rate: int) -> int:
+        if pause is not None:
+            pause()
         flow, most = nx.DiGraph(), 0
         for v, (price, weight) in enumerate(zip(bonds.prices.tolist(), graph.weights.tolist(), strict=True)):
             gain = 10 * price - rate * weight
@@ -155,17 +159,18 @@ def split_districts(
     vertex are listed: both kinds often prefer the same nodes, of low prices.
     """
     graph, others = bonds.graph, parts - 1
+    if others < 2:  # the complement is a district
+        return
     all_prices = int(bonds.prices.sum())
     room = limit + all_prices  # of the sum of v(C) over the components
     # least[j]: of v(C) for a union C of j districts; at first of prices(C).
     least = [0] + [
         all_prices - greatest(bonds.prices, graph.weights, graph.total - j * low) for j in range(1, others)
     ]
-    if others > 1:
-        least[1] = max(least[1], 2 * least[1] + fee)
+    least[1] = max(least[1], 2 * least[1] + fee)
     # The complement of C is a bond of the value v(C) - prices(V).
     windows = [(graph.total - j * high, graph.total - j * low) for j in range(others)]
-    cap, cheapest = greatest_cost(bonds, limit, high), [0] * max(others, 1)
+    cap, cheapest = greatest_cost(bonds, limit, high, pause), [0] * others
     free = BondList(graph, 1, [0] * graph.size)
 
     def limits(j: int) -> tuple[int, int]:

@@ -308,6 +308,20 @@ def test_no_set_of_a_value_and_a_weight_costs_more(seed):
     assert greatest_cost(bonds, limit, heaviest) >= boundary(graph, sets).max(initial=0)
 
 
+def test_the_clock_is_read_before_each_minimum_cut():
+    class Stop(Exception):
+        pass
+
+    def stop():
+        raise Stop
+
+    graph = Districting(grid(3, 3), 3, tolerance=0).arrays
+    bonds = BondList(graph, 4, [5] * 9)
+    with pytest.raises(Stop):
+        greatest_cost(bonds, 10, 3, stop)
+    assert list(split_districts(bonds, 1, 8, 2, 100, 0, stop)) == []  # two districts: no cuts at all
+
+
 @pytest.mark.parametrize("districts", [3, 4])
 def test_column_generation_keeps_its_proof(districts, tmp_path):
     p = Districting(delaunay(50, seed=districts), districts, tolerance=0.1)
