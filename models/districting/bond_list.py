@@ -155,9 +155,10 @@ def greatest(values: Array, weights: Array, limit: int) -> int:
     """
     bound = 0
     pairs = [(int(v), int(w)) for v, w in zip(values, weights, strict=True) if v > 0]
-    for v, w in sorted(pairs, key=lambda pair: -Fraction(pair[0], max(pair[1], 1))):
-        if w > limit:
-            return bound - (-v * limit // w)
+    # Elements without weight first: they are in the best set, whatever the limit.
+    for v, w in sorted(pairs, key=lambda pair: (pair[1] > 0, -Fraction(pair[0], max(pair[1], 1)))):
+        if w > max(limit, 0):  # below 0 there is no set
+            return bound - (-v * max(limit, 0) // w)
         bound, limit = bound + v, limit - w
     return bound
 
@@ -237,8 +238,8 @@ class BondList:
         every = [int(price) for price in prices]
         rate = sum(every) // max(graph.total, 1)
         size = scale * int(graph.costs.sum()) + sum(map(abs, every)) + 2 * abs(rate) * graph.total
-        if size * 8 * n**2 >= 2**60:  # planar graphs have fewer than 2 n faces
-            raise DeclarationError("the prices and costs are too large for 64-bit integers")
+        if max(size, graph.total) * 8 * n**2 >= 2**60:  # planar graphs have fewer than 2 n faces
+            raise DeclarationError("the populations, prices or costs are too large for 64-bit integers")
         self.prices, self.rate = np.array(every, np.int64), rate
         g: nx.Graph[int] = nx.Graph()
         g.add_nodes_from(range(n))

@@ -27,6 +27,9 @@ __all__ = ["BoundCertificate"]
 _LOOKS = 20_000_000
 """Pairs of districts to compare between two looks at the clock."""
 
+_LARGEST = 2**60
+"""The fee, and the sum of the reduced costs of a plan, are smaller."""
+
 
 @njit(cache=True)
 def _rest_of(union, start, ends, weights, parts, low, high, inside, queue):  # type: ignore[no-untyped-def]
@@ -433,6 +436,8 @@ class BoundCertificate:
 
     def _steps(self, graph: WeightedGraph, pause: Callable[[], None]) -> Iterator[tuple[str, int]]:
         """Give a text and the number of districts listed after each step; raise `_Refused` for a flaw."""
+        if max(abs(self.fee), abs(self.room)) >= _LARGEST:
+            raise _Refused("the fee, the bound or the prices are too large for 64-bit integers")
         half = max(self.room // 2, -1)  # without room, a district of a negative reduced cost is sought
         try:
             bonds = BondList(graph, self.scale, self.prices)

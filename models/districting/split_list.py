@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import lcm
 
 import networkx as nx
 import numpy as np
@@ -24,7 +23,7 @@ _RATES = 8
 """Rates of the weight that are tried for each share, and again around the best one."""
 
 
-def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
+def greatest_cost(bonds: BondList, limit: int, heaviest: int, pause: Callable[[], None] | None = None) -> int:
     """Bound the cost of the sets of at most a value and at most a weight.
 
     Parameters
@@ -35,6 +34,8 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
         The greatest value ``scale * cost(S) - prices(S)``.
     heaviest : int
         The greatest weight.
+    pause : callable, optional
+        Called before each minimum cut; it may raise an exception.
 
     Returns
     -------
@@ -67,6 +68,8 @@ def greatest_cost(bonds: BondList, limit: int, heaviest: int) -> int:
         return best
 
     def bound(tenths: int, rate: int) -> int:
+        if pause is not None:
+            pause()
         flow, most = nx.DiGraph(), 0
         for v, (price, weight) in enumerate(zip(bonds.prices.tolist(), graph.weights.tolist(), strict=True)):
             gain = 10 * price - rate * weight
@@ -156,27 +159,26 @@ def split_districts(
     vertex are listed: both kinds often prefer the same nodes, of low prices.
     """
     graph, others = bonds.graph, parts - 1
+    if others < 2:  # the complement is a district
+        return
     all_prices = int(bonds.prices.sum())
     room = limit + all_prices  # of the sum of v(C) over the components
     # least[j]: of v(C) for a union C of j districts; at first of prices(C).
     least = [0] + [
         all_prices - greatest(bonds.prices, graph.weights, graph.total - j * low) for j in range(1, others)
     ]
-    if others > 1:
-        least[1] = max(least[1], 2 * least[1] + fee)
+    least[1] = max(least[1], 2 * least[1] + fee)
     # The complement of C is a bond of the value v(C) - prices(V).
     windows = [(graph.total - j * high, graph.total - j * low) for j in range(others)]
-    cap, cheapest = greatest_cost(bonds, limit, high), [0] * max(others, 1)
+    cap, cheapest = greatest_cost(bonds, limit, high, pause), [0] * others
     free = BondList(graph, 1, [0] * graph.size)
 
     def limits(j: int) -> tuple[int, int]:
         """The greatest v(C) and cost(C) of a component of j districts; below `least` if there is none."""
         value, cost = least[j] - 1, -1
-        for numbers in _partitions(others, others - 1):
-            values, costs = sum(least[i] for i in numbers), sum(cheapest[i] for i in numbers)
-            if j in numbers and values <= room and costs <= cap:
-                value = max(value, room - values + least[j])
-                cost = max(cost, cap - costs + cheapest[j])
+        for values, costs in _least_sums(least, cheapest, others - j, pause):
+            if values + least[j] <= room and costs + cheapest[j] <= cap:
+                value, cost = max(value, room - values), max(cost, cap - costs)
         return value, cost
 
     for j in range(1, others):
@@ -219,13 +221,23 @@ def _require_few(count: int) -> None:
         raise MemoryError(f"more than {_MOST:,} components of complements are listed")
 
 
-def _partitions(number: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Give the ways to write a number as a sum of numbers from 1 to a largest one."""
-    if number == 0:
-        yield ()
-    for first in range(min(number, largest), 0, -1):
-        for others in _partitions(number - first, first):
-            yield (first, *others)
+def _least_sums(
+    least: list[int], cheapest: list[int], number: int, pause: Callable[[], None]
+) -> list[tuple[int, int]]:
+    """Give the sums of values and costs of components of j districts in all that no other sum undercuts."""
+    sums = [[(0, 0)]]
+    for left in range(1, number + 1):
+        pause()
+        some: list[tuple[int, int]] = []
+        for value, cost in sorted(
+            (least[j] + value, cheapest[j] + cost)
+            for j in range(1, left + 1)
+            for value, cost in sums[left - j]
+        ):
+            if not some or cost < some[-1][1]:
+                some.append((value, cost))
+        sums.append(some)
+    return sums[number]
 
 
 def _unions(
@@ -234,10 +246,9 @@ def _unions(
     """Give the unions of disjoint components of lists with a number of districts in sum."""
     if not lists:
         return
-    unit = lcm(*lists)
     number = np.concatenate([np.full(len(some.values), j) for j, some in lists.items()])
-    # Components by their value for each district, times the unit.
-    mean = np.concatenate([some.values * (unit // j) for j, some in lists.items()])
+    # Components by their value for each district, rounded down.
+    mean = np.concatenate([some.values // j for j, some in lists.items()])
     order = np.argsort(mean, kind="stable")
     values, costs = (
         np.concatenate([getattr(some, field) for some in lists.values()])[order]
@@ -257,7 +268,7 @@ def _unions(
             yield union
             return
         # The means rise, so the first one is at most that of all that is left.
-        some = slice(first, int(np.searchsorted(mean, (room - spent) * unit // left, side="right")))
+        some = slice(first, int(np.searchsorted(mean, (room - spent) // left, side="right")))
         fits = (number[some] <= left) & (paid + costs[some] <= cap)
         fits &= ~(bits[some] & np.packbits(union)).any(axis=1)
         for i in (first + np.flatnonzero(fits)).tolist():

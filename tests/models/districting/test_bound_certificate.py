@@ -10,7 +10,7 @@ import pytest
 from districting_oracle import all_plans
 from scipy.optimize import linprog
 
-from forcopt.data import delaunay
+from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
@@ -192,6 +192,53 @@ def test_files_of_the_wrong_form_are_refused(tmp_path):
             BoundCertificate.read(path)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_set_of_a_weight_has_a_greater_sum(seed):
+    rng = np.random.default_rng(seed)
+    values, weights = rng.integers(-5, 30, 8), rng.choice([0, 0, 1, 2, 5], 8)
+    sets = (np.arange(2**8)[:, None] >> np.arange(8) & 1).astype(bool)
+    for limit in range(-1, weights.sum() + 1):
+        fits = sets[sets @ weights <= limit]
+        assert bond_list.greatest(values, weights, limit) >= (fits @ values).max(initial=0)
+
+
+def test_a_node_without_people_belongs_to_the_cheapest_plan():
+    g = nx.cycle_graph(3)
+    for v, people in enumerate((1, 0, 1)):
+        g.nodes[v]["population"] = people
+    p = Districting(g, 2, bounds=(1, 1))
+    proof = BoundCertificate.of(p, 2, [2.0, 1.0, 2.0], -1.0, scale=1, plan=[0, 0, 1])
+    assert proof.check(p).optimal
+    assert replace(proof, bound=3).check(p).bound is None
+
+
+def test_a_problem_without_a_plan_is_no_error():
+    g = nx.path_graph(4)
+    for v, people in enumerate((0, 3, 3, 2)):
+        g.nodes[v]["population"] = people
+    p = Districting(g, 4, bounds=(5, 5))
+    assert BoundCertificate.of(p, 1, [1.0] * 4, -9.0).check(p).bound == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"fee": 2**63}, {"fee": -(2**63)}, {"fee": 2**70}, {"bound": 10**30}, {"prices": (2**70,) * 9}]
+)
+def test_numbers_beyond_64_bits_are_refused(change):
+    p = Districting(grid(3, 3), 3, tolerance=0)
+    proof = BoundCertificate.of(p, 6, [0.0] * 9, 0.0)
+    assert proof.check(p).bound == 6
+    assert "too large for 64-bit integers" in replace(proof, **change).check(p).how
+
+
+def test_many_districts_take_no_longer_than_their_components():
+    g = nx.path_graph(60)  # the complement of a district divides in a million ways by number
+    nx.set_node_attributes(g, 1, "population")
+    p = Districting(g, 60, bounds=(1, 1))
+    proof = BoundCertificate.of(p, 59, [0.0] * 60, 0.0)
+    assert proof.check(p).bound == 59
+    assert replace(proof, bound=60).check(p).bound is None
+
+
 def test_a_limit_on_time_proves_nothing():
     p, cost, labels, prices, fee = instance(3)
     proof = BoundCertificate.of(p, cost, prices, fee, plan=labels)
@@ -208,9 +255,10 @@ def test_graphs_that_no_certificate_takes():
     with pytest.raises(DeclarationError, match="2 districts or more"):
         q = Districting(nx.freeze(five), 1, bounds=(1, 5))
         BoundCertificate.of(q, 1, [0.0] * 5, 0.0).check(q)
-    path = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
-    with pytest.raises(DeclarationError, match="too large"):
-        BondList(path, 2**60, [0, 0, 0])
+    for weight, scale in ((1, 2**60), (2**55, 1)):
+        path = WeightedGraph.of([weight] * 3, [(0, 1), (1, 2)], [1, 1])
+        with pytest.raises(DeclarationError, match="too large"):
+            BondList(path, scale, [0, 0, 0])
 
 
 def districts_of_plans(p, sets):
@@ -260,6 +308,20 @@ def test_no_set_of_a_value_and_a_weight_costs_more(seed):
     sets, limit, heaviest = subsets(graph), int(rng.integers(0, 20)), int(rng.integers(1, graph.total + 1))
     sets = sets[(bonds.values(sets) <= limit) & (sets @ graph.weights <= heaviest)]
     assert greatest_cost(bonds, limit, heaviest) >= boundary(graph, sets).max(initial=0)
+
+
+def test_the_clock_is_read_before_each_minimum_cut():
+    class Stop(Exception):
+        pass
+
+    def stop():
+        raise Stop
+
+    graph = Districting(grid(3, 3), 3, tolerance=0).arrays
+    bonds = BondList(graph, 4, [5] * 9)
+    with pytest.raises(Stop):
+        greatest_cost(bonds, 10, 3, stop)
+    assert list(split_districts(bonds, 1, 8, 2, 100, 0, stop)) == []  # two districts: no cuts at all
 
 
 @pytest.mark.parametrize("districts", [3, 4])
