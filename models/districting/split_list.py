@@ -197,9 +197,8 @@ def split_districts(
         least[j] = int(lists[j].values.min(initial=value + 1))
     every: dict[bytes, None] = {}
     unions = [_unions(lists, room, cap, others, pause)]
-    if others > 2:
-        if limits(others - 1)[0] >= least[others - 1]:
-            unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
+    if others > 2 and limits(others - 1)[0] >= least[others - 1]:
+        unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
     for some in unions:
         for union in some:
             rest = ~union
