@@ -277,6 +277,16 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("class_name", "method"), METHODS)
+def test_every_own_option_of_a_method_stands_in_its_docstring(class_name, method):
+    chosen = CLASSES[class_name].methods[method]
+    text = inspect.getdoc(chosen.function).partition("Returns\n")[0].partition("Parameters\n")[2]
+    named = {
+        name.strip() for line in text.splitlines() if " :" in line for name in line.split(" :")[0].split(",")
+    }
+    assert named >= set(chosen.options)
+
+
+@pytest.mark.parametrize(("class_name", "method"), METHODS)
 def test_an_option_that_a_method_does_not_take_is_refused_by_name(class_name, method):
     if not takers(class_name, method):
         pytest.skip("no shipped problem suits the method")

@@ -54,7 +54,24 @@ def svm(
     backend: str = "clarabel",
     time_limit: float | None = None,
 ) -> Outcome:
-    """The support vector machine, without balls: `hinge` with radius 0."""
+    """The support vector machine, without balls: `hinge` with radius 0.
+
+    Parameters
+    ----------
+    problem : AdaptiveRobustClassification
+        The problem.
+    penalty : float, optional
+        On the squared length of the normal, with features in units of their extent; at least 0.
+    backend : str, optional
+        See `hinge`.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The halfspace; 0 is the only bound.
+    """
     return _fit(problem, np.zeros(len(problem.labels)), penalty, backend, time_limit)
 
 

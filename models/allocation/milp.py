@@ -196,6 +196,15 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
     Only those records have a binary that the Lagrangian bound leaves open.
 
+    Parameters
+    ----------
+    problem : PrecisionAllocation
+        The problem.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        Write only the records that the Lagrangian bound leaves open.
+
     Returns
     -------
     Handles
@@ -234,6 +243,15 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     That square falls ever less with each record, as the variance does. So a stratum's records are spared in
     order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
     bound leaves open.
+
+    Parameters
+    ----------
+    problem : PrivateAllocation
+        The problem.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        Write only the records that the Lagrangian bound leaves open.
 
     Returns
     -------

@@ -24,7 +24,24 @@ def proportional(
     seed: int | np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The same share of every stratum, within floors and caps; it needs no deviations."""
+    """The same share of every stratum, within floors and caps; it needs no deviations.
+
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        The problem.
+    rounding : {"largest-remainder", "ceiling", "nearest", "randomized"}, optional
+        How sizes become whole.
+    seed : int or numpy.random.Generator, optional
+        Of the randomized rounding.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The sizes, without a bound.
+    """
     if problem.infeasibility_reason():
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     shares = problem.sizes.astype(float)
@@ -43,6 +60,22 @@ def neyman(
     """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
 
     The bound is the variance before rounding. Without `integer` sizes are not rounded, and it is the optimum.
+
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        The problem.
+    rounding : {"largest-remainder", "ceiling", "nearest", "randomized"}, optional
+        How sizes become whole.
+    seed : int or numpy.random.Generator, optional
+        Of the randomized rounding.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The sizes, and the variance before rounding as a bound.
     """
     filled = least_reciprocals(problem.gains, problem.floors, problem.caps, problem.limits())
     if filled is None:

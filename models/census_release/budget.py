@@ -264,9 +264,29 @@ def local(
     Given shares, the best z follow by least squares; given z, shares in proportion to ``|z_l|^(2/3)`` are
     best. The bound is ``8 / epsilon^2`` times the optimum of the convex program with rho = 1, since shares
     are at most 1. Mean criterion.
+
+    Parameters
+    ----------
+    problem : LevelBudget
+        The problem.
+    starts : int, optional
+        Shares to start from: equal ones, then random ones; at least 1.
+    seed : int or numpy.random.Generator, optional
+        Of the random ones.
+    backend : str, optional
+        Solves the convex program of the bound.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The best shares, and the bound.
     """
     if problem.estimator != "joint" or problem.epsilon is None or problem.criterion != "mean":
         raise DeclarationError("local: needs estimator='joint', epsilon and criterion='mean'")
+    if starts < 1:
+        raise DeclarationError(f"starts is {starts}; it must be at least 1")
     clock, rng, d = Deadline(time_limit), np.random.default_rng(seed), problem.hierarchy.depth
     best, value, rounds = np.full(d, 1 / d), np.inf, 0
     for start in range(starts):

@@ -27,6 +27,20 @@ def bounded(
     """Bounded noise at its exact radius; the power is searched for if none is given.
 
     Every error then is at most the radius, and the mean of the largest is near it for many queries.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        The problem.
+    power : float, optional
+        The power of the noise, positive; the best one by default.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The noise, without a bound.
     """
     needs_delta(problem, "bounded")
     if power is not None and not (is_number(power) and power > 0):

@@ -30,6 +30,20 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
     """Noise on each node of a tree over the counts, and least squares for the answers.
 
     Every count is in one node of each level, so that the noise is larger by the root of their number.
+
+    Parameters
+    ----------
+    problem : LinearQueries
+        The problem.
+    branching : int, optional
+        The number of children of a node, at least 2.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The factorization, without a bound.
     """
     if not is_whole(branching) or branching < 2:
         raise DeclarationError(f"branching is {branching!r}; it must be a whole number, at least 2")

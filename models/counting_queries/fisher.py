@@ -158,6 +158,20 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
 
     The sum then has ``mu^2 = k I(f)``, so that the error is ``E max * sqrt(k I) / mu``. The size is exact for
     the law itself. Counts are whole, so that a table of whole noise answers whole=False and whole=True alike.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        The problem.
+    points : int, optional
+        Of the grid on which the law's density is found; at least 100.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The table of the noise, without a bound.
     """
     needs_delta(problem, "this")
     if not is_whole(points) or points < LEAST_POINTS:

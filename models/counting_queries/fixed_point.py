@@ -45,6 +45,24 @@ def fixed_point(
     step is an eigendecomposition, O(min(queries, changes)^3).
 
     Stops at the relative `gap` between the two bounds, and is then optimal up to it.
+
+    Parameters
+    ----------
+    problem : LinearQueries
+        The problem.
+    gap : float, optional
+        The relative gap between the bounds at which the method stops.
+    most : int, optional
+        The greatest number of steps.
+    time_limit : float, optional
+        Seconds.
+    on_improvement : callable, optional
+        Called with each better bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        The factorization and the lower bound.
     """
     if not (is_number(gap) and gap >= 0):
         raise DeclarationError(f"gap is {gap!r}; it must be a number of at least 0")

@@ -86,6 +86,20 @@ def ganesh_zhao(
 
     It is refused where the theorem's proof does not apply, with the condition that fails. The exact scale of
     the same shape is smaller by a factor of more than a hundred. It takes no time worth a limit.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        The problem.
+    shape : int, optional
+        An even number, at least 2.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The noise, without a bound.
     """
     p = even_shape(problem) if shape is None else shape
     k, epsilon, delta = problem.queries, problem.epsilon, problem.delta

@@ -51,6 +51,20 @@ def shape_search(
     the losses' sum were Gaussian (``E max * sqrt(Fisher information)``), and is by Brent's method. Whole
     noise for more than three queries has the shape that is best for real noise, and a scale of its own. With
     delta 0 only shape 1 has a bounded loss.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        The problem.
+    shapes : tuple of float, optional
+        The least and the greatest shape, from 1 up.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The noise, without a bound.
     """
     pair = isinstance(shapes, tuple | list) and len(shapes) == 2 and all(map(is_number, shapes))
     if not (pair and 1 <= shapes[0] < shapes[1]):

@@ -253,6 +253,20 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
 
     Each component of a district needs a root, and k districts share k roots. 2 m + n columns beside the
     labels.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
     """
     base = _label_base(problem, model, canonical)
     g, k = problem.arrays, problem.districts
@@ -273,7 +287,22 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
 
 @Districting.formulation("flow-per-district", exact=True, cites="Hojny, Joormann, Lüthen and Schmidt (2021)")
 def flow_per_district(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Labels, and one flow for each district, from its first node to all the others."""
+    """Labels, and one flow for each district, from its first node to all the others.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
+    """
     base = _label_base(problem, model, canonical)
     g, k = problem.arrays, problem.districts
     n = g.size
@@ -295,7 +324,22 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
 
 @Districting.formulation("shirabe", exact=True, cites="Shirabe (2009); Oehrlein and Haunert (2017)")
 def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Roots, and a flow from each root to the nodes of its district."""
+    """Roots, and a flow from each root to the nodes of its district.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
+    """
     base = _root_base(problem, model, canonical)
     g = problem.arrays
     n = g.size
@@ -317,6 +361,20 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
     """Roots, and a unit of its own commodity from the root to each node: tight, and large.
 
     2 m columns for every node and root that may go together; at most 5 million are built.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
     """
     base = _root_base(problem, model, canonical)
     g = problem.arrays
@@ -352,6 +410,20 @@ def separators(problem: Districting, model: Model, *, canonical: bool = True) ->
 
     The separators are of the length-bounded kind: every path that avoids one is heavier than a district may
     be.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
     """
     base = _root_base(problem, model, canonical)
     member, high = base.member, problem.population_bounds[1]
@@ -370,7 +442,22 @@ def separators(problem: Districting, model: Model, *, canonical: bool = True) ->
     "labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)"
 )
 def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator."""
+    """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
+    """
     base = _label_base(problem, model, canonical)
     member, high = base.member, problem.population_bounds[1]
     weights = problem.arrays.weights
@@ -390,7 +477,22 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
 
 @Districting.formulation("relaxed", exact=False, cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)")
 def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """The base without contiguity: its bound holds for every plan, its plan may fall apart."""
+    """The base without contiguity: its bound holds for every plan, its plan may fall apart.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    model : Model
+        To write to.
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
+    """
     base = _root_base if problem.objective == "inertia" else _label_base
     return base(problem, model, canonical).handles()
 

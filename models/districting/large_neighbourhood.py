@@ -72,8 +72,8 @@ def large_neighbourhood(
 
     Notes
     -----
-    Of plans of two and three districts, one less than all are drawn anew. The same districts are drawn once,
-    and given up after 60 s.
+    Of three districts, two are drawn anew. Plans of two districts are left to the local search. The same
+    districts are drawn once, and given up after 60 s.
 
     References
     ----------

@@ -199,10 +199,8 @@ def split_districts(
         least[j] = int(lists[j].values.min(initial=value + 1))
     every: dict[bytes, None] = {}
     unions = [_unions(lists, room, cap, others, pause)]
-    if others > 2:
-        value, cost = limits(others - 1)
-        if value >= least[others - 1]:
-            unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
+    if others > 2 and limits(others - 1)[0] >= least[others - 1]:
+        unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
     for some in unions:
         for union in some:
             rest = ~union
@@ -254,11 +252,8 @@ def _unions(
         np.concatenate([getattr(some, field) for some in lists.values()])[order]
         for field in ("values", "costs")
     )
-    sets, number, mean = (
-        np.concatenate([some.sets for some in lists.values()])[order],
-        number[order],
-        mean[order],
-    )
+    sets = np.concatenate([some.sets for some in lists.values()])[order]
+    number, mean = number[order], mean[order]
     bits = np.packbits(sets, axis=1)
 
     def combine(first: int, union: Array, spent: int, paid: int, left: int) -> Iterator[Array]:

@@ -134,6 +134,17 @@ def qp(
     where ``g(u) = u ** -ell``. Proportional: ``sum a_i**2 / (2 g(u_i))`` with ``g(u) = u ** ell``. All
     values must be positive.
 
+    Parameters
+    ----------
+    problem : FairAuction
+        The problem.
+    model : Model
+        To write to.
+    rule : {"inverse-proportional", "proportional"}, optional
+        The rule.
+    ell : float, optional
+        Its exponent, positive; that of the problem by default.
+
     Returns
     -------
     Handles

@@ -32,6 +32,20 @@ def no_penalty(
     The union bound over districts. Corrected, both slacks count in children, and so go by the weights;
     ``as_printed`` adds the first to the weighted count and takes the second off the weighted total, as
     section 5.3 has it, which fails more often than promised if the weights are large.
+
+    Parameters
+    ----------
+    problem : FormulaGrant
+        The problem.
+    as_printed : bool, default False
+        Follow the paper to the letter.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The rule, without a bound.
     """
     k, w = len(problem.eligible), problem.district_weights
     each = problem.scale * np.log(2 * k / problem.failure)

@@ -58,7 +58,22 @@ def talwar(
 def exact_tails(
     problem: SecureSum, *, fraction: float | None = None, time_limit: float | None = None
 ) -> Outcome:
-    """Noise as `talwar`, threshold and gap by exact quantiles of the chi-square law."""
+    """Noise as `talwar`, threshold and gap by exact quantiles of the chi-square law.
+
+    Parameters
+    ----------
+    problem : SecureSum
+        The problem.
+    fraction : float, optional
+        The share of epsilon that the check gets. By default all that the shares leave over.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        See `talwar`.
+    """
     return _closed(problem, fraction, False, True, Deadline(time_limit))
 
 

@@ -167,6 +167,8 @@ def test_the_local_search_lies_above_its_bound():
     s = q.solve("local", seed=1)
     best = min(q.evaluate(x).objective for x in grid(3, 60))
     assert s.bound <= s.objective <= best * (1 + 1e-6)
+    with pytest.raises(DeclarationError, match="starts is 0; it must be at least 1"):
+        q.solve("local", starts=0)
 
 
 # -- districts ---------------------------------------------------------------------------------------------
