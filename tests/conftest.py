@@ -1,7 +1,12 @@
+"""Data and solvers that a machine may lack: tests that need them skip, and say so."""
+
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+from forcopt.errors import NotInstalledError
 
 
 @pytest.fixture(scope="session")
@@ -11,6 +16,17 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"there is no public data at {folder}")
     return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """Skip a test whose solver is no Python package, such as GLPK or CBC, and is not there."""
+    try:
+        return (yield)
+    except NotInstalledError as error:
+        if "executable" not in str(error):
+            raise
+        pytest.skip(str(error))
 
 
 # A shell starts background jobs with interrupts ignored, which their children inherit; tests interrupt runs.

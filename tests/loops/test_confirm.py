@@ -10,7 +10,6 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
-from forcopt.errors import NotInstalledError
 from forcopt.fairness import PredictiveValues
 from forcopt.loops.confirm import (
     dual_bound,
@@ -276,8 +275,6 @@ def test_rounding_dust_does_not_mislead_a_solver(backend):
 
 @pytest.mark.parametrize("backend", ["highs", "gscip", "scip", "pyomo:glpk"])
 def test_unbounded_integer_programs(backend):
-    if backends()[backend].missing() is not None:
-        pytest.skip(f"{backend} is not installed")
     m = fo.Model()
     x = m.variable("x", 2, lower=0, integer=True)
     m.subject_to(x[0] - x[1] <= 3)
@@ -364,10 +361,6 @@ OTHER_NAMES = ["highs", "pyomo:appsi_highs", "pyomo:cbc", "cvxpy:HIGHS", "cvxpy:
 @pytest.mark.parametrize("backend", OTHER_NAMES)
 def test_a_false_infeasible_of_highs_under_another_name(backend):
     """HiGHS calls this program infeasible without scaling; CBC gives a point that violates a row."""
-    try:
-        get_backend(backend)
-    except NotInstalledError as error:
-        pytest.skip(str(error))
     m = fo.Model()
     x, b = m.variable("x", lower=0, upper=1e7, integer=True), m.variable("b", 3, binary=True)
     m.subject_to(x <= 1e7 * b[0], b[0] <= 1, b.sum() <= 2, x >= 3)

@@ -125,10 +125,6 @@ def test_every_backend_for_quadratic_programs_agrees(backend):
 @pytest.mark.parametrize("backend", LP)
 @pytest.mark.parametrize("order", ["joint", "top-down"])
 def test_every_backend_for_linear_programs_agrees(backend, order):
-    from forcopt.backends.registry import backends
-
-    if backends()[backend].missing():
-        pytest.skip(f"{backend} is not installed")
     for seed in range(3):
         p = _random(seed, integer=True, order=order)
         s = p.solve("network-lp", backend=backend, time_limit=20)
