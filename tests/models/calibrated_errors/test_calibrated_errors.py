@@ -363,7 +363,7 @@ def test_compas_is_that_of_the_file(shared_data):
         ({"weights": {"L": 0.5, "M": 0.5}}, "given for L, M; the groups are L, H"),
         ({"weights": {"L": 1.0, "H": 0.0}}, "weight of 'H' is 0; it must be positive"),
         ({"weights": {"L": 0.5, "H": 0.6}}, "weights sum to 1.1"),
-        ({"weights": {"L": 0.5, "H": float("nan")}}, "weight of 'H' is nan"),
+        ({"weights": {"L": 0.5, "H": float("nan")}}, "weights.H is nan"),
         ({"cutoff": 0.0}, "cutoff"),
         ({"cutoff": 1.0}, "cutoff"),
         ({"cutoff": float("nan")}, "cutoff"),

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
+from forcopt.backends.registry import backends
 from forcopt.data import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models import ConsistentRelease
@@ -105,6 +106,7 @@ def test_top_down_real_counts_meet_the_optimality_conditions(p, nonnegative):
 
 QP = ["highs", "clarabel", "osqp", "scs", "scip"]
 LP = ["highs", "highs:simplex", "highs:ipm", "glop", "scip", "pyomo:glpk", "pyomo:cbc"]
+READY = [name for name in LP if backends()[name].missing() is None]
 
 
 def _random(seed, **fields):
@@ -609,7 +611,9 @@ def test_all_methods_and_backends_agree_with_brute_force(p, data):
     integer, nonnegative = data.draw(st.booleans()), data.draw(st.booleans())
     p = p.replace(order=order, integer=integer, nonnegative=nonnegative)
     if integer:
-        methods = [("network-lp", data.draw(st.sampled_from(LP))), ("miqp", "scip")]
+        # Interior points round, so that a later stage may end without a proof.
+        lp = [name for name in READY if (order, name) != ("top-down", "highs:ipm")]
+        methods = [("network-lp", data.draw(st.sampled_from(lp))), ("miqp", "scip")]
         methods += [("tree-integer", None)] if order == "joint" else []
     else:
         tree = (

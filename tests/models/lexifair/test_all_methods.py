@@ -89,5 +89,5 @@ def test_units_of_the_labels_do_not_matter(name, scale):
 @pytest.mark.parametrize("rounds", [1.5, 0])
 @pytest.mark.parametrize("name", ["no-regret", "ftpl"])
 def test_rounds_are_whole(name, rounds):
-    with pytest.raises(ValueError, match="it must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="it must be a whole number"):
         mixtures().solve(name, rounds=rounds)
