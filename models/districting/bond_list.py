@@ -221,6 +221,10 @@ class BondList:
     darts. A rest of a cycle, or its beginning, has at most half the darts, so the sum of the rest is at most
     r, or differs by at most r from a sum in a window. Buckets for these sums suffice.
 
+    **A vertex inside.** A simple cycle separates a vertex from the root if and only if it crosses the path
+    between them in the spanning tree an odd number of times. If all sets have the vertex, cycles that leave
+    the root outside must do so, and others must not. Tables then have a row for each parity.
+
     **Prices in proportion to weight.** In a narrow window they are nearly constant: with an integer rate a,
     the part ``a w(X)`` of the prices is at most its greatest value in the window, and only the rest enters
     lengths. So an error in the sums does not gain prices.
