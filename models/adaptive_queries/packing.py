@@ -101,7 +101,20 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
 
 
 def incidence(first: Array, last: Array) -> tuple[Array, Array]:
-    """Windows and queries that meet: only windows where a query begins can be overspent first."""
+    """Pair the windows with the queries on them.
+
+    If the budget of a window is overspent, so is that of a window where a query begins; others are left out.
+
+    Parameters
+    ----------
+    first, last : Array
+        The first and the last window of each query, shape ``(Q,)``.
+
+    Returns
+    -------
+    windows, queries : Array
+        One entry of each for a pair.
+    """
     starts = np.unique(first)
     low = np.searchsorted(starts, first)
     high = np.searchsorted(starts, last, side="right")

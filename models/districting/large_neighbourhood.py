@@ -25,7 +25,7 @@ from forcopt.problem import Outcome
 __all__ = ["large_neighbourhood"]
 
 _SECONDS = 60.0
-"""Three districts that take longer are given up, with the best that was found."""
+"""The search for three districts ends after this time, and keeps the best that it found."""
 
 
 @Districting.algorithm(
@@ -72,8 +72,8 @@ def large_neighbourhood(
 
     Notes
     -----
-    Of three districts, two are drawn anew. Plans of two districts are left to the local search. The same
-    districts are drawn once, and given up after 60 s.
+    In plans of three districts, two are drawn anew. Plans of two districts are left to the local search. The
+    search for three districts runs once, for at most 60 s.
 
     References
     ----------

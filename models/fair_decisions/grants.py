@@ -268,7 +268,17 @@ class FormulaGrant(Problem):
 
 
 def known_noise(mechanism: AdditiveMechanism) -> float | Noise:
-    """The scale of a mechanism's Laplace noise, or its whole noise.
+    """Give the noise that a rule on noisy counts can take from a mechanism.
+
+    Parameters
+    ----------
+    mechanism : AdditiveMechanism
+        Its noise is Laplace, or whole.
+
+    Returns
+    -------
+    float or Noise
+        The scale of Laplace noise; whole noise itself.
 
     Raises
     ------
