@@ -103,7 +103,8 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
 def incidence(first: Array, last: Array) -> tuple[Array, Array]:
     """Pair the windows with the queries on them.
 
-    If the budget of a window is overspent, so is that of a window where a query begins; others are left out.
+    All windows have the same budget. If one is overspent, so is one where a query begins. Others are left
+    out.
 
     Parameters
     ----------
