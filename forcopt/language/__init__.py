@@ -1,6 +1,6 @@
 """The modelling language: models, variables, expressions, atoms, constraints and objectives."""
 
-from forcopt.language.affine import cumsum, diag, trace
+from forcopt.language.affine import cumsum, diag, sum, trace
 from forcopt.language.atoms import (
     abs,
     geometric_mean,
@@ -82,6 +82,7 @@ __all__ = [
     "sos1",
     "sos2",
     "stack",
+    "sum",
     "sum_largest",
     "sum_smallest",
     "sum_squares",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -9,20 +12,22 @@ import scipy.sparse as sp
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import positions
 from forcopt.language.expression import Expression
-from forcopt.language.operands import Operand, normalized_axes
+from forcopt.language.operands import Operand
+from forcopt.language.terms import Gather, Term, side_by_side
 
-__all__ = ["cumsum", "diag", "trace"]
+__all__ = ["cumsum", "diag", "sum", "trace"]
 
 
-def cumsum(x: Operand, axis: int | None = None) -> Any:
+def cumsum(x: Operand, axis: int | str | None = None) -> Any:
     """The cumulative sums along an axis, as `numpy.cumsum`; affine.
 
     Parameters
     ----------
     x : Operand
         An expression or numbers.
-    axis : int, optional
+    axis : int or str, optional
         All elements in C order by default.
 
     Returns
@@ -44,19 +49,56 @@ def cumsum(x: Operand, axis: int | None = None) -> Any:
     <expression of shape (), 3 coefficients: x[0] + x[1] + x[2]>
     """
     if not isinstance(x, Expression):
-        return np.cumsum(as_numbers(x, "the argument of cumsum"), axis=axis)
+        return np.cumsum(as_numbers(x, "the argument of cumsum"), axis=positions(axis, None, "cumsum"))
     if axis is None:
-        return _sums(x.ravel())
-    (at,) = normalized_axes(axis, x.shape)
+        return _sums(x.ravel()).labelled(x.axes if x.ndim == 1 else None)
+    (at,) = x.axes_at(axis)
     order = (at, *(a for a in range(x.ndim) if a != at))
-    moved = x.transpose(*order)
+    moved = x.labelled(None).transpose(*order)
     out = _sums(moved.reshape(moved.shape[0], -1)).reshape(moved.shape)
-    return out.transpose(*np.argsort(order).tolist())
+    return out.transpose(*np.argsort(order).tolist()).labelled(x.axes)
 
 
 def _sums(x: Expression) -> Expression:
     out: Expression = sp.csr_array(np.tri(len(x))) @ x
     return out
+
+
+def sum(terms: Iterable[Operand] | Operand) -> Any:
+    """The sum of many expressions and numbers in linear time, as Python's ``sum``; affine terms stay affine.
+
+    Parameters
+    ----------
+    terms : Iterable[Operand] or Operand
+        A list or a generator; of one expression or array all elements are summed.
+
+    Returns
+    -------
+    Expression, Array or float
+        What adding them one by one gives; 0 for none.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = {city: m.variable(city, lower=0) for city in ("Oslo", "Rome")}
+    >>> fo.sum(2 * x[city] for city in x)
+    <expression of shape (), 2 coefficients: 2 Oslo + 2 Rome>
+    """
+    if isinstance(terms, Expression | np.ndarray):
+        return terms.sum()
+    parts = list(terms)
+    scalar = [p for p in parts if isinstance(p, Expression) and p.shape == ()]
+    rest = [p for p in parts if not (isinstance(p, Expression) and p.shape == ())]
+    if not scalar:
+        return reduce(add, rest, 0.0)
+    model = scalar[0].model
+    held = [term for p in scalar for term in model.lift(p, "a term of the sum").terms]
+    gathers = [term for term in held if isinstance(term, Gather)]
+    linear: tuple[Term, ...] = tuple(term for term in held if not isinstance(term, Gather))
+    linear = (side_by_side(gathers), *linear) if gathers else linear
+    constant = np.array([float(p.constant) for p in scalar]).sum()
+    return reduce(add, rest, Expression(model, (), linear, np.asarray(constant)))
 
 
 def diag(x: Operand) -> Any:
@@ -90,13 +132,18 @@ def diag(x: Operand) -> Any:
     if not isinstance(x, Expression):
         return np.diag(as_numbers(x, "the argument of diag"))
     if x.ndim == 2:
+        rows, columns = x.axes or (None, None)
+        axis = None
+        if rows is not None and columns is not None:
+            order, axis = rows.order_of(columns, "diag: the second axis"), rows
+            x = x if order is None else x[:, order]
         at = np.arange(min(x.shape))
-        return x[at, at]
+        return x[at, at].labelled(axis and (axis,))
     if x.ndim != 1:
         raise DeclarationError(f"diag takes a vector or a matrix, not shape {x.shape}")
     n = len(x)
     place = sp.csr_array((np.ones(n), (np.arange(n) * (n + 1), np.arange(n))), shape=(n * n, n))
-    return (place @ x).reshape(n, n)
+    return (place @ x).reshape(n, n).labelled(x.axes and x.axes * 2)
 
 
 def trace(x: Operand) -> Any:

@@ -12,7 +12,9 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import aligned, positions
 from forcopt.language.expression import Expression
+from forcopt.language.labels import tidy
 from forcopt.language.operands import Operand
 
 __all__ = [
@@ -237,8 +239,10 @@ def apply_atom(atom: Atom, *arguments: Operand, parameter: Any = None, label: st
         model.check_curvature(expr, atom.curvature * direction, f"inside {label}")
     shape = exprs[0].shape[:-1] if atom.reduces else exprs[0].shape
     size = prod(shape)
-    flat = tuple(e.reshape(size, *e.shape[len(shape) :]) for e in exprs)
-    return model.add_atom(label, atom, shape, flat, parameter)
+    flat = tuple(e.labelled(None).reshape(size, *e.shape[len(shape) :]) for e in exprs)
+    axes = next((e.axes for e in exprs if e.axes is not None), None)
+    kept = tidy(axes[: len(shape)]) if axes is not None else None
+    return model.add_atom(label, atom, shape, flat, parameter, kept)
 
 
 def apply_elementwise(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:
@@ -249,10 +253,14 @@ def apply_elementwise(atom: Atom, *arguments: Operand, parameter: Any = None, la
 
 
 def broadcast_operands(arguments: Sequence[Operand], label: str) -> list[Any]:
-    """Broadcast expressions and numbers to one shape."""
-    read = [as_operand(a, label) for a in arguments]
+    """Bring expressions and numbers into line and broadcast them to one shape."""
+    met, axes = aligned(arguments, f"an argument of {label}")
+    read = [as_operand(a, label) for a in met]
     shape = broadcast_shapes([a.shape for a in read], label)
-    return [a.broadcast_to(shape) if isinstance(a, Expression) else np.broadcast_to(a, shape) for a in read]
+    return [
+        a.broadcast_to(shape).labelled(axes) if isinstance(a, Expression) else np.broadcast_to(a, shape)
+        for a in read
+    ]
 
 
 def as_operand(x: Operand, label: str) -> Any:
@@ -260,11 +268,12 @@ def as_operand(x: Operand, label: str) -> Any:
     return x if isinstance(x, Expression) else as_numbers(x, f"the argument of {label}")
 
 
-def reduced_axis_last(x: Operand, axis: int | None, label: str) -> Any:
+def reduced_axis_last(x: Operand, axis: int | str | None, label: str) -> Any:
     """Move the axis that a reducing atom reduces to the end; None flattens."""
     data = as_operand(x, label)
     if axis is None:
         return data.reshape(-1)
+    axis = positions(axis, getattr(data, "axes", None), label)
     if not (isinstance(axis, int | np.integer) and -data.ndim <= axis < data.ndim):
         raise DeclarationError(f"{label}: axis {axis} does not exist in shape {data.shape}")
     at = axis % data.ndim

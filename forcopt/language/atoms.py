@@ -14,6 +14,7 @@ import numpy as np
 
 from forcopt.arrays import as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import aligned
 from forcopt.language.atom import (
     ABS,
     CONCAVE_POWER,
@@ -87,14 +88,14 @@ def abs(x: Operand) -> Any:
     return apply_elementwise(ABS, x)
 
 
-def maximum(*arguments: Operand, axis: int | None = None) -> Any:
+def maximum(*arguments: Operand, axis: int | str | None = None) -> Any:
     """The largest of several arguments, elementwise with broadcasting; or of one, along `axis`. Convex.
 
     Parameters
     ----------
     *arguments : Operand
         Two or more expressions or numbers, which broadcast to one shape; or one, with `axis`.
-    axis : int, optional
+    axis : int or str, optional
         The axis of a single argument over which the maximum is taken.
 
     Returns
@@ -118,14 +119,14 @@ def maximum(*arguments: Operand, axis: int | None = None) -> Any:
     return _maximum(arguments, axis, "maximum")
 
 
-def minimum(*arguments: Operand, axis: int | None = None) -> Any:
+def minimum(*arguments: Operand, axis: int | str | None = None) -> Any:
     """The smallest of several arguments, elementwise with broadcasting; or of one, along `axis`. Concave.
 
     Parameters
     ----------
     *arguments : Operand
         Two or more expressions or numbers, which broadcast to one shape; or one, with `axis`.
-    axis : int, optional
+    axis : int or str, optional
         The axis of a single argument over which the minimum is taken.
 
     Returns
@@ -147,18 +148,19 @@ def minimum(*arguments: Operand, axis: int | None = None) -> Any:
     >>> m.solve().objective
     3.0
     """
-    return -_maximum(tuple(-as_operand(a, "minimum") for a in arguments), axis, "minimum")
+    return -_maximum(arguments, axis, "minimum", -1.0)
 
 
-def _maximum(arguments: tuple[Operand, ...], axis: int | None, label: str) -> Any:
+def _maximum(arguments: tuple[Operand, ...], axis: int | str | None, label: str, sign: float = 1.0) -> Any:
+    """The largest of the arguments times a sign."""
     if axis is not None:
         if len(arguments) != 1:
             raise DeclarationError(f"{label}: axis goes with one argument, not {len(arguments)}")
-        along = reduced_axis_last(arguments[0], axis, label)
+        along = sign * reduced_axis_last(arguments[0], axis, label)
     elif len(arguments) < 2:
         raise DeclarationError(f"{label} needs two or more arguments, or one and an axis")
     else:
-        wide = broadcast_operands(arguments, label)
+        wide = [sign * a for a in broadcast_operands(arguments, label)]
         symbolic = any(isinstance(a, Expression) for a in wide)
         along = stack(wide, axis=-1) if symbolic else np.stack(wide, axis=-1)
     if along.shape[-1] == 0:
@@ -191,7 +193,7 @@ def positive_part(x: Operand) -> Any:
     return _maximum((x, 0.0), None, "positive_part")
 
 
-def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
+def sum_largest(x: Operand, k: int, axis: int | str | None = None) -> Any:
     """The sum of the `k` largest elements, of all or along an axis; convex.
 
     Parameters
@@ -200,7 +202,7 @@ def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
         An expression or numbers, of any shape.
     k : int
         From 1 to the number of elements summed over.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -227,7 +229,7 @@ def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
     return _sum_largest(x, k, axis, "sum_largest")
 
 
-def sum_smallest(x: Operand, k: int, axis: int | None = None) -> Any:
+def sum_smallest(x: Operand, k: int, axis: int | str | None = None) -> Any:
     """The sum of the `k` smallest elements, of all or along an axis; concave.
 
     Parameters
@@ -236,7 +238,7 @@ def sum_smallest(x: Operand, k: int, axis: int | None = None) -> Any:
         An expression or numbers, of any shape.
     k : int
         From 1 to the number of elements summed over.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -258,14 +260,14 @@ def sum_smallest(x: Operand, k: int, axis: int | None = None) -> Any:
     return -_sum_largest(-as_operand(x, "sum_smallest"), k, axis, "sum_smallest")
 
 
-def _sum_largest(x: Operand, k: int, axis: int | None, label: str) -> Any:
+def _sum_largest(x: Operand, k: int, axis: int | str | None, label: str) -> Any:
     along = reduced_axis_last(x, axis, label)
     if not isinstance(k, int | np.integer) or not 1 <= k <= along.shape[-1]:
         raise DeclarationError(f"{label}: k is {k}; it must be an integer from 1 to {along.shape[-1]}")
     return apply_atom(SUM_LARGEST, along, parameter=int(k), label=label)
 
 
-def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
+def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
     """The p-norm ``(sum |x|**p)**(1/p)``, of all elements or along an axis; convex.
 
     Parameters
@@ -275,7 +277,7 @@ def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     p : float, default 2
         At least 1; infinity for the largest absolute value. 1 and infinity become rows, 2 a second-order
         cone, any other p power cones.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -305,7 +307,7 @@ def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     return apply_atom(NORM_P, along, parameter=float(p), label="norm")
 
 
-def geometric_mean(x: Operand, axis: int | None = None, weights: Operand = None) -> Any:
+def geometric_mean(x: Operand, axis: int | str | None = None, weights: Operand = None) -> Any:
     """The geometric mean ``prod(x**w)`` for ``x >= 0``, of all elements or along an axis; concave.
 
     Becomes ``d - 1`` power cones for d elements.
@@ -314,7 +316,7 @@ def geometric_mean(x: Operand, axis: int | None = None, weights: Operand = None)
     ----------
     x : Operand
         An expression or numbers.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
     weights : Operand, optional
         Nonnegative numbers, one for each element along the axis, divided by their sum; equal by default.
@@ -345,6 +347,8 @@ def geometric_mean(x: Operand, axis: int | None = None, weights: Operand = None)
     count = along.shape[-1]
     if count == 0:
         raise DeclarationError("geometric_mean of no elements")
+    if weights is not None and isinstance(along, Expression):
+        weights = along[(0,) * (along.ndim - 1)].aligned(weights, "geometric_mean: weights")
     w = np.ones(count) if weights is None else as_numbers(weights, "geometric_mean: weights")
     if w.shape != (count,) or (w < 0).any() or not w.any():
         raise DeclarationError(
@@ -391,14 +395,14 @@ def huber(x: Operand, threshold: float = 1.0) -> Any:
     return apply_elementwise(HUBER, x, parameter=float(threshold))
 
 
-def sum_squares(x: Operand, axis: int | None = None) -> Any:
+def sum_squares(x: Operand, axis: int | str | None = None) -> Any:
     """The sum of squares, of all elements or along an axis; convex.
 
     Parameters
     ----------
     x : Operand
         An expression or numbers, of any shape.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -570,12 +574,13 @@ def product(binary: Expression, factor: Operand) -> Expression:
     model.lift(factor, "the second argument of product")
     for argument in (binary, factor):
         model.check_curvature(argument, 0, "inside product")
+    (binary, factor), axes = aligned([binary, factor], "an argument of product")
     shape = broadcast_shapes([binary.shape, factor.shape], "product")
     wide_binary, wide_factor = binary.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
     lower, upper = model.interval(wide_factor)
     integral = bool(model.is_integral(wide_factor).all())
     result = model.add_columns(
-        "product", shape, np.minimum(lower, 0.0), np.maximum(upper, 0.0), implied_integer=integral
+        "product", shape, np.minimum(lower, 0.0), np.maximum(upper, 0.0), 0, integral, axes
     )
     model.relations.append(Product(result.ravel(), wide_binary, wide_factor))
     return result

@@ -11,8 +11,9 @@ import numpy as np
 
 from forcopt.arrays import Array, as_bounds, check_order
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import onto
 from forcopt.language.columns import Block
-from forcopt.language.labels import Axes, align, is_pandas, read_axes
+from forcopt.language.labels import Axes, read_axes
 
 __all__ = ["read_block", "read_shape"]
 
@@ -34,6 +35,8 @@ def read_shape(shape: Any, index: Any, subject: str) -> tuple[tuple[int, ...], A
     DeclarationError
         For a shape that is negative, not of integers, or not that of the index.
     """
+    if index is None and isinstance(shape, tuple) and not shape:
+        return (), None
     lengths = list(shape) if np.iterable(shape) else [shape]
     try:
         if any(isinstance(n, bool) for n in lengths):
@@ -84,10 +87,14 @@ def read_block(
         For labels that repeat, and for bounds that are NaN, crossed, of another shape, or beyond 0 and 1 for
         a binary variable.
     """
+    if shape == () and labels is None and type(integer) is bool and type(binary) is bool and not binary:
+        ends = _plain_bounds(lower, upper)
+        if ends is not None:
+            return Block(name, start, shape, *ends, int(integer), 0)
     subject = f"{kind} {name}"
-    lower, upper = (
-        align(b, axes, shape, f"{subject}: {which}") if is_pandas(b) else b
-        for which, b in (("lower", lower), ("upper", upper))
+    lower, upper, integer, binary = (
+        onto(given, axes, shape, f"{subject}: {which}")
+        for which, given in (("lower", lower), ("upper", upper), ("integer", integer), ("binary", binary))
     )
     low, high = as_bounds(lower, upper, f"{subject}: ")
     whole = _booleans(integer, f"{subject}: integer")
@@ -117,6 +124,15 @@ def read_block(
     if labels is not None:
         labels = _check_labels(labels, shape, name)
     return Block(name, start, shape, low, high, whole.astype(np.int8), 0, labels, axes)
+
+
+def _plain_bounds(lower: Any, upper: Any) -> tuple[Array, Array] | None:
+    """The bounds of one column, if they are plain numbers in order; the common case of a scalar, quickly."""
+    if type(lower) in (int, float) and type(upper) in (int, float):
+        low, high = float(lower), float(upper)
+        if low <= high and low != np.inf and high != -np.inf:
+            return np.array(low), np.array(high)
+    return None
 
 
 def _booleans(given: Any, subject: str) -> Array:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unexpected
 from forcopt.language import editing
 from forcopt.language import objective as objectives
 from forcopt.language.blocks import read_block, read_shape
@@ -18,8 +18,22 @@ from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.parameter import Parameter
 from forcopt.language.structure import Structure
 from forcopt.language.variable import Variable
+from forcopt.memory import claim_memory
 
 __all__ = ["Builder"]
+
+_ARGUMENTS = {
+    **dict.fromkeys(("lb", "low", "lowbound", "min"), "lower=..."),
+    **dict.fromkeys(("ub", "up", "upbound", "max"), "upper=..."),
+    **dict.fromkeys(("vtype", "cat", "domain", "within", "boolean"), "binary=True or integer=True"),
+    **dict.fromkeys(("nonneg", "pos"), "lower=0"),
+    **dict.fromkeys(("coords", "dims", "indices"), "index={name of the axis: labels, ...}"),
+    "obj": "m.minimize(...) or m.maximize(...)",
+    "symmetric": "fo.symmetric(m.variable(...))",
+    "psd": "m.subject_to(fo.semidefinite(x))",
+    "initialize": "value=..., or m.solve(start={x: ...})",
+}
+"""Arguments of other modelling languages, in small letters without underscores."""
 
 _Callback = TypeVar("_Callback", Cut, Heuristic)
 
@@ -44,6 +58,7 @@ class Builder(Structure):
         binary: Any = False,
         index: Any = None,
         labels: Sequence[str] | None = None,
+        **others: Never,
     ) -> Variable:
         """Add a variable.
 
@@ -88,6 +103,8 @@ class Builder(Structure):
         >>> x["coal"]
         <expression of shape (), 1 coefficients: x[coal]>
         """
+        for other in others:
+            raise unexpected("variable", other, _ARGUMENTS)
         self._check_name(name, "variable")
         full, axes = read_shape(shape, index, f"variable {name}".rstrip())
         name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
@@ -103,6 +120,7 @@ class Builder(Structure):
         lower: Any = -np.inf,
         upper: Any = np.inf,
         index: Any = None,
+        **others: Never,
     ) -> Parameter:
         """Add a parameter: numbers that may change between solves, without compiling the model again.
 
@@ -151,12 +169,14 @@ class Builder(Structure):
         >>> m.solve().objective
         6.0
         """
+        for other in others:
+            raise unexpected("parameter", other, _ARGUMENTS)
         self._check_name(name, "parameter")
         full, axes = read_shape(shape, index, f"parameter {name}".rstrip())
         name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
         block = read_block(name, self.column_count, full, axes, lower, upper, kind="parameter")
         self._store.add(block)
-        out = Parameter(self._model, name, full, block.start, axes)
+        out = Parameter(self._model, len(self.blocks) - 1)
         self._names[name] = out
         self.parameters.append(out)
         self.note_parametric(out)
@@ -186,6 +206,7 @@ class Builder(Structure):
         Any
             The constraint that was given, or a list of all of them.
         """
+        claim_memory()
         flat: list[Any] = []
         for condition in conditions:
             several: Any = condition if _is_several(condition) else [condition]
@@ -364,8 +385,8 @@ class Builder(Structure):
 
     # -- objectives --------------------------------------------------------------------------------------
 
-    def optimize(self, objective: Objective) -> None:
-        """Set the objective, replacing any other.
+    def optimize(self, objective: Objective | None = None) -> None:
+        """Set the objective, replacing any other; `solve` looks for the optimum.
 
         Parameters
         ----------
@@ -380,12 +401,14 @@ class Builder(Structure):
             If its curvature does not fit, naming the atom and the place.
         """
         if not isinstance(objective, Objective):
-            raise DeclarationError(f"optimize needs an objective such as fo.minimize(x), not {objective!r}")
+            raise DeclarationError(
+                f"optimize needs an objective such as fo.minimize(x), not {objective!r}; m.solve() solves"
+            )
         for number, stage in enumerate(objective.stages, 1):
             self._check_present(self.lift(stage.expression, "the objective"))
             place = objective.kind + (f" (stage {number})" if len(objective.stages) > 1 else "")
             self.check_curvature(stage.expression, -1 if stage.maximize else 1, place)
-        self.objective = objective
+        self._objective = objective
 
     def minimize(self, expression: Expression) -> None:
         """Make a convex scalar expression as small as possible.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,10 @@ class Block:
     def size(self) -> int:
         """The number of columns."""
         return prod(self.shape)
+
+
+def _is_single(block: Block) -> bool:
+    return block.shape == ()
 
 
 class Growing:
@@ -98,8 +103,15 @@ class Columns:
     curvature: Array
 
 
+_MOST = int(np.iinfo(np.int32).max)
+_ONE = np.ones(1)
+_ONE.flags.writeable = False
+
+
 def consecutive(start: int, shape: tuple[int, ...]) -> Gather:
     """The linear part of an expression of that shape whose elements are the columns from `start` on."""
+    if not shape:
+        return Gather(np.array([start], np.int32), _ONE, True)
     columns = np.arange(start, start + prod(shape), dtype=np.int32).reshape(*shape, 1)
     return Gather(columns, np.ones((1,) * columns.ndim), True)
 
@@ -136,10 +148,10 @@ class ColumnStore:
         DeclarationError
             For more columns than 32-bit indices can number.
         """
-        if self.count + block.size > np.iinfo(np.int32).max:
-            raise DeclarationError(f"{block.name}: a model holds at most {np.iinfo(np.int32).max} columns")
+        if self.count + block.size > _MOST:
+            raise DeclarationError(f"{block.name}: a model holds at most {_MOST} columns")
         self.blocks.append(block)
-        self.has_integer |= bool(np.any(block.integer))
+        self.has_integer |= bool(block.integer if isinstance(block.integer, int) else np.any(block.integer))
         self.count += block.size
 
     def position(self, column: int) -> int:
@@ -156,9 +168,15 @@ class ColumnStore:
     def arrays(self) -> Columns:
         """Give bounds, integrality and curvature of all columns as they are now."""
         filled = len(self._grown["lower"].view)
-        for block in self.blocks[bisect_left(self.blocks, filled, key=_START) :]:
+        new = self.blocks[bisect_left(self.blocks, filled, key=_START) :]
+        for single, run in groupby(new, key=_is_single):
+            blocks = list(run)
             for field, grown in self._grown.items():
-                grown.extend(block.shape, getattr(block, field))
+                if single:  # many at once, since one by one takes longer than to declare them
+                    grown.extend((len(blocks),), [getattr(block, field) for block in blocks])
+                else:
+                    for block in blocks:
+                        grown.extend(block.shape, getattr(block, field))
         return Columns(**{field: grown.view for field, grown in self._grown.items()})
 
     def declared_ranges(self, atoms: Mapping[int, AtomRelation]) -> tuple[Array, Array]:
@@ -217,7 +235,24 @@ class ColumnStore:
             array = self._grown[field].view.copy()
             array[place].reshape(block.shape)[...] = values
             self._grown[field] = Growing(array)
-        original = self._declared[position]
+        self._forget_if_restored(position)
+
+    def redeclare(self, position: int, lower: Array, upper: Array) -> None:
+        """Give a block other declared bounds; entries that were changed keep theirs."""
+        declared, block = self.declared(position), self.blocks[position]
+        now = {}
+        for field, values in (("lower", lower), ("upper", upper)):
+            kept, was = getattr(block, field), getattr(declared, field)
+            now[field] = values if block is declared else np.where(kept == was, values, kept)
+        self.change(position, **now)
+        self._declared[position] = replace(declared, lower=lower, upper=upper)
+        self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
+        self._forget_if_restored(position)
+
+    def _forget_if_restored(self, position: int) -> None:
+        if position not in self._declared:
+            return
+        changed, original = self.blocks[position], self._declared[position]
         if all(
             np.array_equal(getattr(changed, f), getattr(original, f)) for f in ("lower", "upper", "integer")
         ):

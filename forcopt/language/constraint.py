@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from forcopt.arrays import Array, describe_entry
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, as_bounds, broadcast_shapes, check_order, describe_entry
+from forcopt.errors import CurvatureError, DeclarationError, counterpart
+from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
+from forcopt.language.guarded import Guarded
+from forcopt.language.labels import Axes, Axis
 from forcopt.language.terms import Gather, Rows
 
 if TYPE_CHECKING:
@@ -26,17 +28,31 @@ __all__ = ["Condition", "Connected", "Constraint", "Implication", "Lazy", "Separ
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
 
+_COUNTERPARTS = {
+    **dict.fromkeys(("lb", "lhs", "minimum"), "c.lower"),
+    **dict.fromkeys(("ub", "maximum"), "c.upper"),
+    **dict.fromkeys(("pi", "dual", "dualvalue"), "s.dual(c) of s = m.solve()"),
+    "slack": "s.slack(c) of s = m.solve()",
+    "sense": "m.remove(c) and m.subject_to(...)",
+    "expression": "m.remove(c) and m.subject_to(...)",
+}
+"""Names of other modelling languages, in small letters without underscores."""
 
-@dataclass(eq=False)
-class Constraint:
+
+class Constraint(Guarded):
     """Rows ``lower <= expression <= upper``; made by comparing expressions.
+
+    A comparison moves all numbers to the right: the expression of ``x + 1 <= y + 3`` is ``x - y``, and its
+    upper bound is 2, as the constraint shows itself.
 
     Attributes
     ----------
     expression : Expression
         Affine, of any shape; one row for each element.
     lower, upper : Array
-        Bounds that broadcast to the shape.
+        Bounds that broadcast to the shape. Assigning changes the rows, also in a model that was solved.
+    rhs : Array
+        The only bound, or both where they are equal; may be assigned, too.
     name : str, default ""
         Given when it joins a model.
     start : int, default -1
@@ -53,14 +69,134 @@ class Constraint:
     <constraint cap of shape (2,): x[0] <= 1, ...>
     >>> (x.sum() >= 3).violation(m.point({x: 1})).item()
     1.0
+    >>> m.maximize(x.sum())
+    >>> m["cap"].rhs = [5, 2]
+    >>> m.solve().objective
+    7.0
     """
 
+    __slots__ = ("_lower", "_magnitudes", "_upper", "expression", "labels", "name", "start")
+
     expression: Expression
-    lower: Array
-    upper: Array
-    name: str = ""
-    start: int = field(default=-1, repr=False)
-    labels: Sequence[str] | None = field(default=None, repr=False)
+    name: str
+    start: int
+    labels: Sequence[str] | None
+    _lower: Array
+    _upper: Array
+    _magnitudes: tuple[Array, Array] | None
+    _settable = frozenset(("lower", "upper", "rhs", "name", "labels", "start"))
+    _hints = _COUNTERPARTS
+
+    def __init__(
+        self,
+        expression: Expression,
+        lower: Array,
+        upper: Array,
+        name: str = "",
+        start: int = -1,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "expression", expression)
+        put(self, "name", name)
+        put(self, "start", start)
+        put(self, "labels", labels)
+        put(self, "_lower", lower)
+        put(self, "_upper", upper)
+        put(self, "_magnitudes", None)
+
+    if not TYPE_CHECKING:  # type checkers still report a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            raise counterpart(self, name, _COUNTERPARTS)
+
+    @property
+    def lower(self) -> Array:
+        """The lower bounds; assigned numbers (or a series or frame) broadcast to the shape."""
+        return self._lower
+
+    @lower.setter
+    def lower(self, values: Any) -> None:
+        self._rebound(values, self._upper)
+
+    @property
+    def upper(self) -> Array:
+        """The upper bounds; assigned like `lower`."""
+        return self._upper
+
+    @upper.setter
+    def upper(self, values: Any) -> None:
+        self._rebound(self._lower, values)
+
+    @property
+    def rhs(self) -> Array:
+        """The right-hand side of an equation or of rows with one bound.
+
+        Raises
+        ------
+        DeclarationError
+            If the rows have a lower and an upper bound that differ, or none.
+        """
+        sense = self._one_sided()
+        return self._lower if sense == ">=" else self._upper
+
+    @rhs.setter
+    def rhs(self, values: Any) -> None:
+        sense = self._one_sided()
+        self._rebound(values if sense != "<=" else self._lower, values if sense != ">=" else self._upper)
+
+    def _one_sided(self) -> str:
+        if self.sense in ("between", "free"):
+            raise DeclarationError(
+                f"constraint {self.name}: no equation, and not rows of one bound; write c.lower and c.upper"
+            )
+        return self.sense
+
+    def rewrite(self, expression: Expression) -> None:
+        """Give the rows another expression of the same shape, such as one with a new column.
+
+        Parameters
+        ----------
+        expression : Expression
+            Of the same model.
+
+        Raises
+        ------
+        DeclarationError
+            For another shape or model.
+        CurvatureError
+            If it does not fit the bounds; the rows stay as they were.
+        """
+        place, before = f"constraint {self.name}", self.expression
+        self.model.lift(expression, place)
+        if expression.shape != self.shape:
+            raise DeclarationError(f"{place}: an expression of shape {expression.shape} is no {self.shape}")
+        put = object.__setattr__
+        put(self, "expression", expression)
+        try:
+            self.check(place)
+        except CurvatureError:
+            put(self, "expression", before)
+            raise
+        self._magnitudes = None
+        self.model.note_edit()
+
+    def _rebound(self, lower: Any, upper: Any) -> None:
+        """Give the rows other bounds."""
+        subject, before = f"constraint {self.name}: ", (self._lower, self._upper)
+        aligned = self.expression.aligned
+        low, high = as_bounds(aligned(lower, subject + "lower"), aligned(upper, subject + "upper"), subject)
+        shape = broadcast_shapes([self.shape, low.shape, high.shape], subject.rstrip(": "))
+        if shape != self.shape:
+            raise DeclarationError(f"{subject}bounds of shape {shape} do not broadcast to {self.shape}")
+        check_order(low, high, shape, subject.rstrip(": "))
+        self._lower, self._upper, self._magnitudes = low, high, None
+        try:
+            self.check(subject.rstrip(": "))
+        except CurvatureError:
+            self._lower, self._upper = before
+            raise
+        self.model.note_edit()
 
     @property
     def model(self) -> Model:
@@ -116,6 +252,10 @@ class Constraint:
         below, above = self._beyond(point)
         if not (below.any() or above.any()):
             return np.asarray(below)
+        if self._magnitudes is None:
+            size = np.abs(self.expression.constant)
+            low, high = (np.where(np.isfinite(b), np.abs(b) + size, 0.0) for b in (self.lower, self.upper))
+            self._magnitudes = np.maximum(1.0, low), np.maximum(1.0, high)
         low, high = self._magnitudes
         return np.asarray(np.maximum(below / low, above / high))
 
@@ -125,11 +265,17 @@ class Constraint:
         with np.errstate(invalid="ignore"):  # outside an atom's domain the value may be infinite
             return np.maximum(self.lower - value, 0.0), np.maximum(value - self.upper, 0.0)
 
-    @cached_property
-    def _magnitudes(self) -> tuple[Array, Array]:
-        constant = np.abs(self.expression.constant)
-        low, high = (np.where(np.isfinite(b), np.abs(b) + constant, 0.0) for b in (self.lower, self.upper))
-        return np.maximum(1.0, low), np.maximum(1.0, high)
+    @property
+    def axes(self) -> Axes | None:
+        """The names and labels of its axes."""
+        return self.expression.axes
+
+    def arranged(self, arrangement: Arrangement) -> Constraint:
+        """The same rows in the places that an alignment chose for them."""
+        move = arrangement.move(len(self.shape))
+        bounds = (np.broadcast_to(bound, self.shape) for bound in (self.lower, self.upper))
+        low, high = (move(bound[..., None])[..., 0] for bound in bounds)
+        return Constraint(self.expression.arranged(arrangement), low, high)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
         """The same rows, repeated along new or unit axes."""
@@ -177,11 +323,16 @@ class Constraint:
         return f"${constraint_latex(self)}$"
 
 
-@dataclass(eq=False)
 class GatheredRows(Constraint):
     """Constraints held as one: a run of single rows, or one constraint of any shape; see `gathered`."""
 
-    members: Sequence[Constraint] = ()
+    __slots__ = ("members",)
+
+    members: Sequence[Constraint]
+
+    def __init__(self, members: Sequence[Constraint], *rows: Any) -> None:
+        super().__init__(*rows)
+        object.__setattr__(self, "members", members)
 
 
 def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
@@ -196,7 +347,7 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
         members = list(run)
         if not single or len(members) < _MANY:
             for c in members:
-                yield GatheredRows(c.expression, c.lower, c.upper, c.name, c.start, c.labels, [c])
+                yield GatheredRows([c], c.expression, c.lower, c.upper, c.name, c.start, c.labels)
             continue
         expressions = [c.expression for c in members]
         counts = [sum(t.width for t in e.terms if isinstance(t, Gather)) for e in expressions]
@@ -214,7 +365,7 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
         expression = Expression(members[0].model, (len(members),), (term,), constant)
         lower = np.array([float(c.lower) for c in members])
         upper = np.array([float(c.upper) for c in members])
-        yield GatheredRows(expression, lower, upper, start=members[0].start, members=members)
+        yield GatheredRows(members, expression, lower, upper, "", members[0].start)
 
 
 _MANY = 8
@@ -422,13 +573,15 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
     if not isinstance(constraint, Constraint):
         raise DeclarationError(f"implies(b, constraint) needs a constraint, not {constraint!r}")
     condition._same_model(constraint.expression)
+    words = ["the constraint of implies", "the condition of implies"]
+    (row, met), _ = aligned([constraint, condition], words)
     try:
-        wide = condition.broadcast_to(constraint.shape)
+        wide = met.broadcast_to(row.shape)
     except DeclarationError:
         raise DeclarationError(
             f"implies: the condition's shape {condition.shape} does not broadcast to {constraint.shape}"
         ) from None
-    return Implication(wide, constraint)
+    return Implication(wide, row)
 
 
 def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
@@ -477,6 +630,9 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     place = {node: i for i, node in enumerate(graph.nodes)}
     if member.shape != (len(place),):
         raise DeclarationError(f"connected: member has shape {member.shape}, the graph {len(place)} nodes")
+    if member.axes is not None and member.axes[0] is not None:
+        order = Axis(list(place)).order_of(member.axes[0], "connected: member")
+        member = member if order is None else member[order]
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
     return Connected(np.array(pairs, dtype=np.int64).reshape(-1, 2), member)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_bounds, broadcast_shapes, check_order
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.evaluator import variable_values
@@ -19,7 +19,7 @@ from forcopt.language.variable import Variable
 if TYPE_CHECKING:
     from forcopt.language.structure import Structure
 
-__all__ = ["fix", "relax", "remove", "unfix"]
+__all__ = ["fix", "relax", "remove", "set_bounds", "unfix"]
 
 
 def remove(model: Structure, things: Sequence[Any]) -> None:
@@ -84,6 +84,40 @@ def fix(model: Structure, part: Expression, values: Any) -> None:
         model._store.change(position, lower=low, upper=high)
 
 
+def set_bounds(variable: Variable, **bounds: Any) -> None:
+    """Declare other bounds of a variable, see `Variable.lower`."""
+    model, subject = variable.model, f"variable {variable.name}: "
+    model._check_present(variable)
+    position = variable.position
+    declared = model._store.declared(position)
+    lower, upper = (
+        variable.aligned(bounds[which], subject + which) if which in bounds else getattr(declared, which)
+        for which in ("lower", "upper")
+    )
+    low, high = as_bounds(lower, upper, subject)
+    for which, bound in (("lower", low), ("upper", high)):
+        if broadcast_shapes([variable.shape, bound.shape], subject + which) != variable.shape:
+            raise DeclarationError(
+                f"{subject}{which} has shape {bound.shape}, which does not broadcast to {variable.shape}"
+            )
+    check_order(low, high, variable.shape, subject.rstrip(": "))
+    if (low < declared.lower).any() or (high > declared.upper).any():
+        mine = np.zeros(model.column_count, dtype=bool)
+        mine[variable.start : variable.start + variable.size] = True
+        for relation in model.relations:
+            if any(_reads(operand, mine) for operand in relation.operands):
+                label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
+                raise DeclarationError(
+                    f"{subject}its bounds cannot widen: {label} was written for the old ones; declare the "
+                    "variable with wider bounds, and tighten them"
+                )
+    block = model.blocks[position]
+    held = (block.lower != declared.lower) | (block.upper != declared.upper)
+    if (held & ((block.lower < low) | (block.upper > high))).any():
+        raise DeclarationError(f"{subject}an entry is fixed outside the new bounds; unfix it before")
+    model._store.redeclare(position, low, high)
+
+
 def unfix(model: Structure, part: Expression) -> None:
     """Give a part of a variable its declared bounds back, see `Model.unfix`."""
     if not isinstance(part, Expression):
@@ -113,15 +147,10 @@ def relax(model: Structure) -> Callable[[], None]:
         if np.any(block.integer):
             changed.append((position, block.integer))
             model._store.change(position, integer=np.zeros((), np.int8))
-    integers = [v for v in model.variables if v.integer]
-    for variable in integers:
-        variable.integer = False
 
     def undo() -> None:
         for position, integer in changed:
             model._store.change(position, integer=integer)
-        for variable in integers:
-            variable.integer = True
 
     return undo
 

@@ -155,7 +155,7 @@ def logistic(x: Operand) -> Any:
     return apply_elementwise(LOGISTIC, x)
 
 
-def log_sum_exp(x: Operand, axis: int | None = None) -> Any:
+def log_sum_exp(x: Operand, axis: int | str | None = None) -> Any:
     """``log(sum(exp(x)))``, of all elements or along an axis; convex, a smooth maximum.
 
     Becomes one exponential cone for each element of `x`.
@@ -164,7 +164,7 @@ def log_sum_exp(x: Operand, axis: int | None = None) -> Any:
     ----------
     x : Operand
         An expression or numbers, of any shape.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,18 +12,19 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError, counterpart
-from forcopt.language.labels import Axes, Axis, align, align_rows, combine, fitting, is_pandas, split_key
+from forcopt.language.alignment import Arrangement, aligned, kept_label, no_labels_to_meet, onto, positions
+from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, pick, tidy
 from forcopt.language.operands import (
     Operand,
     check_matmul,
-    dense,
     matrix_operand,
     normalized_axes,
     repeats_nothing,
 )
-from forcopt.language.terms import Gather, Rows, Term, compact, merged
+from forcopt.language.terms import Gather, Rows, Term, compact, joined, merged
 
 if TYPE_CHECKING:
+    from forcopt.language.along import Groups, Windows
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
@@ -38,7 +40,7 @@ for _bound in (_LEAST, _ZERO, _MOST):
 _COUNTERPARTS = {
     **dict.fromkeys(("value", "x", "varvalue", "solutionvalue", "getvalue"), "s[x] of s = m.solve()"),
     **dict.fromkeys(("rc", "reducedcost"), "s.reduced_cost(x) of s = m.solve()"),
-    **dict.fromkeys(("lb", "ub"), "m.variable(..., lower=..., upper=...), or m.fix"),
+    **dict.fromkeys(("lb", "ub"), "x.lower and x.upper of a variable, or m.fix"),
 }
 """Names of other modelling languages, in small letters without underscores."""
 
@@ -47,8 +49,8 @@ class Expression:
     """An affine map of a model's columns, with a numpy shape.
 
     Arithmetic, indexing, broadcasting, ``sum`` and ``@`` work as in numpy and never loop over elements. The
-    other operand may be a number, an array, a scipy sparse matrix, or a pandas series or frame (but pandas
-    refuses on the left of ``@``: write ``df.to_numpy() @ x``). Comparing gives a `Constraint`.
+    other operand may be a number, an array, a scipy sparse matrix, or a pandas series or frame (which pandas
+    refuses on the left of ``@``: write ``x @ series`` or ``x @ frame.T``). Comparing gives a `Constraint`.
 
     Attributes
     ----------
@@ -61,7 +63,7 @@ class Expression:
     terms : tuple[Term, ...]
         The linear part, see `forcopt.language.terms`.
     axes : Axes, optional
-        The labels of its axes, see `forcopt.language.labels`; None if no axis has any.
+        The names and labels of its axes, see `forcopt.language.alignment`; None if no axis has any.
 
     Examples
     --------
@@ -123,7 +125,11 @@ class Expression:
         return not self.terms
 
     def _rearrange(
-        self, move: Callable[[Array], Array], keeps_distinct: bool = True, keeps_order: bool = False
+        self,
+        move: Callable[[Array], Array],
+        keeps_distinct: bool = True,
+        keeps_order: bool = False,
+        axes: Axes | None = None,
     ) -> Expression:
         """Apply a rearrangement of elements.
 
@@ -135,6 +141,8 @@ class Expression:
             It repeats no element.
         keeps_order : bool, default False
             The elements stay the same, in the same C order.
+        axes : Axes, optional
+            Of the result.
         """
         constant = move(self.constant[..., None])[..., 0]
         terms: list[Term] = []
@@ -148,7 +156,11 @@ class Expression:
                 if order is None:
                     order = move(np.arange(self.size).reshape(*self.shape, 1)).reshape(-1)
                 terms.append(term.take(order))
-        return Expression(self.model, constant.shape, tuple(terms), constant)
+        return Expression(self.model, constant.shape, tuple(terms), constant, axes)
+
+    def arranged(self, arrangement: Arrangement) -> Expression:
+        """Give the elements in the places that an alignment chose for them."""
+        return self._rearrange(arrangement.move(self.ndim), axes=arrangement.axes)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Expression:
         """Repeat along new or unit axes, as `numpy.broadcast_to`.
@@ -167,13 +179,23 @@ class Expression:
             return self
         if broadcast_shapes([self.shape, shape], "broadcast_to") != shape:
             raise DeclarationError(f"cannot broadcast shape {self.shape} to {shape}")
-        out = self._rearrange(lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False)
+        axes = None
         if self.axes is not None:
-            out.axes = fitting((None,) * (len(shape) - self.ndim) + self.axes, shape)
-        return out
+            held = zip(self.axes, shape[len(shape) - self.ndim :], strict=True)
+            kept = (axis if axis is not None and len(axis) == n else None for axis, n in held)
+            axes = tidy((*(None,) * (len(shape) - self.ndim), *kept))
+        return self._rearrange(
+            lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False, axes=axes
+        )
+
+    def labelled(self, axes: Axes | None) -> Expression:
+        """The same elements, with other names and labels of the axes."""
+        return Expression(self.model, self.shape, self.terms, self.constant, axes)
 
     def reshape(self, *shape: int | Sequence[int]) -> Expression:
         """Give the elements another shape, in C order; one length may be -1, to be inferred.
+
+        Labels stay where only axes of length 1 come or go.
 
         Parameters
         ----------
@@ -192,19 +214,23 @@ class Expression:
             raise DeclarationError(f"cannot reshape {self.shape} to {target}") from None
         if full == self.shape:
             return self
-        return self._rearrange(lambda a: a.reshape(*full, a.shape[-1]), keeps_order=True)
+        axes = None
+        if self.axes is not None and [n for n in self.shape if n != 1] == [n for n in full if n != 1]:
+            kept = iter(axis for axis, n in zip(self.axes, self.shape, strict=True) if n != 1)
+            axes = tidy([None if n == 1 else next(kept) for n in full])
+        return self._rearrange(lambda a: a.reshape(*full, a.shape[-1]), keeps_order=True, axes=axes)
 
     def ravel(self) -> Expression:
         """Give the elements as a vector, in C order."""
         return self.reshape(self.size)
 
-    def transpose(self, *axes: int | Sequence[int]) -> Expression:
+    def transpose(self, *axes: int | str | Sequence[int | str]) -> Expression:
         """Permute the axes; reverse them by default.
 
         Parameters
         ----------
-        axes : int or Sequence[int]
-            All axes in their new order.
+        axes : int, str or a sequence of these
+            All axes in their new order, by number or name.
 
         Raises
         ------
@@ -212,15 +238,17 @@ class Expression:
             If an axis is missing, or named twice.
         """
         given: Any = axes[0] if len(axes) == 1 else axes
-        order = normalized_axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
+        order = self.axes_at(given) if axes else tuple(range(self.ndim))[::-1]
         if len(order) != self.ndim:
             raise DeclarationError(f"transpose needs all {self.ndim} axes of shape {self.shape}, not {given}")
         if order == tuple(range(self.ndim)):
             return self
-        out = self._rearrange(lambda a: a.transpose(*order, a.ndim - 1))
-        if self.axes is not None:
-            out.axes = tuple(self.axes[a] for a in order)
-        return out
+        labels = None if self.axes is None else tuple(self.axes[a] for a in order)
+        return self._rearrange(lambda a: a.transpose(*order, a.ndim - 1), axes=labels)
+
+    def axes_at(self, axis: Any) -> tuple[int, ...]:
+        """The positions of one or several axes, given by number or by name."""
+        return normalized_axes(positions(axis, self.axes, "axis"), self.shape)
 
     def __getitem__(self, index: Any) -> Expression:
         if type(index) is int and self.axes is None and self.shape and len(self.terms) == 1:
@@ -232,10 +260,8 @@ class Expression:
         key = index if isinstance(index, tuple) else (index,)
         if self.axes is None:
             return self._at(key, index)
-        key, axes = split_key(key, self.axes, every=False)
-        out = self._at(key, index)
-        out.axes = None if axes is None else fitting(axes, out.shape)
-        return out
+        key, axes = pick(key, self.axes, every=False)
+        return self._at(key, index, axes)
 
     @property
     def loc(self) -> Loc:
@@ -243,25 +269,24 @@ class Expression:
         return Loc(self)
 
     def aligned(self, data: Any, subject: str) -> Any:
-        """Give an elementwise operand as something numpy reads; series and frames in the order of the labels.
+        """Give values for the elements as something numpy reads; tables in the order of the labels.
 
         Raises
         ------
         DeclarationError
             Listing the labels that one side lacks.
         """
-        if is_pandas(data):
-            return align(data, self.axes, self.shape, subject)
-        return dense(data)
+        return onto(data, self.axes, self.shape, subject)
 
-    def _at(self, key: tuple[Any, ...], index: Any) -> Expression:
-        """Pick by positions."""
+    def _at(self, key: tuple[Any, ...], index: Any, axes: Axes | None = None) -> Expression:
+        """Pick by positions; the axes of the part are known."""
         full = (*key, slice(None)) if any(k is Ellipsis for k in key) else (*key, Ellipsis, slice(None))
         try:
             return self._rearrange(
                 # numpy picks single numbers faster than rows of one number
                 lambda a: a[..., 0][key][..., None] if a.shape[-1] == 1 else a[full],
                 keeps_distinct=all(map(repeats_nothing, key)),
+                axes=axes,
             )
         except IndexError:
             raise IndexError(f"index {index!r} does not fit shape {self.shape}") from None
@@ -294,6 +319,12 @@ class Expression:
         return negation(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "dot" and caller.f_globals.get("__name__", "").startswith("pandas."):
+            # Series.dot and DataFrame.dot never ask the right operand; without labels they would be wrong.
+            raise DeclarationError(
+                "pandas takes no expression on the right of @: write x @ series, or x @ frame.T"
+            )
         # A 0-d object array makes scipy's sparse matrices leave `A @ x` to __rmatmul__.
         box = np.empty((), dtype=object)
         box[()] = self
@@ -326,21 +357,21 @@ class Expression:
     def _plus(
         self, other: Operand, sign: float, verb: str = "adding", subject: str = "the added array"
     ) -> Expression:
-        axes = self.axes
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
             return Expression(
-                self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), axes
+                self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), self.axes
             )
+        left: Expression
         if isinstance(other, Expression):
             self._same_model(other)
-            if axes is not None or other.axes is not None:
-                axes, other = self._meet(other, verb)
+            (left, other), axes = aligned([self, other], f"{verb}: the other part")
             right_constant, right_terms, right_shape = other.constant, other.terms, other.shape
         else:
-            right_constant = as_numbers(self.aligned(other, subject), subject)
+            (left, other), axes = aligned([self, other], subject)
+            right_constant = as_numbers(other, subject)
             right_terms, right_shape = (), right_constant.shape
-        shape = broadcast_shapes([self.shape, right_shape], verb)
-        left = self.broadcast_to(shape)
+        shape = broadcast_shapes([left.shape, right_shape], verb)
+        left = left.broadcast_to(shape)
         if right_terms and right_shape != shape:
             right_terms = other.broadcast_to(shape).terms
         if sign < 0:
@@ -352,17 +383,7 @@ class Expression:
             )
         else:
             constant = left.constant + sign * right_constant
-        if axes is not None:
-            axes = fitting((None,) * (len(shape) - len(axes)) + axes, shape)
-        return Expression(self.model, shape, left.terms + right_terms, constant, axes)
-
-    def _meet(self, other: Expression, verb: str) -> tuple[Axes | None, Expression]:
-        """The axes of a sum, and the other part in the order of this one's labels."""
-        axes, orders = combine(self.axes, other.axes, max(self.ndim, other.ndim), f"{verb}: the other part")
-        for back, order in enumerate(reversed(orders), 1):
-            if order is not None:
-                other = other._at((Ellipsis, order, *(slice(None),) * (back - 1)), order)
-        return axes, other
+        return Expression(self.model, shape, joined(left.terms + right_terms), constant, axes)
 
     def __add__(self, other: Operand) -> Expression:
         return self._plus(other, 1.0)
@@ -382,23 +403,6 @@ class Expression:
         return self
 
     def __mul__(self, other: Operand) -> Expression:
-        if isinstance(other, Expression):
-            self._same_model(other)
-            if other.is_constant:
-                return self * other.constant
-            if self.is_constant:
-                return other * self.constant
-            from forcopt.language.parameter import parameter_product
-
-            scaled = parameter_product(self, other)
-            if scaled is not None:
-                return scaled
-            self._refuse_product(other)
-        if isinstance(other, sp.spmatrix | np.matrix):
-            raise DeclarationError(
-                f"* with a {type(other).__name__} could mean the matrix product or elements; "
-                "write @, or multiply by an array (scipy.sparse.csr_array, numpy.asarray)"
-            )
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
             by = float(other)
             terms = tuple(
@@ -407,11 +411,38 @@ class Expression:
                 else t.scale(np.array([by]))
                 for t in self.terms
             )
-            return Expression(self.model, self.shape, terms, compact(self.constant) * by, self.axes)
+            return Expression(
+                self.model,
+                self.shape,
+                terms,
+                (compact(self.constant) if self.shape else self.constant) * by,
+                self.axes,
+            )
+        if isinstance(other, Expression):
+            self._same_model(other)
+            left: Expression
+            right: Expression
+            (left, right), axes = aligned([self, other], "multiplying: the other part")
+            scaled: Expression | None
+            if right.is_constant:
+                scaled = left._scaled(right.constant, axes)
+            elif left.is_constant:
+                scaled = right._scaled(left.constant, axes)
+            else:
+                from forcopt.language.parameter import parameter_product
+
+                scaled = parameter_product(left, right, axes)
+            if scaled is not None:
+                return scaled
+            self._refuse_product(other)
+        if isinstance(other, sp.spmatrix | np.matrix):
+            raise DeclarationError(
+                f"* with a {type(other).__name__} could mean the matrix product or elements; "
+                "write @, or multiply by an array (scipy.sparse.csr_array, numpy.asarray)"
+            )
         subject = "the multiplying array"
-        factor = as_numbers(self.aligned(other, subject), subject)
-        shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
-        return self.broadcast_to(shape)._scaled(factor)
+        (left, other), axes = aligned([self, other], subject)
+        return Expression._scaled(left, as_numbers(other, subject), axes)
 
     __rmul__ = __mul__
 
@@ -421,26 +452,27 @@ class Expression:
             "use fo.product(b, x) for a binary b, or fo.sum_squares, fo.quad_form, fo.quad_over_lin"
         )
 
-    def _scaled(self, factor: Array) -> Expression:
-        factor = _padded(factor, self.ndim)
-        constant = compact(self.constant)
+    def _scaled(self, factor: Array, axes: Axes | None) -> Expression:
+        """The product with numbers that are in line with it."""
+        shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
+        wide, factor = self.broadcast_to(shape), _padded(factor, len(shape))
+        constant = compact(wide.constant)
         return Expression(
             self.model,
-            self.shape,
-            tuple(_scale(term, factor, self.shape) for term in self.terms),
+            shape,
+            tuple(_scale(term, factor, shape) for term in wide.terms),
             constant * factor if constant.any() else np.zeros(()),
-            self.axes,
+            axes,
         )
 
     def __truediv__(self, other: Operand) -> Expression:
-        if isinstance(other, Expression):
-            if not other.is_constant:
-                raise CurvatureError(
-                    f"dividing by the expression {other._short()} is not convex; "
-                    "see fo.inverse and fo.quad_over_lin"
-                )
-            other = other.constant
-        divisor = as_numbers(self.aligned(other, "the divisor"), "the divisor")
+        if isinstance(other, Expression) and not other.is_constant:
+            raise CurvatureError(
+                f"dividing by the expression {other._short()} is not convex; "
+                "see fo.inverse and fo.quad_over_lin"
+            )
+        (left, other), axes = aligned([self, other], "the divisor")
+        divisor = as_numbers(other.constant if isinstance(other, Expression) else other, "the divisor")
         with np.errstate(divide="ignore", over="ignore"):
             factor = 1.0 / divisor
         if not np.isfinite(factor).all():
@@ -448,7 +480,7 @@ class Expression:
             refuse_entry(
                 divisor.shape, at, divisor.flat[at], "the divisor", "a number that can be divided by"
             )
-        return self * factor
+        return Expression._scaled(left, factor, axes)
 
     def __rtruediv__(self, other: Operand) -> Expression:
         from forcopt.language.atoms import inverse
@@ -457,52 +489,15 @@ class Expression:
         return result
 
     def __matmul__(self, other: Operand) -> Expression:
-        if isinstance(other, Expression):
-            self._same_model(other)
-            if self.is_constant:
-                return other._left_multiplied(self.constant)
-            if not other.is_constant:
-                from forcopt.language.parameter import parameter_matmul
-
-                check_matmul(self.shape, other.shape)
-                multiplied = parameter_matmul(self, other)
-                if multiplied is not None:
-                    return multiplied
-                self._refuse_product(other)
-            other = other.constant
-        if is_pandas(other):
-            return self._times_frame(other)
-        data = matrix_operand(other)
-        check_matmul(self.shape, data.shape)
-        return self._right_multiplied(data)
-
-    def _right_multiplied(self, data: Any) -> Expression:
-        out = self.T._left_multiplied(data.T).T
-        if self.axes is not None:
-            out.axes = fitting((*self.axes[:-1], *(None,) * (data.ndim - 1)), out.shape)
-        return out
-
-    def _times_frame(self, frame: Any) -> Expression:
-        """Multiply by a series or a frame, whose index meets the last axis; its columns become labels."""
-        subject = "the multiplying array"
-        values = align_rows(frame, None if self.axes is None else self.axes[-1], subject)
-        data = matrix_operand(values)
-        check_matmul(self.shape, data.shape)
-        out = self._right_multiplied(data)
-        if frame.ndim == 2:
-            out.axes = (*(out.axes or (None,) * out.ndim)[:-1], Axis(frame.columns.tolist()))
-        return out
+        return _matmul(self, other)
 
     def __rmatmul__(self, other: Operand) -> Expression:
-        return self._left_multiplied(other)
+        return _matmul(other, self)
 
-    def _left_multiplied(self, other: Operand) -> Expression:
-        data = matrix_operand(other)
-        check_matmul(data.shape, self.shape)
+    def _left_multiplied(self, data: Any) -> Expression:
+        """The product with a matrix or a vector on the left, without labels."""
         if data.ndim == 1:
-            weighted: Expression = self * data.reshape(-1, *(1,) * (self.ndim - 1))
-            return weighted.sum(axis=0)
-        axes = None if self.axes is None else (None, *self.axes[1:])
+            return self._scaled(data.reshape(-1, *(1,) * (self.ndim - 1)), None).sum(axis=0)
         matrix = sp.csr_array(data)
         shape = (matrix.shape[0], *self.shape[1:])
         flat = self.ravel()
@@ -510,9 +505,7 @@ class Expression:
             matrix = sp.csr_array(sp.kron(matrix, sp.eye_array(self.shape[1]), format="csr"))
         terms = tuple(term.left_multiply(matrix) for term in flat.terms)
         constant = matrix @ flat.constant if flat.constant.any() else np.zeros(matrix.shape[0])
-        return Expression(
-            self.model, shape, terms, np.asarray(constant).reshape(shape), axes and fitting(axes, shape)
-        )
+        return Expression(self.model, shape, terms, np.asarray(constant).reshape(shape))
 
     def __pow__(self, exponent: float) -> Expression:
         from forcopt.language.atoms import power
@@ -528,12 +521,14 @@ class Expression:
 
     # -- reductions ----------------------------------------------------------------------------------------
 
-    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Expression:
+    def sum(
+        self, axis: int | str | tuple[int | str, ...] | None = None, keepdims: bool = False
+    ) -> Expression:
         """Sum over all elements, or over one or several axes.
 
         Parameters
         ----------
-        axis : int or tuple[int, ...], optional
+        axis : int or str or a tuple of these, optional
             The axes; all if left out.
         keepdims : bool, default False
             Leave the axes with length 1.
@@ -547,7 +542,7 @@ class Expression:
         >>> x.sum(axis=0).shape, x.sum(axis=1, keepdims=True).shape
         ((2,), (2, 1))
         """
-        axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(normalized_axes(axis, self.shape)))
+        axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(self.axes_at(axis)))
         kept = tuple(a for a in range(self.ndim) if a not in axes)
         shape = tuple(self.shape[a] for a in kept)
         groups, count = prod(shape), prod(self.shape[a] for a in axes)
@@ -556,19 +551,19 @@ class Expression:
             term.merge_last_axis() if isinstance(term, Gather) else term.merge_groups(groups, count)
             for term in flat.terms
         )
-        out = Expression(self.model, shape, terms, flat.constant.sum(axis=-1))
-        if self.axes is not None:
-            out.axes = fitting(tuple(self.axes[a] for a in kept), shape)
+        labels = None if self.axes is None else tidy([self.axes[a] for a in kept])
+        out = Expression(self.model, shape, terms, flat.constant.sum(axis=-1), labels)
         if keepdims:
-            return out.reshape(tuple(1 if a in axes else n for a, n in enumerate(self.shape)))
+            key = tuple(None if a in axes else slice(None) for a in range(self.ndim))
+            return out[key] if key else out
         return out
 
-    def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+    def mean(self, axis: int | str | tuple[int | str, ...] | None = None) -> Expression:
         """Average over all elements, or over one or several axes.
 
         Parameters
         ----------
-        axis : int or tuple[int, ...], optional
+        axis : int or str or a tuple of these, optional
             Over which; all axes by default.
 
         Raises
@@ -576,18 +571,18 @@ class Expression:
         DeclarationError
             If there are no elements.
         """
-        axes = tuple(range(self.ndim)) if axis is None else normalized_axes(axis, self.shape)
+        axes = tuple(range(self.ndim)) if axis is None else self.axes_at(axis)
         count = prod(self.shape[a] for a in axes)
         if count == 0:
             raise DeclarationError(f"mean of no elements: axis {axis} of shape {self.shape}")
         return self.sum(axes) / count
 
-    def max(self, axis: int | None = None) -> Expression:
+    def max(self, axis: int | str | None = None) -> Expression:
         """The largest element (convex), of all or along an axis.
 
         Parameters
         ----------
-        axis : int, optional
+        axis : int or str, optional
             Along which; of all elements by default.
 
         Returns
@@ -606,15 +601,15 @@ class Expression:
         """
         from forcopt.language.atoms import maximum
 
-        result: Expression = maximum(self.ravel() if axis is None else self, axis=axis or 0)
+        result: Expression = maximum(self.ravel() if axis is None else self, axis=0 if axis is None else axis)
         return result
 
-    def min(self, axis: int | None = None) -> Expression:
+    def min(self, axis: int | str | None = None) -> Expression:
         """The smallest element (concave), of all or along an axis.
 
         Parameters
         ----------
-        axis : int, optional
+        axis : int or str, optional
             Along which; of all elements by default.
 
         Returns
@@ -633,8 +628,107 @@ class Expression:
         """
         from forcopt.language.atoms import minimum
 
-        result: Expression = minimum(self.ravel() if axis is None else self, axis=axis or 0)
+        result: Expression = minimum(self.ravel() if axis is None else self, axis=0 if axis is None else axis)
         return result
+
+    # -- along a named axis --------------------------------------------------------------------------------
+
+    def sel(self, **labels: Any) -> Expression:
+        """Pick by label along named axes: ``x.sel(unit="coal", time=[1, 2])``, also slices with both ends.
+
+        Parameters
+        ----------
+        labels : Any
+            For each axis by name a label, several, or a slice of labels.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", index={"unit": ["coal", "gas"], "time": [1, 2, 3]})
+        >>> x.sel(unit="coal").shape, x.sel(time=slice(2, 3)).shape
+        ((3,), (2, 2))
+        """
+        from forcopt.language.along import selected
+
+        return selected(self, labels)
+
+    def shift(self, **steps: int) -> Expression:
+        """Move the entries along named axes; 0 comes in.
+
+        Parameters
+        ----------
+        steps : int
+            For each axis by name how far; negative for backwards.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", index={"time": [1, 2, 3]})
+        >>> (x - x.shift(time=1)).loc[2]
+        <expression of shape (), 2 coefficients: -x[1] + x[2]>
+        """
+        from forcopt.language.along import shifted
+
+        return shifted(self, steps)
+
+    def diff(self, axis: int | str = -1) -> Expression:
+        """Each entry less the one before it along an axis; without the first.
+
+        Parameters
+        ----------
+        axis : int or str, default -1
+            The axis; the result has the labels of the later entries.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", index={"time": [1, 2, 3]})
+        >>> x.diff("time").loc[3]
+        <expression of shape (), 2 coefficients: -x[2] + x[3]>
+        """
+        from forcopt.language.along import difference
+
+        return difference(self, axis)
+
+    def rolling(self, **width: int) -> Windows:
+        """The windows of a width that end at each entry of a named axis: ``x.rolling(time=3).sum()``.
+
+        Parameters
+        ----------
+        width : int
+            For one axis by name the number of entries.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", index={"time": [1, 2, 3]})
+        >>> x.rolling(time=2).sum().loc[3]
+        <expression of shape (), 2 coefficients: x[2] + x[3]>
+        """
+        from forcopt.language.along import windows
+
+        return windows(self, width)
+
+    def groupby(self, by: Any) -> Groups:
+        """The entries of an axis in groups: ``x.groupby(edges["source"]).sum()``.
+
+        Parameters
+        ----------
+        by : pandas.Series or str
+            The group of each label of one axis, or the name of a level of its labels.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import forcopt as fo
+        >>> arcs = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("b", "c")], names=["tail", "head"])
+        >>> x = fo.Model().variable("x", index=arcs)
+        >>> x.groupby("tail").sum()["a"]
+        <expression of shape (), 2 coefficients: x[a,b] + x[a,c]>
+        """
+        from forcopt.language.along import grouped
+
+        return grouped(self, by)
 
     # -- comparison ----------------------------------------------------------------------------------------
 
@@ -650,18 +744,28 @@ class Expression:
         """
         from forcopt.language.constraint import Constraint
 
-        low, high = as_bounds(
-            self.aligned(lower, "between: lower"), self.aligned(upper, "between: upper"), "between: "
+        (left, lower, upper), axes = aligned(
+            [self, lower, upper], ["between", "between: lower", "between: upper"]
         )
-        shape = broadcast_shapes([self.shape, low.shape, high.shape], "between")
+        low, high = as_bounds(lower, upper, "between: ")
+        shape = broadcast_shapes([left.shape, low.shape, high.shape], "between")
         check_order(low, high, shape, "between")
-        return Constraint(self.broadcast_to(shape), np.broadcast_to(low, shape), np.broadcast_to(high, shape))
+        wide = left.broadcast_to(shape)
+        rows = Expression(self.model, shape, wide.terms, _ZERO, axes)
+        low, high = (np.broadcast_to(bound - wide.constant, shape) for bound in (low, high))
+        return Constraint(rows, low, high)
 
     def _compare(self, other: Operand, lower: Array, upper: Array) -> Constraint:
         from forcopt.language.constraint import Constraint
 
         difference = self._plus(other, -1.0, "comparing", "the compared array")
-        return Constraint(difference, lower, upper)
+        constant = compact(difference.constant)
+        rows = Expression(self.model, difference.shape, difference.terms, _ZERO, difference.axes)
+        return Constraint(
+            rows,
+            lower if lower is _LEAST else 0.0 - constant,
+            upper if upper is _MOST else 0.0 - constant,
+        )
 
     def __le__(self, other: Operand) -> Constraint:
         return self._compare(other, _LEAST, _ZERO)
@@ -737,10 +841,8 @@ class Loc:
         whole = self._whole
         if whole.axes is None:
             raise DeclarationError(f"{whole._short()} has no labels: declare its variable with index=")
-        parts, axes = split_key(key if isinstance(key, tuple) else (key,), whole.axes, every=True)
-        out = whole._at(parts, key)
-        out.axes = None if axes is None else fitting(axes, out.shape)
-        return out
+        parts, axes = pick(key if isinstance(key, tuple) else (key,), whole.axes, every=True)
+        return whole._at(parts, key, axes)
 
 
 class Combination(Expression):
@@ -771,3 +873,62 @@ def _scale(term: Term, factor: Array, shape: tuple[int, ...] = ()) -> Term:
     if isinstance(term, Gather):
         return term.scale(factor)
     return term.scale(factor.reshape(-1) if factor.size == 1 else np.broadcast_to(factor, shape).reshape(-1))
+
+
+def _matmul(left: Operand, right: Operand) -> Expression:
+    """The product of vectors and matrices, of which one at least is an expression.
+
+    The last axis of the left meets the first of the right. If it has a name that the other axis of the other
+    operand has, that one is turned to meet it.
+    """
+    sides: list[Any] = []
+    axes: list[list[Axis | None]] = []
+    for side in (left, right):
+        table = is_table(side)
+        data = side.to_numpy() if table else side
+        sides.append(side if isinstance(side, Expression) else matrix_operand(data))
+        own = axes_of_table(side) if table else getattr(side, "axes", None)
+        axes.append(list(own) if own is not None else [None] * sides[-1].ndim)
+    for mine, theirs, end in ((0, 1, -1), (1, 0, 0)):
+        here = axes[mine][end] if axes[mine] else None
+        key = None if here is None else here.key
+        keys = [None if axis is None else axis.key for axis in axes[theirs]]
+        if key is not None and len(keys) == 2 and keys[end] == key != keys[-1 - end]:
+            sides[theirs], axes[theirs] = sides[theirs].T, axes[theirs][::-1]
+    first, second = sides
+    met, meets = axes[0][-1] if axes[0] else None, axes[1][0] if axes[1] else None
+    subject = "the multiplying array"
+    if met is not None and meets is not None:
+        mine = 0 if isinstance(first, Expression) else 1  # messages speak of the other one
+        order = met.order_of(meets, subject) if mine == 0 else meets.order_of(met, subject)
+        if order is not None and mine == 0:
+            second = second[order]
+        elif order is not None:
+            first = first[..., order] if first.ndim == 1 or isinstance(first, Expression) else first[:, order]
+    else:
+        for side, axis in ((left, met), (right, meets)):
+            if is_table(side) and axis is not None and not axis.is_default:
+                raise no_labels_to_meet(subject, axis)
+    ends = ((left, axes[0][:-1]), (right, axes[1][1:]))
+    labels = tidy([kept_label(axis, is_table(side)) for side, part in ends for axis in part])
+    check_matmul(first.shape, second.shape)
+    return _product(first, second).labelled(labels)
+
+
+def _product(first: Any, second: Any) -> Expression:
+    """The product of operands that are in line."""
+    if isinstance(first, Expression) and isinstance(second, Expression):
+        first._same_model(second)
+        if not first.is_constant and not second.is_constant:
+            from forcopt.language.parameter import parameter_matmul
+
+            multiplied = parameter_matmul(first, second)
+            if multiplied is None:
+                first._refuse_product(second)
+            return multiplied
+        first = matrix_operand(first.constant) if first.is_constant else first
+        second = second if not isinstance(first, Expression) else matrix_operand(second.constant)
+    if isinstance(first, Expression):
+        out: Expression = first.T._left_multiplied(second.T).T
+        return out
+    return second._left_multiplied(first)  # type: ignore[no-any-return]

@@ -7,23 +7,26 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import broadcast_shapes
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import aligned, positions
 from forcopt.language.expression import Expression
+from forcopt.language.labels import Axes, Axis, tidy
 from forcopt.language.operands import Operand, normalized_axes
 from forcopt.language.terms import Gather, Rows, apart
 
 __all__ = ["block", "concatenate", "stack"]
 
 
-def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
+def concatenate(parts: Iterable[Operand], axis: int | str = 0) -> Expression:
     """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
 
     Parameters
     ----------
     parts : Iterable[Operand]
         At least one is an expression; their shapes differ along `axis` only.
-    axis : int, default 0
-        An axis of the parts.
+    axis : int or str, default 0
+        An axis of the parts; a name counts in the first part that has labels.
 
     Returns
     -------
@@ -51,23 +54,56 @@ def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
         model.lift(p, "a joined expression" if isinstance(p, Expression) else "the joined array")
         for p in parts
     ]
+    lead = next((e.axes for e in exprs if e.axes is not None), None)
+    at: int = positions(axis, lead, "concatenate")
+    exprs, axes = _in_line(exprs, at)
     try:
-        constant = np.concatenate([e.constant for e in exprs], axis=axis)
+        constant = np.concatenate([e.constant for e in exprs], axis=at)
     except ValueError:
         raise DeclarationError(f"cannot join shapes {[e.shape for e in exprs]} along axis {axis}") from None
-    axis = axis % constant.ndim
-    joined = _joined_gathers(exprs, axis)
+    at = at % constant.ndim
+    joined = _joined_gathers(exprs, at)
     if joined is not None:
-        return Expression(model, constant.shape, (joined,), constant)
+        return Expression(model, constant.shape, (joined,), constant, axes)
     offsets = np.cumsum([0] + [e.size for e in exprs])
     order = np.concatenate(
         [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
-        axis=axis,
+        axis=at,
     ).reshape(-1)
     merged_rows = [e.linear_rows() for e in exprs]
     width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)
     rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in merged_rows], format="csr"))).take(order)
-    return Expression(model, constant.shape, (rows,), constant)
+    return Expression(model, constant.shape, (rows,), constant, axes)
+
+
+def _in_line(parts: Sequence[Expression], axis: int) -> tuple[list[Expression], Axes | None]:
+    """Give parts the order of labels of the first in all axes but one, which has the labels of all."""
+    ndim = parts[0].ndim
+    if all(part.axes is None for part in parts) or not -ndim <= axis < ndim:
+        return list(parts), None
+    at, out = axis % ndim, list(parts)
+    lead = next(part for part in parts if part.axes is not None)
+    for i, part in enumerate(parts):
+        if part.axes is None or part.ndim != ndim:
+            continue
+        names = [None if a is None else a.key for a in part.axes]
+        wanted = [None if a is None else a.key for a in lead.axes or ()]
+        if names != wanted and None not in names and sorted(map(str, names)) == sorted(map(str, wanted)):
+            out[i] = part = part.transpose(*(names.index(name) for name in wanted))
+        for number, (mine, theirs) in enumerate(zip(lead.axes or (), part.axes or (), strict=True)):
+            if number == at or mine is None or theirs is None:
+                continue
+            order = mine.order_of(theirs, f"axis {number} of a joined part")
+            if order is not None:
+                out[i] = out[i][(slice(None),) * number + (order,)]
+    along = [part.axes[at] if part.axes is not None else None for part in out]
+    labels = [label for a in along if a is not None for label in a.labels]
+    known = all(a is not None for a in along) and len(set(labels)) == len(labels)
+    first = along[0]
+    joined = Axis(labels, first.name, first.levels) if known and first is not None else None
+    axes = list(lead.axes or ())
+    axes[at] = joined
+    return out, tidy(axes)
 
 
 def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
@@ -118,6 +154,13 @@ def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
     (2,)
     """
     parts = list(parts)
+    met, axes = aligned(parts, "a joined part")
+    if axes is not None:
+        same = broadcast_shapes([p.shape if isinstance(p, Expression) else np.shape(p) for p in met], "stack")
+        parts = [
+            p.broadcast_to(same).labelled(axes) if isinstance(p, Expression) else np.broadcast_to(p, same)
+            for p in met
+        ]
     shapes = {p.shape if isinstance(p, Expression) else np.shape(p) for p in parts}
     if len(shapes) != 1:
         raise DeclarationError(f"stack needs one or more parts of one shape, not {sorted(shapes)}")

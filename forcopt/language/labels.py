@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ from forcopt.errors import DeclarationError
 __all__ = [
     "Axes",
     "Axis",
-    "align",
-    "align_rows",
-    "combine",
+    "axes_of_table",
     "describe_labels",
-    "fitting",
-    "is_pandas",
+    "is_table",
+    "listed",
+    "pick",
     "read_axes",
-    "split_key",
+    "tidy",
 ]
 
 _SHOWN = 8
@@ -36,13 +35,16 @@ class Axis:
         One for each position; no two are equal.
     name : str
         The name of the axis in frames; empty if it has no name.
+    levels : tuple[str, ...]
+        The names of the parts of its labels, if these are tuples of named levels.
     """
 
-    __slots__ = ("_place", "labels", "name")
+    __slots__ = ("_place", "labels", "levels", "name")
 
-    def __init__(self, labels: Sequence[Any], name: str = "") -> None:
+    def __init__(self, labels: Sequence[Any], name: str = "", levels: tuple[str, ...] = ()) -> None:
         self.labels = labels
         self.name = name
+        self.levels = levels
         self._place: dict[Any, int] | None = None
 
     @property
@@ -51,6 +53,16 @@ class Axis:
         if self._place is None:
             self._place = {label: i for i, label in enumerate(self.labels)}
         return self._place
+
+    @property
+    def key(self) -> Any:
+        """The name by which it meets other axes; None if it has none."""
+        return self.name or self.levels or None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the labels are those that pandas gives where there are none."""
+        return list(self.labels) == list(range(len(self.labels)))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -64,9 +76,8 @@ class Axis:
             Listing the labels that do not exist.
         """
         if isinstance(key, slice):
-            if key != slice(None):
-                raise DeclarationError(f"{subject}: a slice of labels is not defined; list the labels")
-            return key
+            ends = [None if end is None else self.position(end, subject) for end in (key.start, key.stop)]
+            return slice(ends[0], None if ends[1] is None else ends[1] + 1, key.step)
         if isinstance(key, np.ndarray) and key.dtype == bool:
             return key
         try:
@@ -84,38 +95,35 @@ class Axis:
     def _refuse(self, wanted: Sequence[Any], subject: str) -> None:
         missing = [label for label in wanted if label not in self.place]
         if missing:
-            raise DeclarationError(
-                f"{subject} has no label {_listed(missing)}; it has {_listed(self.labels)}"
-            )
+            raise DeclarationError(f"{subject} has no label {listed(missing)}; it has {listed(self.labels)}")
 
     def take(self, key: Any) -> Axis | None:
         """The axis of a part, by a slice, a mask or an array of positions; None if a label would repeat."""
         if isinstance(key, slice):
-            return self if key == slice(None) else Axis(self.labels[key], self.name)
+            return self if key == slice(None) else Axis(self.labels[key], self.name, self.levels)
         positions = np.arange(len(self))[key]
         if len(np.unique(positions)) < len(positions):
             return None
-        return Axis([self.labels[i] for i in positions.tolist()], self.name)
+        return Axis([self.labels[i] for i in positions.tolist()], self.name, self.levels)
 
-    def order_of(self, labels: Any, subject: str) -> Array | None:
-        """The position in `labels` of each label of this axis; None if both are the same, in one order.
+    def order_of(self, other: Axis, subject: str) -> Array | None:
+        """The position in another axis of each label of this one; None if both are the same, in one order.
 
         Raises
         ------
         DeclarationError
             Listing the labels that one lacks.
         """
-        theirs = labels.labels if isinstance(labels, Axis) else list(labels)
+        theirs = other.labels
         if theirs is self.labels or (len(theirs) == len(self) and list(self.labels) == list(theirs)):
             return None
-        other = labels if isinstance(labels, Axis) else Axis(theirs)
         if len(other.place) < len(theirs):
             raise DeclarationError(f"{subject}: its labels repeat; each must occur once")
         missing = [label for label in self.labels if label not in other.place]
         unknown = [label for label in theirs if label not in self.place]
         if missing or unknown:
-            words = [f"is missing {_listed(missing)}"] * bool(missing)
-            words += [f"has labels that the variable lacks: {_listed(unknown)}"] * bool(unknown)
+            words = [f"is missing {listed(missing)}"] * bool(missing)
+            words += [f"has labels that the variable lacks: {listed(unknown)}"] * bool(unknown)
             raise DeclarationError(f"{subject} {' and '.join(words)}")
         return np.array([other.place[label] for label in self.labels], dtype=np.intp)
 
@@ -123,17 +131,17 @@ class Axis:
         """A `pandas.Index` of the labels."""
         import pandas as pd
 
-        name = self.name or None
-        if len(self) and all(isinstance(label, tuple) for label in self.labels):
-            return pd.MultiIndex.from_tuples(list(self.labels))
-        return pd.Index(list(self.labels), name=name)
+        if self.levels or (len(self) and all(isinstance(label, tuple) for label in self.labels)):
+            return pd.MultiIndex.from_tuples(list(self.labels), names=self.levels or None)
+        return pd.Index(list(self.labels), name=self.name or None)
 
 
 Axes = tuple[Axis | None, ...]
 """The labels of each axis of an expression, None for an axis without."""
 
 
-def _listed(labels: Sequence[Any]) -> str:
+def listed(labels: Sequence[Any]) -> str:
+    """The first labels, for a message."""
     shown = ", ".join(repr(label) for label in list(labels)[:_SHOWN])
     return shown + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
 
@@ -168,97 +176,48 @@ def _read_axis(labels: Any, name: str, subject: str) -> Axis:
         raise DeclarationError(
             f"{subject}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
         )
-    label_name = getattr(labels, "name", None)
-    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    axis = Axis(listed, name or (str(label_name) if label_name is not None else ""))
+    if getattr(labels, "nlevels", 1) > 1:
+        axis = _axis_of_index(labels)
+        axis = Axis(axis.labels, name, axis.levels)
+    else:
+        label_name = getattr(labels, "name", None)
+        given = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        axis = Axis(given, name or (str(label_name) if label_name is not None else ""))
     try:
         distinct = len(axis.place)
     except TypeError as error:
         raise DeclarationError(f"{subject}: a label of its index cannot be looked up: {error}") from None
-    missing = [label for label in listed if label != label]
+    missing = [label for label in axis.labels if label != label]
     if missing:
         raise DeclarationError(f"{subject}: {missing[0]!r} cannot be a label of its index")
-    if distinct < len(listed):
-        first = next(label for i, label in enumerate(listed) if axis.place[label] != i)
+    if distinct < len(axis):
+        first = next(label for i, label in enumerate(axis.labels) if axis.place[label] != i)
         raise DeclarationError(f"{subject}: the label {first!r} occurs twice in its index")
     return axis
 
 
-def is_pandas(value: Any) -> bool:
+def is_table(value: Any) -> bool:
     """Whether `value` is a series or a frame of pandas."""
     return hasattr(value, "to_numpy") and hasattr(value, "index")
 
 
-def align(value: Any, axes: Axes | None, shape: tuple[int, ...], subject: str) -> Array:
-    """Give the numbers of a series or a frame in the order of the labels of the axes that it meets.
-
-    A series meets the last axis, a frame the last two, as in numpy's broadcasting. An axis without labels
-    takes only the default labels 0, 1, 2, ... of pandas.
-
-    Raises
-    ------
-    DeclarationError
-        Listing the labels that one side lacks.
-    """
-    data: Array = value.to_numpy()
-    indices = [value.index, value.columns] if data.ndim == 2 else [value.index]
-    for back, labels in enumerate(reversed(indices), 1):
-        if back > len(shape):
-            continue
-        axis = axes[-back] if axes is not None else None
-        at = data.ndim - back
-        if axis is None:
-            _check_default(labels, subject)
-        elif (order := axis.order_of(labels.tolist(), subject)) is not None:
-            data = np.take(data, order, axis=at)
-    return data
+def axes_of_table(table: Any) -> tuple[Axis, ...]:
+    """The labels of a series or a frame."""
+    indices = [table.index, table.columns] if table.ndim == 2 else [table.index]
+    return tuple(_axis_of_index(index) for index in indices)
 
 
-def align_rows(data: Any, axis: Axis | None, subject: str) -> Array:
-    """Give the numbers of a series or a frame, its rows in the order of the labels of an axis."""
-    values: Array = data.to_numpy()
-    if axis is None:
-        _check_default(data.index, subject)
-        return values
-    order = axis.order_of(data.index.tolist(), subject)
-    return values if order is None else values[order]
+def _axis_of_index(index: Any) -> Axis:
+    names = getattr(index, "names", (None,))
+    if getattr(index, "nlevels", 1) > 1:
+        levels = tuple(str(name) for name in names) if all(name is not None for name in names) else ()
+        return Axis(index.tolist(), "", levels)
+    return Axis(index.tolist(), "" if index.name is None else str(index.name))
 
 
-def _check_default(labels: Any, subject: str) -> None:
-    if list(labels) != list(range(len(labels))):
-        raise DeclarationError(
-            f"{subject} has labels ({_listed(list(labels))}), but the other operand has none: declare the "
-            "variable with index=, or pass .to_numpy() to go by position"
-        )
-
-
-def combine(left: Axes | None, right: Axes | None, ndim: int, subject: str) -> tuple[Axes | None, list[Any]]:
-    """The axes of a sum of two expressions, and for each axis how to reorder the right one (None: not).
-
-    Raises
-    ------
-    DeclarationError
-        If two axes that meet have different labels.
-    """
-    if left is None and right is None:
-        return None, []
-    first = (None,) * (ndim - len(left or ())) + (left or ())
-    second = (None,) * (ndim - len(right or ())) + (right or ())
-    out: list[Axis | None] = []
-    orders: list[Any] = []
-    for a, b in zip(first, second, strict=True):
-        both = a is not None and b is not None and a is not b and not (len(a) == 1 or len(b) == 1)
-        orders.append(a.order_of(b, subject) if both and a is not None else None)
-        out.append(b if a is None or (len(a) == 1 and b is not None) else a)
-    return tuple(out), orders
-
-
-def fitting(axes: Axes | None, shape: tuple[int, ...]) -> Axes | None:
-    """Return the axes whose labels fit the shape; None if there are none."""
-    if axes is None:
-        return None
-    kept = tuple(a if a is not None and len(a) == n else None for a, n in zip(axes, shape, strict=True))
-    return kept if any(a is not None for a in kept) else None
+def tidy(axes: Sequence[Axis | None]) -> Axes | None:
+    """The axes as a tuple; None if none has labels."""
+    return tuple(axes) if any(axis is not None for axis in axes) else None
 
 
 def describe_labels(axes: Axes | None, shape: tuple[int, ...], flat: int) -> str:
@@ -276,7 +235,7 @@ def _text(label: Any) -> str:
     return ",".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def split_key(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...], Axes | None]:
+def pick(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...], Axes | None]:
     """Turn labels of an index into positions, and give the axes of the part.
 
     Parameters
@@ -288,32 +247,51 @@ def split_key(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any,
     every : bool
         Whether all parts are labels (``x.loc``), or only strings and lists of them (``x[...]``).
     """
-    first = axes[0] if len(axes) == 1 else None
-    if first is not None and len(key) > 1 and (every or any(isinstance(k, str) for k in key)):
-        return (first.position(key, "the axis"),), None  # a label that is a tuple
-    if len(key) > len(axes) or any(k is None or k is Ellipsis for k in key):
+    alone = axes[0] if len(axes) == 1 and len(key) > 1 and all(isinstance(k, Hashable) for k in key) else None
+    if alone is not None and (every or any(isinstance(k, str) for k in key)):
+        return (alone.position(key, "the axis"),), None  # a label that is a tuple
+    used = sum(_width(part) for part in key)
+    if used > len(axes):
         return key, None
+    at = next((i for i, part in enumerate(key) if part is Ellipsis), len(key))
+    key = (*key[:at], *(slice(None),) * (len(axes) - used), *key[at + 1 :])
     parts: list[Any] = []
     left: list[Axis | None] = []
-    fancy = 0
-    for number, part in enumerate(key):
-        axis = axes[number]
-        if axis is not None and (every or _is_label(part)):
+    picked: list[tuple[int, int]] = []  # the parts that are numbers or arrays, and the axes left of them
+    arrays: list[tuple[Array, Axis | None]] = []
+    number = 0
+    for part in key:
+        axis = axes[number] if part is not None and number < len(axes) else None
+        if is_table(part):
+            order = None if axis is None else axis.order_of(_axis_of_index(part.index), "the index")
+            part = part.to_numpy() if order is None else part.to_numpy()[order]
+        elif axis is not None and (every or _is_label(part)):
             part = axis.position(part, f"axis {number}" + (f" ({axis.name})" if axis.name else ""))
+        number += _width(part)
         parts.append(part)
-        if isinstance(part, int | np.integer):
+        if part is None or isinstance(part, slice):
+            left.append(None if axis is None else axis.take(part))
             continue
-        if isinstance(part, slice):
-            left.append(axis.take(part) if axis is not None else None)
-            continue
-        array = np.asarray(part)
-        fancy += 1
-        left.append(axis.take(array) if axis is not None and array.ndim == 1 else None)
-        if array.ndim != 1:
-            fancy = 2
-    if fancy > 1 or (fancy and any(isinstance(p, int | np.integer) for p in parts)):
-        return tuple(parts), None
-    return tuple(parts), (*left, *axes[len(key) :])
+        picked.append((len(parts), len(left)))
+        if not isinstance(part, int | np.integer):
+            arrays.append((np.asarray(part), axis))
+    if arrays:
+        # As numpy has it: one axis for each of the arrays, in place, or in front if slices stand between.
+        inner = [a.ndim if a.dtype != bool else 1 for a, _ in arrays]
+        values, axis = arrays[0]
+        known = len(arrays) == 1 and values.ndim == 1 and axis is not None
+        made = [axis.take(values)] if known and axis is not None else [None] * max(inner)
+        together = picked[-1][0] - picked[0][0] == len(picked) - 1
+        where = picked[0][1] if together else 0
+        left[where:where] = made
+    return tuple(parts), tidy(left)
+
+
+def _width(part: Any) -> int:
+    """How many axes a part of an index takes."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
 
 
 def _is_label(part: Any) -> bool:

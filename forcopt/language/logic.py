@@ -10,10 +10,12 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.atom import Atom, apply_atom, reduced_axis_last
+from forcopt.language.alignment import aligned
+from forcopt.language.atom import Atom, apply_atom, broadcast_operands, reduced_axis_last
 from forcopt.language.constraint import Condition, Constraint, implies, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
+from forcopt.language.labels import is_table
 from forcopt.language.operands import Operand
 
 __all__ = [
@@ -68,24 +70,25 @@ def disjunction(left: Expression, right: Operand) -> Expression:
     return 1 - _both(negation(left), 1 - _zero_one(right, "|"), "|")
 
 
-def _zero_one(values: Operand, sign: str) -> Array:
+def _zero_one(values: Operand, sign: str) -> Any:
+    """Check numbers; tables and arrays are given back as numbers that keep their labels."""
     numbers = as_numbers(values, f"an operand of {sign}")
     if not np.isin(numbers, (0.0, 1.0)).all():
         raise DeclarationError(f"an operand of {sign} must be binary or 0 and 1, not {values!r}")
-    return numbers
+    return values.astype(float) if is_table(values) else numbers
 
 
 def _both(left: Expression, right: Operand, sign: str) -> Expression:
     require_binary(left, f"an operand of {sign}")
     if not isinstance(right, Expression):
-        return left * _zero_one(right, sign)
+        scaled: Expression = left * _zero_one(right, sign)
+        return scaled
     require_binary(right, f"an operand of {sign}")
     left._same_model(right)
-    shape = broadcast_shapes([left.shape, right.shape], sign)
-    return all_of(stack([left.broadcast_to(shape), right.broadcast_to(shape)], axis=-1), axis=-1)
+    return all_of(stack(broadcast_operands([left, right], sign), axis=-1), axis=-1)
 
 
-def all_of(b: Expression, axis: int | None = None) -> Expression:
+def all_of(b: Expression, axis: int | str | None = None) -> Expression:
     """1 where all elements (along an axis) of a binary expression are 1; a binary expression.
 
     Becomes ``d + 1`` rows for d elements, see the bridge ``all_of_rows``.
@@ -94,7 +97,7 @@ def all_of(b: Expression, axis: int | None = None) -> Expression:
     ----------
     b : Expression
         Binary, of any shape.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -124,14 +127,14 @@ def all_of(b: Expression, axis: int | None = None) -> Expression:
     return out
 
 
-def any_of(b: Expression, axis: int | None = None) -> Expression:
+def any_of(b: Expression, axis: int | str | None = None) -> Expression:
     """1 where any element (along an axis) of a binary expression is 1; a binary expression.
 
     Parameters
     ----------
     b : Expression
         Binary, of any shape.
-    axis : int, optional
+    axis : int or str, optional
         All elements by default.
 
     Returns
@@ -438,5 +441,8 @@ def either(*alternatives: Constraint | Sequence[Constraint], elementwise: bool =
             first._same_model(constraint.expression)
     shape: tuple[int, ...] = ()
     if elementwise:
-        shape = broadcast_shapes([c.shape for group in groups for c in group], "either")
+        met, _ = aligned([c for group in groups for c in group], "a constraint of either")
+        shape = broadcast_shapes([c.shape for c in met], "either")
+        rest = iter(met)
+        groups = [[next(rest) for _ in group] for group in groups]
     return Disjunction(groups, shape)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import counterpart, unknown
 from forcopt.language.builder import Builder
+from forcopt.language.guarded import Guarded
 from forcopt.language.variable import Variable
+from forcopt.memory import memory_limited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +40,18 @@ _COUNTERPARTS = {
     **dict.fromkeys(("objval", "value", "status"), "s = m.solve(), and then s.objective and s.status"),
     "computeiis": "m.irreducible_subset()",
 }
+_SETTERS = {
+    **_COUNTERPARTS,
+    **{name.replace("_", ""): f"m.solve({name}=...)" for name in ("time_limit", "gap", "seed", "threads")},
+    **dict.fromkeys(("params", "options", "mipgap", "loglevel"), "m.solve(time_limit=..., gap=...)"),
+    **dict.fromkeys(("sense", "modelsense"), "m.minimize(...) or m.maximize(...)"),
+    **dict.fromkeys(("constraints", "rowcount"), "m.subject_to(...) or m.remove(...)"),
+    **dict.fromkeys(("variables", "parameters"), "m.variable(...) or m.parameter(...)"),
+}
 """Names of other modelling languages, in small letters without underscores."""
 
 
-class Model(Builder):
+class Model(Guarded, Builder):
     """An optimization model.
 
     Parameters
@@ -61,18 +71,30 @@ class Model(Builder):
     (<Status.OPTIMAL: 'optimal'>, 8.0, [0.0, 2.0], 2.0)
     """
 
+    _hints = _SETTERS
+    _settable = frozenset(
+        ("name", "constraints", "relations", "lazies", "callbacks", "row_count", "parameters", "prepared")
+    )
+
     if not TYPE_CHECKING:  # type checkers still report a wrong name
 
         def __getattr__(self, name: str) -> Any:
             raise counterpart(self, name, _COUNTERPARTS)
 
-    def solve(self, backend: str | None = None, **options: Any) -> ModelSolution:
+    def solve(
+        self, backend: str | None = None, *, memory_limit: float | str | None = None, **options: Any
+    ) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
         Parameters
         ----------
         backend : str, optional
             A name that ``forcopt backends`` lists; by default one that fits the kind of model.
+        memory_limit : float or str, optional
+            Bytes that the run may take beyond what the process holds when it begins, or text such as
+            ``"4 GB"``; by default half of what the machine or its container has free. HiGHS (with integers),
+            SCIP and CP-SAT end their searches there, with their best point and bound and this reason; the
+            other solvers have no such limit.
         options : Any
             ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
 
@@ -86,8 +108,9 @@ class Model(Builder):
         known = _options(solve_model) if options else []
         for option in options:
             if option not in known:
-                raise unknown("option", option, known)
-        return solve_model(self, backend, **options)
+                raise unknown("option", option, [*known, "memory_limit"])
+        with memory_limited(memory_limit):
+            return solve_model(self, backend, **options)
 
     def irreducible_subset(self, backend: str = "highs") -> IrreducibleSubset | None:
         """Find constraints and bounds that contradict each other.
@@ -137,7 +160,7 @@ class Model(Builder):
         Parameters
         ----------
         path : str or Path
-            Ends in ``.mps`` or ``.lp``; ``.gz`` may follow.
+            Ends in ``.mps`` or ``.lp``; ``.gz`` or ``.bz2`` may follow.
 
         Raises
         ------

@@ -8,11 +8,11 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.columns import consecutive
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes
 from forcopt.language.relations import ParameterProduct
 from forcopt.language.terms import mark
+from forcopt.language.variable import Declared
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Parameter", "parameter_matmul", "parameter_product"]
 
 
-class Parameter(Expression):
+class Parameter(Declared):
     """Numbers that may change between solves; an expression like any other. Made by `Model.parameter`.
 
     Attributes
@@ -29,6 +29,8 @@ class Parameter(Expression):
         Unique in its model.
     start : int
         Its first column; the others follow in C order.
+    position : int
+        Of its block among the blocks of the model.
 
     Examples
     --------
@@ -43,15 +45,13 @@ class Parameter(Expression):
     (6.0, 15.0)
     """
 
-    __slots__ = ("_value", "name", "start")
+    __slots__ = ("_value",)
 
-    def __init__(
-        self, model: Model, name: str, shape: tuple[int, ...], start: int, axes: Axes | None = None
-    ) -> None:
-        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()), axes)
-        self.name = name
-        self.start = start
-        self._value = np.full(shape, np.nan)
+    _settable = frozenset(("value",))
+
+    def __init__(self, model: Model, position: int) -> None:
+        super().__init__(model, position)
+        self._value = np.full(self.shape, np.nan)
 
     @property
     def value(self) -> Array:
@@ -82,8 +82,11 @@ class Parameter(Expression):
         return f"<parameter {self.name} of shape {self.shape}>"
 
 
-def parameter_product(left: Expression, right: Expression) -> Expression | None:
-    """The elementwise product of two expressions of which one reads parameters only; None if neither does."""
+def parameter_product(left: Expression, right: Expression, axes: Axes | None = None) -> Expression | None:
+    """The elementwise product of two expressions of which one reads parameters only; None if neither does.
+
+    They are in line, and the result has the given axes.
+    """
     model = left.model
     known = model.parametric_columns()
     if known is None:
@@ -98,7 +101,7 @@ def parameter_product(left: Expression, right: Expression) -> Expression | None:
     if not model.is_affine(inside):
         if (low < 0).any():
             if (high <= 0).all():
-                opposite = parameter_product(-scale, factor)
+                opposite = parameter_product(-scale, factor, axes)
                 return None if opposite is None else -opposite
             raise CurvatureError(
                 f"a product of the parameter {scale._short()} and {factor._short()}: the parameter may be "
@@ -109,7 +112,9 @@ def parameter_product(left: Expression, right: Expression) -> Expression | None:
         corners = np.stack([a * b for a in (low, high) for b in (least, most)])
     corners = np.where(np.isnan(corners), 0.0, corners)
     lower, upper = corners.min(axis=0), corners.max(axis=0)
-    result = model.add_columns("scaled", shape, lower.reshape(shape), upper.reshape(shape), curvature)
+    result = model.add_columns(
+        "scaled", shape, lower.reshape(shape), upper.reshape(shape), curvature, axes=axes
+    )
     model.relations.append(ParameterProduct(result.ravel(), flat, inside))
     if _reads_only(factor, known):
         model.note_parametric(result)
@@ -117,7 +122,8 @@ def parameter_product(left: Expression, right: Expression) -> Expression | None:
 
 
 def parameter_matmul(left: Expression, right: Expression) -> Expression | None:
-    """``left @ right`` of which one reads parameters only; None if neither does."""
+    """``left @ right`` of which one reads parameters only; None if neither does. They are in line."""
+    left, right = left.labelled(None), right.labelled(None)
     if left.ndim == 1:
         out = parameter_product(left if right.ndim == 1 else left[:, None], right)
         return None if out is None else out.sum(axis=0)

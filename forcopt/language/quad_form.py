@@ -9,7 +9,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.language.alignment import onto
 from forcopt.language.atom import SUM_SQUARES, apply_atom, reduced_axis_last
+from forcopt.language.labels import Axis, is_table
 from forcopt.language.operands import Operand
 
 __all__ = ["quad_form"]
@@ -45,6 +47,11 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     """
     flat = reduced_axis_last(x, None, "quad_form")
     size = len(flat)
+    if is_table(matrix):
+        # Both axes of the frame mean the same, so that their names say nothing.
+        unnamed = matrix.rename_axis(index=None, columns=None)
+        axes = None if getattr(flat, "axes", None) is None else (Axis(flat.axes[0].labels),) * 2
+        matrix = onto(unnamed, axes, (size, size), "the matrix of quad_form")
     if np.shape(matrix) != (size, size):
         raise DeclarationError(f"quad_form: x has {size} elements, the matrix shape {np.shape(matrix)}")
     if sp.issparse(matrix):

@@ -17,7 +17,7 @@ from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
 from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
-from forcopt.language.labels import describe_labels
+from forcopt.language.labels import Axes, describe_labels
 from forcopt.language.objective import Objective
 from forcopt.language.parameter import Parameter
 from forcopt.language.relations import AtomRelation, Product
@@ -63,7 +63,8 @@ class Structure:
         self.relations: list[Relation] = []
         self.lazies: list[Lazy] = []
         self.callbacks: list[Cut | Heuristic] = []
-        self.objective: Objective | None = None
+        self._objective: Objective | None = None
+        self._edits = 0  # how often constraints were changed in place
         self.row_count = 0
         self._store = ColumnStore()
         self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy | Cut | Heuristic] = {}
@@ -81,6 +82,11 @@ class Structure:
     def _model(self) -> Model:
         """The structure as its expressions see it: the model that it is."""
         return cast("Model", self)
+
+    @property
+    def objective(self) -> Objective | None:
+        """The stages of the objective; set by `Model.minimize` and the like."""
+        return self._objective
 
     @property
     def blocks(self) -> list[Block]:
@@ -158,8 +164,19 @@ class Structure:
                 len(self.lazies),
                 len(self.callbacks),
                 self._store.revision,
+                self._edits,
             ),
         )
+
+    def note_edit(self) -> None:
+        """Note that a constraint was changed in place, so that the next solve compiles anew."""
+        self._edits += 1
+        self._gathered = None
+
+    def demands(self) -> tuple[Any, ...]:
+        """The objective and the numbers of rows, conditions, families, changed columns and edits."""
+        counts = self.row_count, self._condition_count, len(self.lazies), self._store.revision, self._edits
+        return self.objective, *counts
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "prepared": {}}  # solvers cannot be copied
@@ -189,9 +206,7 @@ class Structure:
 
     def _declare(self, block: Block) -> Variable:
         self._store.add(block)
-        out = Variable(
-            self._model, block.name, block.shape, block.start, bool(np.all(block.integer)), block.axes
-        )
+        out = Variable(self._model, len(self.blocks) - 1)
         self._names[block.name] = out
         return out
 
@@ -203,6 +218,7 @@ class Structure:
         upper: Any = np.inf,
         curvature: int = 0,
         implied_integer: bool = False,
+        axes: Axes | None = None,
     ) -> Expression:
         """Add columns that are not a variable, such as the results of a product; for atoms, not for users.
 
@@ -216,14 +232,17 @@ class Structure:
             Numbers that broadcast to the shape, or flat.
         curvature, implied_integer
             See `Columns`.
+        axes : Axes, optional
+            Of the expression.
         """
         number = self._counters.get(label, 0) + 1
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         low, high = low.reshape(shape) if low.ndim else low, high.reshape(shape) if high.ndim else high
         start = self.column_count
-        self._store.add(Block(f"{label}#{number}", start, shape, low, high, 2 * implied_integer, curvature))
+        name = f"{label}#{number}"
+        self._store.add(Block(name, start, shape, low, high, 2 * implied_integer, curvature, axes=axes))
         self._counters[label] = number
-        return Expression(self._model, shape, (consecutive(start, shape),), np.zeros(()))
+        return Expression(self._model, shape, (consecutive(start, shape),), np.zeros(()), axes)
 
     def add_atom(
         self,
@@ -232,6 +251,7 @@ class Structure:
         shape: tuple[int, ...],
         arguments: tuple[Expression, ...],
         parameter: Any,
+        axes: Axes | None = None,
     ) -> Expression:
         """Add the result columns of an atom and the relation that ties them to its arguments; for atoms.
 
@@ -247,6 +267,8 @@ class Structure:
             See `AtomRelation`.
         parameter : Any
             The atom's own.
+        axes : Axes, optional
+            Of the result.
         """
         start = self.column_count
         result = self.add_columns(
@@ -257,6 +279,7 @@ class Structure:
             implied_integer=atom.integral
             and self._store.has_integer
             and all(bool(self.is_integral(a).all()) for a in arguments),
+            axes=axes,
         )
         if result.size:
             self._atoms[start] = AtomRelation(atom, result.ravel(), arguments, parameter)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 
-__all__ = ["Gather", "Rows", "Term", "apart", "compact", "mark", "merged"]
+__all__ = ["Gather", "Rows", "Term", "apart", "compact", "joined", "mark", "merged", "side_by_side"]
 
 Rearrange = Callable[[Array], Array]
 
@@ -172,6 +172,38 @@ def merged(terms: Sequence[Term], count: int) -> Rows:
         matrix.eliminate_zeros()
         rows = Rows.of(matrix)
     return rows
+
+
+_MANY = 32
+"""A sum of more terms than this merges the last ones."""
+
+
+def joined(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms of a sum, not many: the last ones are merged once they are as many as those before.
+
+    Each coefficient is merged a logarithmic number of times, so that adding one by one takes linear time but
+    for that factor.
+    """
+    if len(terms) <= _MANY:
+        return terms
+    start, width = len(terms), 0
+    while start and isinstance(term := terms[start - 1], Gather) and term.width <= 2 * max(width, 1):
+        start, width = start - 1, width + term.width
+    held = [term for term in terms[start:] if isinstance(term, Gather)]
+    if len(held) < 2:
+        return terms
+    return (*terms[:start], side_by_side(held))
+
+
+def side_by_side(terms: Sequence[Gather]) -> Gather:
+    """The sum of terms of one shape as one."""
+    columns = np.concatenate([t.columns for t in terms], axis=-1)
+    full = [
+        t.values if t.values.shape == t.columns.shape else np.broadcast_to(t.values, t.columns.shape)
+        for t in terms
+    ]
+    distinct = all(t.distinct for t in terms) and len(np.unique(columns)) == columns.size
+    return Gather(columns, np.concatenate(full, axis=-1), distinct)
 
 
 def apart(gathers: Sequence[Gather]) -> bool:

@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.language.columns import consecutive
+from forcopt.arrays import Array
+from forcopt.language.columns import Block, consecutive
 from forcopt.language.expression import Expression
-from forcopt.language.labels import Axes
+from forcopt.language.guarded import Guarded
 from forcopt.notebook import facts_html
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Variable"]
+__all__ = ["Declared", "Variable"]
+
+_ZERO = np.zeros(())
+_ZERO.flags.writeable = False
+_SETTERS = {
+    **dict.fromkeys(("lb", "minimum"), "x.lower = ..."),
+    **dict.fromkeys(("ub", "maximum"), "x.upper = ..."),
+    **dict.fromkeys(("start", "value", "x", "warmstart"), "m.solve(start={x: ...}), or m.fix(x, ...)"),
+    **dict.fromkeys(("vtype", "integer", "binary"), "m.variable(..., integer=True), or m.relax()"),
+    **dict.fromkeys(("obj", "objective"), "m.minimize(...) or m.maximize(...)"),
+}
+"""What to write instead of setting an attribute, by its name in small letters without underscores."""
 
 
-class Variable(Expression):
+class Declared(Guarded, Expression):
+    """The columns of one block under the name that a model gave them."""
+
+    __slots__ = ("name", "position", "start")
+
+    name: str
+    start: int
+    position: int  # of the block
+    _hints = _SETTERS
+
+    def __init__(self, model: Model, position: int) -> None:
+        block = model.blocks[position]
+        put = object.__setattr__
+        put(self, "model", model)
+        put(self, "shape", block.shape)
+        put(self, "terms", (consecutive(block.start, block.shape),))
+        put(self, "constant", np.broadcast_to(_ZERO, block.shape) if block.shape else _ZERO)
+        put(self, "axes", block.axes)
+        put(self, "name", block.name)
+        put(self, "start", block.start)
+        put(self, "position", position)
+
+
+class Variable(Declared):
     """A decision variable of a model; an expression like any other.
 
     Attributes
@@ -26,8 +61,12 @@ class Variable(Expression):
         Unique in its model.
     start : int
         Its first column; the others follow in C order.
+    position : int
+        Of its block among the blocks of the model.
     integer : bool
         Whether all its values are integers.
+    lower, upper : Array
+        Its bounds as they are now, in its shape. Assigning declares new ones.
 
     Examples
     --------
@@ -39,31 +78,68 @@ class Variable(Expression):
     <expression of shape (), 1 coefficients: y[b]>
     """
 
-    __slots__ = ("integer", "name", "start")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        model: Model,
-        name: str,
-        shape: tuple[int, ...],
-        start: int,
-        integer: bool,
-        axes: Axes | None = None,
-    ) -> None:
-        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()), axes)
-        self.name = name
-        self.start = start
-        self.integer = integer
+    _settable = frozenset(("lower", "upper"))
+
+    @property
+    def integer(self) -> bool:
+        """Whether all its values are integers."""
+        return bool(np.all(self._block.integer))
+
+    @property
+    def _block(self) -> Block:
+        return self.model.blocks[self.position]
+
+    @property
+    def lower(self) -> Array:
+        """Its lower bounds as they are now.
+
+        Assigning declares new ones, which reach every later solve. A bound can only be moved outwards while
+        no atom, product or condition reads the variable, since these were written for the old one.
+
+        Raises
+        ------
+        DeclarationError
+            For bounds that are NaN, crossed or of another shape, and for wider ones in use.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=0, upper=4)
+        >>> m.maximize(x.sum())
+        >>> x.upper = [3, 5]
+        >>> m.solve()[x].tolist()
+        [3.0, 5.0]
+        """
+        return np.array(np.broadcast_to(self._block.lower, self.shape))
+
+    @lower.setter
+    def lower(self, values: Any) -> None:
+        self._redeclare(lower=values)
+
+    @property
+    def upper(self) -> Array:
+        """Its upper bounds as they are now; see `lower`."""
+        return np.array(np.broadcast_to(self._block.upper, self.shape))
+
+    @upper.setter
+    def upper(self, values: Any) -> None:
+        self._redeclare(upper=values)
+
+    def _redeclare(self, **bounds: Any) -> None:
+        from forcopt.language.editing import set_bounds
+
+        set_bounds(self, **bounds)
 
     def __repr__(self) -> str:
         kind = "integer " if self.integer else ""
         return f"<{kind}variable {self.name} of shape {self.shape}>"
 
     def _repr_html_(self) -> str:
-        columns = self.model.columns()
-        own = slice(self.start, self.start + self.size)
         facts = {"kind": "integer" if self.integer else "continuous", "shape": self.shape}
-        for name, bounds in (("lower", columns.lower[own]), ("upper", columns.upper[own])):
+        for name, bounds in (("lower", self.lower), ("upper", self.upper)):
             low, high = (bounds.min(), bounds.max()) if self.size else (0.0, 0.0)
             facts[name] = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         return facts_html(f"variable {self.name}", facts)
