@@ -1,14 +1,22 @@
 """No private solution holds the data: pickled, printed, saved, or in a comparison's store."""
 
+import importlib
+import inspect
 import json
 import pickle
+import pkgutil
 import re
+import sqlite3
+from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
+import forcopt.models
+from forcopt.data import Hierarchy
 from forcopt.fairness import (
     BoundedGroupLoss,
     DemographicParity,
@@ -18,8 +26,39 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.models import FairClassification, FairPostprocessing, ScorePostprocessing
+from forcopt.models.census_release import measure
 from forcopt.models.fair_classification import Finite
-from forcopt.privacy import AdditiveMechanism, PrivacyBudget
+from forcopt.models.fair_decisions import Dawa
+from forcopt.models.fair_decisions.coverage import Nested
+from forcopt.models.fair_postprocessing.dp_postprocessing import privacy_cost
+from forcopt.models.secure_sum import SharedNoise
+from forcopt.privacy import (
+    AdditiveMechanism,
+    BoundedNoise,
+    Channel,
+    ClampedSum,
+    ClusterSample,
+    Count,
+    Design,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Gaussian,
+    GeneralizedGaussian,
+    Laplace,
+    Noise,
+    PoissonSample,
+    PrivacyBudget,
+    ProportionalAllocation,
+    RandomizedResponse,
+    RandomizedRounding,
+    Secure,
+    SimpleRandomSample,
+    Simulated,
+    Staircase,
+    StratifiedSample,
+    TabulatedNoise,
+)
 from forcopt.problem import problem_classes
 
 COUNTS = np.array([[[36121, 4219], [9437, 5501]], [[4337, 16661], [6229, 20749]]])
@@ -50,7 +89,9 @@ def scores():
     groups = np.where(rng.random(20000) < 0.4, "a", "b")
     score = rng.normal(size=20000) + 0.3 * (groups == "a")
     labels = (score + rng.normal(size=20000) > 0.5).astype(int)
-    return ScorePostprocessing(score, labels, groups, EqualizedOdds(0.05), privacy=PrivacyBudget(1.0))
+    return ScorePostprocessing(
+        score, labels, groups, EqualizedOdds(0.05), names=("a", "b"), privacy=PrivacyBudget(1.0)
+    )
 
 
 PRIVATE = {
@@ -212,6 +253,29 @@ def test_a_group_that_is_named_counts_without_records():
         p.replace(names=("a", "a", "b", "c"))
 
 
+def test_groups_of_a_private_problem_are_declared():
+    """The only record of group c changes to group b: names, decision and messages stay, a refusal too."""
+    predictions, labels = [0, 1, 1, 0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 1, 0, 1, 0, 1]
+    fields = {"constraint": EqualizedOdds(0.5), "privacy": PrivacyBudget(5.0)}
+    shown = []
+    for groups in ("aaaabbbbc", "aaaabbbbb"):
+        records = {"predictions": predictions, "groups": list(groups), "labels": labels}
+        p = FairPostprocessing.from_predictions(**records, **fields, names=("a", "b", "c"))
+        assert p.groups == ("a", "b", "c")
+        with pytest.raises(fo.DeclarationError, match="names is missing; with privacy") as refusal:
+            FairPostprocessing.from_predictions(**records, **fields)
+        with pytest.raises(fo.DeclarationError, match="names is missing; with privacy") as other:
+            ScorePostprocessing(predictions, labels, list(groups), **fields)
+        with pytest.raises(fo.DeclarationError, match="has fewer records") as floor:
+            p.replace(privacy=PrivacyBudget(5.0, floor=4))
+        shown.append((str(refusal.value), str(other.value), str(floor.value), privacy_cost(p).error))
+    assert shown[0] == shown[1]
+    with pytest.raises(fo.DeclarationError, match="groups holds 'c'; the groups are a, b"):
+        FairPostprocessing.from_predictions(
+            predictions, list("aaaabbbbc"), labels, **fields, names=("a", "b")
+        )
+
+
 def test_a_stored_private_solution_has_its_guarantee_or_none():
     for make, options in PRIVATE.values():
         s = make().solve(seed=0, **options)
@@ -277,22 +341,350 @@ def test_files_displays_and_reports_hold_no_number_of_the_data(key, tmp_path, mo
     """
     pytest.importorskip("opendp")
     make, options = PRIVATE[key]
-    problem, found = make(), []
-    evaluate = type(problem).evaluate
-
-    def recorded(self, decision):
-        found.append(evaluate(self, decision))
-        return found[-1]
-
-    monkeypatch.setattr(type(problem), "evaluate", recorded)
-    s = problem.solve(key[1], **options)
-    s.decision.save(tmp_path / "decision.json")
-    c = fo.compare(problem, [key[1]], isolate=False, options={key[1]: options})
-    c.to_html(tmp_path / "report.html")
+    problem = make()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(problem), "evaluate", None)  # the data are looked at by the method alone
+        s = problem.solve(key[1], **options)
+        s.decision.save(tmp_path / "decision.json")
+        c = fo.compare(problem, [key[1]], isolate=False, options={key[1]: options})
+        c.to_html(tmp_path / "report.html")
+    assert s.evaluation is None and s.problem is None and np.isnan(s.objective)
+    found = [problem.evaluate(decision) for decision in (s.decision, c.rows[0].decision)]
     files = [(tmp_path / name).read_text() for name in ("decision.json", "report.html")]
     shown = "\n".join([*files, s._repr_html_(), c._repr_html_(), repr(c), repr(s), s.log, s.message])
     numbers = [x for e in found for x in (e.objective, *e.metrics.values(), *e.violations.values())]
     texts = {f"{x:.{digits}g}" for x in numbers for digits in (6, 8)}
     long = {t for t in texts if len(t.replace("0.", "").lstrip("0")) >= 6}  # shorter ones may coincide
-    assert len(found) == 2 and len(long) > 10
+    assert len(long) > 10
     assert not {t for t in long if re.search(rf"(?<![\w.]){re.escape(t)}(?![\w])", shown)}
+
+
+# -- neighbouring data: whatever is not drawn is the same ----------------------------------------------------
+
+
+def moved(counts, group, to):
+    """A person with prediction 0 and label 1 changes the group."""
+    other = np.array(counts)
+    other[0, group, 1] -= 1
+    other[0, to, 1] += 1
+    return other
+
+
+def of_counts(counts):
+    return FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.3), privacy=PrivacyBudget(1.0))
+
+
+def of_predictions(groups):
+    predictions, labels = [0, 1, 1, 0, 1, 0, 1, 0, 0], [0, 1, 0, 1, 1, 0, 1, 0, 1]
+    fields = {"constraint": EqualizedOdds(0.3), "privacy": PrivacyBudget(1.0), "names": ("a", "b", "c")}
+    return FairPostprocessing.from_predictions(predictions, list(groups), labels, **fields)
+
+
+def of_scores(groups):
+    fields = {"constraint": EqualizedOdds(0.3), "privacy": PrivacyBudget(1.0), "names": ("a", "b", "c")}
+    return ScorePostprocessing(np.arange(40.0) % 7, np.arange(40) // 2 % 2, list(groups), **fields)
+
+
+def of_records(groups):
+    return FairClassification(
+        features=np.arange(40.0)[:, None] % 3,
+        labels=np.arange(40) % 2,
+        groups=list(groups),
+        constraint=DemographicParity(0.2),
+        hypotheses=Finite(np.stack([np.arange(40) % 3 > c for c in (-1, 0, 1, 2)]).astype(int)),
+        privacy=PrivacyBudget(500.0, 1e-6, floor=4),
+    )
+
+
+EMPTY = np.array([[[9, 4], [8, 1]], [[3, 7], [6, 0]]])
+"""Group 1 has one record with label 1."""
+
+NEIGHBOURS = {
+    ("FairPostprocessing", "dp-postprocessing"): [
+        (of_counts(COUNTS), of_counts(moved(COUNTS, 0, 1)), {}),
+        (of_counts(EMPTY), of_counts(moved(EMPTY, 1, 0)), {}),  # a cell becomes empty
+        (of_predictions("aabbaabbc"), of_predictions("aabbaabba"), {}),  # a group vanishes
+    ],
+    ("ScorePostprocessing", "dp-thresholds"): [
+        (of_scores("ab" * 20), of_scores("bb" + "ab" * 19), {"edges": [1.5, 3.5, 5.5]}),
+        (of_scores("c" + "b" * 39), of_scores("a" + "b" * 39), {"edges": [1.5, 3.5, 5.5]}),
+    ],
+    ("FairClassification", "dp-oracle-learner"): [
+        (of_records("aabb" * 10), of_records("babb" + "aabb" * 9), {"rounds": 3, "allow_vacuous": True}),
+    ],
+}
+"""For each private method pairs of problems in which one person has another group, and options."""
+CASES = [(key, *pair) for key, pairs in NEIGHBOURS.items() for pair in pairs]
+RELEASES = {"large": 1000.0, "small": 3.0, "empty": -5.0}
+"""The noisy numbers: with the last one, no group has records, and the methods fail."""
+
+
+@pytest.fixture(params=RELEASES)
+def released(request, monkeypatch):
+    """The same release for all data of one shape: then nothing else may differ."""
+
+    def numbers(self, values, rng):
+        drawn = np.random.default_rng(7).random(np.shape(values))
+        return RELEASES[request.param] * (1 + drawn)
+
+    monkeypatch.setattr(AdditiveMechanism, "send", numbers)
+    monkeypatch.setattr(ExponentialMechanism, "send", lambda self, values, rng: len(values) // 2)
+    monkeypatch.setitem(matplotlib.rcParams, "svg.hashsalt", "same")
+
+
+def timeless(text):
+    """A text without what the clock, the memory and the random name of a private problem decide."""
+    text = re.sub(r"<dc:date>.*?</dc:date>", "", text)
+    text = re.sub(r'("(?:seconds|peak_memory|build_seconds|solve_seconds)": )[^,\n]*', r"\1", text)
+    text = re.sub(r"(seconds(?:</t[hd]><td[^>]*>|\s+))[\d.e-]+", r"\1", text)
+    text = re.sub(r": [\d.e-]+ s>", ": s>", text)
+    return re.sub(r"(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])", "", text)
+
+
+def fields(s):
+    """All public attributes of a solution, but the time and what belongs to whoever simulates."""
+    hidden = {"seconds"} if s.problem is None else {"seconds", "problem", "evaluation", "objective", "gap"}
+    names = {name for name in dir(s) if not name.startswith("_") and not callable(getattr(s, name))} - hidden
+    assert {"status", "message", "reason", "bound", "guarantee", "log", "trace", "iterations"} <= names
+    state = {**s.__getstate__(), "seconds": 0.0}
+    shown = {name: repr(getattr(s, name)) for name in sorted(names)}
+    return shown, pickle.dumps(state), timeless(repr(s)), timeless(s._repr_html_())
+
+
+def error_of(run):
+    """The type and the text of the error."""
+    with pytest.raises(Exception) as raised:
+        run()
+    return type(raised.value).__name__, str(raised.value)
+
+
+def test_every_private_method_has_neighbours():
+    assert set(NEIGHBOURS) == set(PRIVATE)
+
+
+@pytest.mark.parametrize(("key", "one", "other", "options"), CASES)
+@pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.filterwarnings("error")
+def test_the_solutions_of_neighbours_differ_in_the_release_alone(key, one, other, options, seed, released):
+    found = []
+    for problem in (one, other):
+        s = problem.solve(key[1], seed=seed, **options)
+        found.append((fields(s), error_of(s.certify), problem.method().name, problem.is_private))
+    assert found[0] == found[1]
+
+
+FLAGS = [
+    [],
+    ["--json"],
+    ["--seed", "1"],
+    ["--seed", "1", "--json"],
+    ["--plot", "drawn.svg"],
+    ["--certify"],
+    ["--certify", "--json", "--seed", "1"],
+    ["--time-limit", "60"],
+    ["--memory-limit", "8 GB"],
+    ["--log"],
+    ["--gap", "0.1"],
+    ["--threads", "1"],
+    ["--backend", "highs"],
+    ["-v"],
+    ["-q", "--json"],
+    ["--option", "no=1"],
+]
+
+
+@pytest.mark.parametrize(("key", "one", "other", "options"), CASES)
+def test_the_commands_on_neighbours_differ_in_the_release_alone(
+    key, one, other, options, released, tmp_path, monkeypatch
+):
+    """Output, error output, exit code and files of ``forcopt solve`` with each of its flags."""
+    import typer
+    from typer.testing import CliRunner
+
+    from forcopt.cli import app
+
+    solve = next(c for c in typer.main.get_command(app).commands.values() if c.name == "solve")
+    known = {name for parameter in solve.params for name in parameter.opts if name.startswith("--")}
+    assert known - {"--option", "--method"} <= {flag for flags in FLAGS for flag in flags}
+    own = [f"--option={name}={json.dumps(value)}" for name, value in options.items()]
+    for flags in FLAGS:
+        found = []
+        for name, problem in (("one", one), ("other", other)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            monkeypatch.chdir(tmp_path / name)
+            problem.save("p.json")
+            result = CliRunner().invoke(app, ["solve", "p.json", *own, *flags])
+            drawn = Path("drawn.svg")
+            picture = timeless(drawn.read_text()) if drawn.exists() else ""
+            found.append((result.exit_code, timeless(result.stdout), timeless(result.stderr), picture))
+        assert found[0] == found[1], flags
+        assert found[0][0] == 2 if "--certify" in flags else found[0][0] in (0, 1, 2)
+
+
+@pytest.mark.parametrize(("key", "one", "other", "options"), CASES)
+def test_the_studies_of_neighbours_differ_in_the_release_alone(key, one, other, options, released, tmp_path):
+    """Rows, tables, pages, JSON and store; the declaration is in none of them."""
+    from forcopt.cli.output import plain
+
+    found = []
+    for name, problem in (("one", one), ("other", other)):
+        store = tmp_path / f"{name}.sqlite"
+        fixed = {"isolate": False, "store": store}
+        a = fo.compare(problem, options={key[1]: options}, **fixed)
+        b = fo.sweep(problem, {option: [value] for option, value in options.items()}, **fixed)
+        assert [row.method for row in a.rows] == [key[1]] == [row.method for row in b.rows]
+        with sqlite3.connect(store) as base:
+            dump = [
+                [value for column, value in zip(names, row, strict=True) if column not in VARYING]
+                for table in ("runs", "problems")
+                for cursor in [base.execute(f"SELECT * FROM {table}")]
+                for names in [[c[0] for c in cursor.description]]
+                for row in cursor
+            ]
+        shown = []
+        for c in (a, b, type(a).read(store)):
+            c.to_html(tmp_path / "page.html")
+            c.to_csv(tmp_path / "table.csv")
+            assert not c.problems
+            shown.append(timeless(json.dumps([plain({**vars(r), **STILL}) for r in c.rows])))
+            page = (tmp_path / "page.html").read_text()
+            for secret in declared_numbers(problem):
+                assert secret not in page and secret not in store.read_bytes().decode("latin-1")
+        found.append((dump, shown))
+    assert found[0] == found[1]
+
+
+VARYING = {"key", "fingerprint", "seconds", "peak_memory", "build_seconds", "solve_seconds"}
+STILL = {"seconds": 0, "peak_memory": 0, "build_seconds": 0, "solve_seconds": 0, "fingerprint": ""}
+
+
+def declared_numbers(problem):
+    """The private column of a problem as its declaration writes it."""
+    data = problem.to_dict()
+    column = data["counts"] if "counts" in data else data["groups"]
+    return [json.dumps(column), json.dumps(column, separators=(",", ":")), json.dumps(column, indent=1)]
+
+
+# -- mechanisms ----------------------------------------------------------------------------------------------
+
+
+TABLE = pd.DataFrame({"age": [20.0, 30.0, 40.0], "town": ["a", "a", "b"]})
+COUNTED = Count() >> AdditiveMechanism(DiscreteLaplace(scale=2.0))
+MECHANISM = AdditiveMechanism(Laplace(scale=1.0))
+MECHANISMS = {
+    "AdditiveMechanism": [
+        *[
+            (AdditiveMechanism(noise), [5, 6], [5, 7])
+            for noise in (DiscreteLaplace(scale=2.0), Laplace(scale=1))
+        ],
+        (AdditiveMechanism(DiscreteGaussian(scale=2.0)), [5], [0]),
+        (AdditiveMechanism(TabulatedNoise([0.25, 0.5, 0.25])), [5], [6]),
+        (AdditiveMechanism(Gaussian(scale=2.0), norm="linf", dimension=2), [0.5, 6], [0, 7]),
+        (AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0)), [5.0], [6.0]),  # refused, if securely
+        (AdditiveMechanism(BoundedNoise(power=2.0, radius=4.0)), [5.0], [6.0]),
+        (AdditiveMechanism(Staircase(epsilon=1.0)), [5.0], [6.0]),
+    ],
+    "SharedNoise": [(SharedNoise(DiscreteLaplace(scale=2.0), servers=3), [5, 6], [5, 7])],
+    "ExponentialMechanism": [(ExponentialMechanism(epsilon=1.0), [0.5, 0.1], [0.5, 1.1])],
+    "RandomizedResponse": [(RandomizedResponse(1.0, groups=3), [0, 1, 2, 1], [0, 1, 1, 1])],
+    "Nested": [(Nested(AdditiveMechanism(DiscreteLaplace(scale=2.0))), [[9, 4, 1]], [[9, 4, 0]])],
+    "Dawa": [(Dawa(epsilon=1.0, order="as given"), [9, 4, 1], [9, 4, 0])],
+    "PostProcessed": [(COUNTED >> np.abs, TABLE, TABLE[:2])],
+    "Both": [(COUNTED & COUNTED, TABLE, TABLE[:2])],
+    "QueryMechanism": [
+        (COUNTED, TABLE, TABLE[:2]),
+        (COUNTED, TABLE[:1], TABLE[:0]),
+        (
+            ClampedSum(lower=0, upper=9, column="age") >> AdditiveMechanism(Laplace(scale=1), sensitivity=9),
+            TABLE,
+            TABLE.assign(age=[20.0, np.nan, np.inf]),
+        ),
+    ],
+    "Sampled": [
+        *[
+            (mechanism.on(design, population), TABLE[:n], TABLE[:m])
+            for design, population in (
+                (PoissonSample(rate=0.3), None),
+                (RandomizedRounding(rate=0.3), None),
+                (ProportionalAllocation(by="town", rate=0.3), None),
+                (ClusterSample(by="town", chosen=1, names=("a", "b")), [2, 1]),
+                (ClusterSample(by="town", chosen=1), [2, 1]),  # refused: which towns occur is private
+            )
+            for mechanism in (
+                COUNTED,
+                AdditiveMechanism(Laplace(scale=1.0)),
+                COUNTED & COUNTED,
+                COUNTED >> np.abs,
+            )
+            for n, m in ((3, 2), (1, 0))
+        ],
+        *[
+            (mechanism.on(design, population), TABLE["age"].to_numpy(), np.array([20.0, 30.0, 41.0]))
+            for design, population in ((SimpleRandomSample(size=2), 3),)
+            for mechanism in (COUNTED, AdditiveMechanism(DiscreteLaplace(scale=1.0)))
+        ],
+        (
+            COUNTED.on(StratifiedSample(by="town", sizes={"a": 1, "b": 1}), {"a": 2, "b": 1}),
+            TABLE,
+            TABLE.assign(age=0.0),
+        ),
+    ],
+}
+"""Mechanisms by class, each with two neighbouring inputs."""
+
+
+def concrete(base):
+    """All classes of the library below `base` that can be made."""
+    below = {c for child in base.__subclasses__() for c in concrete(child)}
+    own = base.__module__.startswith("forcopt.") and not inspect.isabstract(base)
+    return below | ({base} if own else set())
+
+
+def test_every_mechanism_noise_and_design_has_neighbours():
+    for module in pkgutil.walk_packages(forcopt.models.__path__, "forcopt.models."):
+        importlib.import_module(module.name)
+    assert {c.__name__ for c in concrete(Channel)} == set(MECHANISMS)
+    cases = [mechanism for pairs in MECHANISMS.values() for mechanism, _, _ in pairs]
+    noises = {type(m.noise).__name__ for m in cases if isinstance(m, AdditiveMechanism)}
+    assert noises == {c.__name__ for c in concrete(Noise)}
+    designs = {type(m.design).__name__ for m in cases if hasattr(m, "design")}
+    assert designs == {c.__name__ for c in concrete(Design)}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "one", "other"),
+    [
+        pytest.param(*case, id=f"{name}-{i}")
+        for name, cases in MECHANISMS.items()
+        for i, case in enumerate(cases)
+    ],
+)
+@pytest.mark.parametrize("rng", [Secure, lambda: Simulated(1)], ids=["secure", "simulated"])
+@pytest.mark.filterwarnings("error")
+def test_the_releases_of_neighbours_differ_in_the_drawn_values_alone(mechanism, one, other, rng):
+    """Shapes, types, descriptions and deviations; and the refusal, if there is one."""
+    pytest.importorskip("opendp")
+    found = []
+    for data in (one, other):
+        try:
+            r = mechanism.release(data if hasattr(data, "columns") else np.asarray(data), rng())
+        except fo.DeclarationError as refusal:
+            found.append(str(refusal))
+            continue
+        parts = r.values if isinstance(r.values, tuple) else (r.values,)
+        known = {name: value for name, value in r.to_dict().items() if name != "values"}
+        shapes = [(type(p), np.shape(p), np.asarray(p).dtype) for p in parts]
+        text = re.sub(r":.*", "", repr(r), flags=re.DOTALL)
+        found.append((known, shapes, text, sorted(vars(r)), len(np.atleast_1d(r.values))))
+    assert found[0] == found[1]
+
+
+def test_a_measured_hierarchy_keeps_its_tree_alone():
+    """A unit loses its last person: everything but the noisy counts stays, in a file as well."""
+    found = []
+    for counts in ([5, 0, 2, 7, 1, 1], [5, 0, 2, 7, 2, 0]):
+        p = measure(Hierarchy.homogeneous([2, 3], counts=counts), epsilon=[0.5, 0.5, 1.0])
+        data = p.to_dict()
+        shapes = [np.shape(level) for level in data.pop("noisy")]
+        found.append((shapes, json.dumps(data), p.hierarchy.counts))
+    assert found[0] == found[1] and found[0][2] is None

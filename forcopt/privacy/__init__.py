@@ -30,6 +30,7 @@ from forcopt.privacy.noises import (
     TabulatedNoise,
 )
 from forcopt.privacy.profile import Bracket, Profile
+from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 from forcopt.privacy.randomness import Randomness, Release, Secure, Simulated, randomness
 from forcopt.privacy.relations import Neighbours, SampleRelation
@@ -47,7 +48,9 @@ __all__ = [
     "Budget",
     "BudgetSpentError",
     "Channel",
+    "ClampedSum",
     "ClusterSample",
+    "Count",
     "Design",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -67,6 +70,8 @@ __all__ = [
     "Profile",
     "ProportionalAllocation",
     "PureDP",
+    "Query",
+    "QueryMechanism",
     "RandomizedResponse",
     "RandomizedRounding",
     "Randomness",

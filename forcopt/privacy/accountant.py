@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.budget import ApproximateDP, Budget
 from forcopt.privacy.mechanism import Mechanism
 from forcopt.privacy.profile import Profile
+from forcopt.privacy.relations import Neighbours
 
 __all__ = ["Accountant", "BudgetSpentError", "Entry"]
 
@@ -32,11 +33,14 @@ class Entry:
         Where it counts.
     profile : Profile
         Its privacy profile.
+    neighbours : Neighbours, optional
+        The relation between data for which the profile holds; None if it does not say.
     """
 
     name: str
     windows: tuple[str, ...]
     profile: Profile
+    neighbours: Neighbours | None = None
 
 
 class Accountant:
@@ -48,6 +52,11 @@ class Accountant:
         One budget for every window, or one for each.
     windows : iterable of str
         Their names; ``("all",)`` by default. A mapping names them itself.
+
+    Raises
+    ------
+    DeclarationError
+        For a budget that is none, or no window.
 
     Notes
     -----
@@ -75,10 +84,15 @@ class Accountant:
     """
 
     def __init__(self, budget: Budget | Mapping[str, Budget], windows: Iterable[str] = ("all",)) -> None:
-        names = tuple(windows)
+        names = _names(windows)
         self.budgets = dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(names, budget)
         if not self.budgets:
-            raise DeclarationError("windows is empty; there must be at least one")
+            raise DeclarationError("budget is empty; there must be at least one window")
+        for name, given in self.budgets.items():
+            if not isinstance(given, Budget):
+                raise DeclarationError(
+                    f"budget of window {name!r} is {given!r}; it must be a budget, such as PureDP(1.0)"
+                )
         self._ledger: list[Entry] = []
 
     @property
@@ -87,7 +101,11 @@ class Accountant:
         return tuple(self._ledger)
 
     def spend(
-        self, release: Mechanism | Profile, windows: Iterable[str] | None = None, name: str = ""
+        self,
+        release: Mechanism | Profile,
+        windows: Iterable[str] | None = None,
+        name: str = "",
+        neighbours: Neighbours | None = None,
     ) -> None:
         """Enter a release in the ledger, before it is made.
 
@@ -99,15 +117,21 @@ class Accountant:
             Where it counts; everywhere by default.
         name : str
             For messages.
+        neighbours : {"add_remove", "substitute"}, optional
+            The relation between data for which the profile holds; by default that of the mechanism, if it has
+            one. Releases of different relations do not add up.
 
         Raises
         ------
         BudgetSpentError
             If a window would be overspent; the ledger stays as it was.
         DeclarationError
-            For a window that does not exist.
+            For a window that does not exist, no window, a release that has no profile, and one whose relation
+            differs from that of an earlier one in the same window.
         """
-        entry = self._entry(release, windows, name)
+        entry = self._entry(release, windows, name, neighbours)
+        if conflict := self._conflict(entry):
+            raise DeclarationError(conflict)
         for window in entry.windows:
             text = self._refusal(entry, window)
             if text:
@@ -116,8 +140,8 @@ class Accountant:
 
     def allows(self, release: Mechanism | Profile, windows: Iterable[str] | None = None) -> bool:
         """Whether `spend` would accept the release."""
-        entry = self._entry(release, windows, "")
-        return all(not self._refusal(entry, window) for window in entry.windows)
+        entry = self._entry(release, windows, "", None)
+        return not self._conflict(entry) and all(not self._refusal(entry, window) for window in entry.windows)
 
     def spent(self, window: str = "all") -> float:
         """The spent part of a window's budget, in its units (epsilon at delta, rho, or the square of mu)."""
@@ -143,12 +167,39 @@ class Accountant:
             raise DeclarationError(f"window {window!r} does not exist; there are {', '.join(self.budgets)}")
         return self.budgets[window]
 
-    def _entry(self, release: Any, windows: Iterable[str] | None, name: str) -> Entry:
-        places = tuple(self.budgets) if windows is None else tuple(windows)
+    def _entry(
+        self, release: Any, windows: Iterable[str] | None, name: str, neighbours: Neighbours | None
+    ) -> Entry:
+        places = tuple(self.budgets) if windows is None else _names(windows)
         for window in places:
             self._budget(window)
-        profile = release if isinstance(release, Profile) else release.profile()
-        return Entry(name or f"release {len(self._ledger) + 1}", places, profile)
+        if not isinstance(release, Mechanism | Profile):
+            raise DeclarationError(
+                f"release is a {type(release).__name__}; it must be a Mechanism or a Profile, entered before "
+                "the data are looked at"
+            )
+        if neighbours is not None:
+            check_choice("neighbours", neighbours, *get_args(Neighbours))
+        name = name or f"release {len(self._ledger) + 1}"
+        if isinstance(release, Profile):
+            return Entry(name, places, release, neighbours)
+        if neighbours not in (None, release.neighbours) and release.neighbours is not None:
+            raise DeclarationError(
+                f"neighbours is {neighbours!r}; the profile of {name!r} is for {release.neighbours!r}"
+            )
+        return Entry(name, places, release.profile(), release.neighbours or neighbours)
+
+    def _conflict(self, entry: Entry) -> str:
+        """The reason if an earlier release in a window of the entry has a profile of another relation."""
+        for window in entry.windows:
+            for other in self._in(window):
+                if None not in (entry.neighbours, other.neighbours) and entry.neighbours != other.neighbours:
+                    return (
+                        f"window {window!r}: {entry.name!r} is private for the relation "
+                        f"{entry.neighbours!r}, {other.name!r} for {other.neighbours!r}; their profiles do "
+                        "not compose"
+                    )
+        return ""
 
     def _refusal(self, entry: Entry, window: str) -> str:
         budget = self._budget(window)
@@ -170,6 +221,16 @@ class Accountant:
             f"window {window!r}: {kind} allows {budget.total:g}, of which {float(before):g} is spent; "
             f"{entry.name!r} takes {taken:g}"
         )
+
+
+def _names(windows: Iterable[str]) -> tuple[str, ...]:
+    """The names of windows, at least one."""
+    if isinstance(windows, str):
+        raise DeclarationError(f"windows is the text {windows!r}; it must be a list of names")
+    names = tuple(windows)
+    if not names:
+        raise DeclarationError("windows is empty; name at least one")
+    return names
 
 
 def _exact(value: float) -> Fraction:

@@ -136,6 +136,10 @@ def audit(
                 out = features(out)
             parts = out if isinstance(out, tuple) else (out,)
             rows.append(np.concatenate([np.ravel(np.asarray(p, dtype=float)) for p in parts]))
+        if len(sizes := {len(row) for row in rows}) > 1:
+            raise DeclarationError(
+                f"the outputs have from {min(sizes)} to {max(sizes)} numbers; give features that are as many"
+            )
         found = np.array(rows)
         if np.isnan(found).any():
             raise DeclarationError("an output holds NaN, which no event is about; give features without it")

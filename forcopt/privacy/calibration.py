@@ -43,8 +43,9 @@ def calibrate(
     Returns
     -------
     AdditiveMechanism
-        It keeps the budget; a scale smaller by a factor of ``1 + 1e-10`` does not, up to the accuracy of the
-        profile.
+        It keeps the budget. For one number no smaller scale does; for several, delta of whole noise may rise
+        and fall with the scale, and then only the scales that are smaller by a factor close to 1 break it.
+        Both up to a factor of ``1 + 1e-10`` and the accuracy of the profile.
 
     Raises
     ------
@@ -54,7 +55,9 @@ def calibrate(
 
     Notes
     -----
-    Privacy loss falls with the scale, which only divides the shift. About 30 evaluations of the profile.
+    The loss of real noise falls with the scale, which only divides the shift. That of whole noise need not:
+    the delta of `DiscreteGaussian` turns at the scales `Noise.turns`, between which the least one that keeps
+    the budget is bracketed. About 30 evaluations of the profile.
 
     References
     ----------
@@ -93,16 +96,27 @@ def calibrate(
         spent, total = budget.spent(profile), budget.total
         return 1e3 if spent == inf else (-1e3 if spent == 0 else log(spent / total))
 
+    def turning() -> list[float]:
+        """The logarithms of the sizes at which delta may turn."""
+        if (norm == "linf" and dimension > 1) or not isinstance(budget, ApproximateDP) or budget.delta == 0:
+            return []
+        return list(np.log(mechanism(1.0).noise.turns(sensitivity, budget.epsilon)))
+
     start = log(sensitivity * dimension ** {"l1": 0.0, "l2": 0.0, "linf": 0.5}[norm])
     limit = 40.0
     most = min(start + limit, log(largest))
-    low = high = min(start, most)
+    turns = [turn for turn in turning() if turn <= most]
+    first = next((i for i, turn in enumerate(turns) if over(turn) <= 0), len(turns))
+    low = turns[first - 1] if first else -inf  # too much is lost there
+    high = turns[first] if first < len(turns) else max(min(start, most), low)
     while over(high) > 0:
         if high >= most:
             raise DeclarationError(
                 _why(family, budget, exp(most), isfinite(mechanism(exp(most)).profile().largest_loss))
             )
         low, high = high, min(high + 1.0, most)
+    if low == -inf:
+        low = high
     while over(low) <= 0:
         low, high = low - 1.0, low
         if low < start - limit:

@@ -53,6 +53,11 @@ class ExponentialMechanism(Mechanism):
         """See `Mechanism`: the worst that pure privacy allows, an upper bound."""
         return Profile.pure(self.epsilon * whole_distance(distance))
 
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`: the choice is among as many candidates as there are losses."""
+        return True
+
     def send(self, values: Any, rng: Randomness) -> int:
         """See `Channel`: the place of the chosen candidate, given the losses, shape ``(h,)``."""
         losses = as_numbers(values, "losses").astype(float)

@@ -51,19 +51,28 @@ class Channel(Declared):
         rng = Secure() if rng is None else rng
         if not hasattr(rng, "simulated"):
             raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
-        out = self.send(values, rng)
-        return Release(out, self.describe(), rng.simulated, self.total_variation(values))
+        out, deviation = self.drawn(values, rng)
+        return Release(out, self.describe(), rng.simulated, deviation)
 
     @abstractmethod
     def send(self, values: Any, rng: Randomness) -> Any:
         """The output, without a label."""
 
+    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
+        """The output, and a bound on the total variation between its secure draws and the declared law.
+
+        The bound is a function of the declaration and of what is drawn, so that it tells nothing else of the
+        data; for a simulation it is 0.
+        """
+        out = self.send(values, rng)
+        return out, 0.0 if rng.simulated else self.total_variation(out)
+
     def describe(self) -> dict[str, Any]:
         """The declaration, as a release shows it."""
         return self.to_dict()
 
-    def total_variation(self, values: Any) -> float:
-        """A bound on the total variation between the secure draws for these data and the declared law."""
+    def total_variation(self, output: Any) -> float:
+        """A bound on the total variation between the secure draws of such an output and the declared law."""
         return 0.0
 
     def __rshift__(self, then: Callable[[Any], Any]) -> PostProcessed:
@@ -74,7 +83,18 @@ class Mechanism(Channel):
     """A channel whose outputs are close for neighbouring data, by its profile.
 
     ``one & other`` releases both; ``mechanism.on(design)`` runs on a sample of the records.
+
+    Attributes
+    ----------
+    shows_size : bool
+        Whether the output gives away how many numbers went in, so that these must not be a random number of
+        records.
     """
+
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`."""
+        return False
 
     @property
     def neighbours(self) -> Neighbours | None:
@@ -119,16 +139,22 @@ class PostProcessed(Mechanism):
 
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`."""
-        return self.then(self.channel.send(values, rng))
+        return self.drawn(values, rng)[0]
+
+    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
+        """See `Channel`."""
+        out, deviation = self.channel.drawn(values, rng)
+        return self.then(out), deviation
 
     def describe(self) -> dict[str, Any]:
         """See `Channel`; the function goes by its name."""
         name = getattr(self.then, "__qualname__", None) or getattr(self.then, "__name__", "a function")
         return {"type": "PostProcessed", "channel": self.channel.describe(), "then": name}
 
-    def total_variation(self, values: Any) -> float:
-        """See `Channel`."""
-        return self.channel.total_variation(values)
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`; the function may keep the size."""
+        return isinstance(self.channel, Mechanism) and self.channel.shows_size
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`."""
@@ -177,15 +203,21 @@ class Both(Mechanism):
 
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: a tuple of the releases of the parts."""
-        return tuple(part.send(values, rng) for part in self.parts)
+        return self.drawn(values, rng)[0]
+
+    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
+        """See `Channel`."""
+        outputs, deviations = zip(*(part.drawn(values, rng) for part in self.parts), strict=True)
+        return outputs, sum(deviations)
+
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`."""
+        return any(part.shows_size for part in self.parts)
 
     def describe(self) -> dict[str, Any]:
         """See `Channel`."""
         return {"type": "Both", "parts": [part.describe() for part in self.parts]}
-
-    def total_variation(self, values: Any) -> float:
-        """See `Channel`."""
-        return sum(part.total_variation(values) for part in self.parts)
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`."""
@@ -306,9 +338,14 @@ class AdditiveMechanism(Mechanism):
             return np.asarray(exact + self.noise.sample(exact.shape, rng))
         return _with_opendp(self.noise, exact)
 
-    def total_variation(self, values: Any) -> float:
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`: each number is released."""
+        return True
+
+    def total_variation(self, output: Any) -> float:
         """See `Channel`."""
-        return self.noise.total_variation * int(np.size(values)) if self.noise.whole else 0.0
+        return self.noise.total_variation * int(np.size(output))
 
     @property
     def error(self) -> float:
@@ -346,6 +383,17 @@ class Sampled(Mechanism):
     population : int, sequence or mapping, optional
         The public number of records, or the numbers of each stratum or cluster; see `Design.loss`.
 
+    Raises
+    ------
+    DeclarationError
+        For a mechanism of another relation; at a release, for a design of random size with a mechanism that
+        gives the number of sampled records away, such as noise on each of them.
+
+    Notes
+    -----
+    Each record is chosen with exactly the declared probability, so that a release quotes the deviation of the
+    mechanism's draws alone: a number of records would be as private as they are.
+
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorems 8 and 9; Zhu, Dong and
@@ -353,10 +401,13 @@ class Sampled(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Laplace, PoissonSample
-    >>> tenth = AdditiveMechanism(Laplace(epsilon=1.0)).on(PoissonSample(rate=0.1))
+    >>> from forcopt.privacy import Count, Laplace, PoissonSample, Simulated
+    >>> count = Count() >> AdditiveMechanism(Laplace(epsilon=1.0))
+    >>> tenth = count.on(PoissonSample(rate=0.1))
     >>> round(tenth.profile().epsilon(0.0), 6)
     0.158565
+    >>> tenth.release(np.zeros(2000), Simulated(1)).values.round(1).tolist()
+    [188.4]
     """
 
     mechanism: Mechanism
@@ -384,15 +435,40 @@ class Sampled(Mechanism):
             raise DeclarationError(f"distance is {distance}; a sampled mechanism has a profile for 1")
         return self.design.amplify(self.mechanism.profile(), self.population)
 
-    def total_variation(self, values: Any) -> float:
-        """See `Channel`; the choice of each record has 53 bits."""
-        return self.mechanism.total_variation(values) + len(values) * 2.0**-53
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`."""
+        return self.mechanism.shows_size
 
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: `values` is a table, or an array whose rows are records; the mechanism gets rows."""
+        return self.drawn(values, rng)[0]
+
+    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
+        """See `Channel`."""
+        self._hides_size()
         rows, _ = self.design.take(values, rng.generator())
         order = np.sort(rows)
-        return self.mechanism.send(values.iloc[order] if hasattr(values, "iloc") else values[order], rng)
+        return self.mechanism.drawn(values.iloc[order] if hasattr(values, "iloc") else values[order], rng)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel`."""
+        own = {"design": self.design.to_dict(), "population": self.population}
+        return {"type": "Sampled", "mechanism": self.mechanism.describe(), **own}
+
+    def _hides_size(self) -> None:
+        kind = type(self.design).__name__
+        if self.design.neighbours == "add_remove" and self.mechanism.shows_size:
+            raise DeclarationError(
+                f"Sampled: {type(self.mechanism).__name__} releases a number for each record, and {kind} "
+                "takes a random number of records, which the profile does not cover: put a query before the "
+                "noise, such as Count() >> mechanism or ClampedSum(lower=0, upper=1) >> mechanism"
+            )
+        if self.design.reads_names:
+            raise DeclarationError(
+                f"Sampled: {kind} counts the clusters that occur, which a single record may change: give "
+                "names, those of all clusters"
+            )
 
 
 def whole_distance(distance: int) -> int:

@@ -75,6 +75,10 @@ class Profile:
         >>> round((Profile.pure(0.01) ** 100).epsilon(1e-6), 4)
         0.3923
         """
+        if not 0 <= epsilon < inf:
+            raise DeclarationError(f"epsilon is {epsilon!r}; it must be finite and not negative")
+        if not 0 <= delta <= 1:
+            raise DeclarationError(f"delta is {delta!r}; it must be from 0 to 1")
         return cls.of(pure_loss(epsilon, delta), tight=False)
 
     @classmethod
@@ -84,6 +88,8 @@ class Profile:
         >>> round(Profile.concentrated(0.5).delta(3.0), 6)
         0.005143
         """
+        if not rho >= 0:
+            raise DeclarationError(f"rho is {rho!r}; it must not be negative")
         return cls((), rho, tight=False)
 
     # -- questions -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -68,9 +68,9 @@ class RandomizedResponse(Mechanism):
             raise DeclarationError("RandomizedResponse: give groups, their number, to release")
         return self._reports(values, self.groups, rng)
 
-    def total_variation(self, values: Any) -> float:
+    def total_variation(self, output: Any) -> float:
         """See `Channel`: the deviation of the table of 63 bits, once for each report."""
-        return self._turns(self.groups or 2).total_variation * int(np.size(values))
+        return self._turns(self.groups or 2).total_variation * int(np.size(output))
 
     def transition(self, groups: int) -> Array:
         """The probability of each report (row) given each group (column); symmetric, shape ``(K, K)``."""
@@ -173,3 +173,11 @@ class ObservedGroups:
 
     reports: Any
     channel: RandomizedResponse
+    ndim: ClassVar[int] = 1  # one column, though no array
+
+    def __array__(self, *_: Any, **__: Any) -> Array:
+        """Refuse to be taken for a column of true groups."""
+        raise DeclarationError(
+            "these groups are reports through a channel; only FairClassification, FairClassifier and "
+            "FairPostprocessing.from_predictions estimate rates of true groups from reports"
+        )

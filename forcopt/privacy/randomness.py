@@ -129,8 +129,9 @@ class Release:
     simulated : bool
         Whether a seed drew the noise: then it is a study, and not private.
     total_variation : float
-        The total variation between the drawn and the declared law; an (epsilon, delta) guarantee of
-        the declared law holds with ``(1 + exp(epsilon)) * total_variation`` added to delta.
+        The total variation between the securely drawn and the declared law; an (epsilon, delta) guarantee of
+        the declared law holds with ``(1 + exp(epsilon)) * total_variation`` added to delta. 0 for a
+        simulation.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def opendp() -> Any:
         import opendp.prelude as dp
     except ImportError:
         raise NotInstalledError(
-            "private noise is drawn by OpenDP, which is not installed: pip install 'forcopt[privacy]'; "
+            "private noise is drawn by OpenDP, which is not installed: pip install opendp; "
             "rng=Simulated(seed) or a seed simulates it without"
         ) from None
     dp.enable_features("contrib")

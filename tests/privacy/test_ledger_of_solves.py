@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.data import Hierarchy
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Thresholds
-from forcopt.models import FairClassification, FairPostprocessing
+from forcopt.models import CountingQueries, FairClassification, FairPostprocessing
+from forcopt.models.census_release import measure
 from forcopt.models.fair_classification import FairClassifier
-from forcopt.privacy import Accountant, ApproximateDP, PrivacyBudget, PureDP
+from forcopt.privacy import ZCDP, Accountant, ApproximateDP, PrivacyBudget, PureDP
 from forcopt.privacy.accountant import BudgetSpentError
 
 COUNTS = 100 * np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
@@ -91,3 +93,22 @@ def test_an_estimator_refuses_a_ledger_that_copies_would_not_share():
     clf = FairClassifier(p.constraint, Thresholds(), options={"accountant": Accountant(PureDP(1.0))})
     with pytest.raises(fo.DeclarationError, match="ledger of its own"):
         clf.fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
+
+
+def test_one_budget_over_a_census_and_counting_queries():
+    """Both spend before they look at the counts; a refused one draws nothing."""
+    account = Accountant(PureDP(2.0))
+    tree = Hierarchy.homogeneous([2, 3], counts=[5, 0, 2, 7, 1, 1])
+    measure(tree, epsilon=[0.2, 0.4, 0.4], accountant=account)
+    assert account.remaining() == 1.0 and account.ledger[0].neighbours == "substitute"
+    queries = CountingQueries(queries=3, epsilon=0.75, whole=True)
+    law = queries.solve("laplace").decision
+    queries.release(law, [1, 2, 3], accountant=account)
+    assert account.remaining() == pytest.approx(0.25)
+    with pytest.raises(BudgetSpentError, match="'counting queries' takes"):
+        queries.release(law, [1, 2, 3], accountant=account)
+    with pytest.raises(BudgetSpentError, match="'census measurement' takes 1"):
+        measure(tree, epsilon=[0.2, 0.4, 0.4], accountant=account)
+    concentrated = Accountant(ZCDP(0.5))
+    measure(tree, rho=[0.1, 0.1, 0.3], accountant=concentrated)
+    assert concentrated.remaining() == 0.0

@@ -2,9 +2,12 @@
 
 import json
 import pickle
+from fractions import Fraction
+from itertools import product
 from math import exp, log
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import chisquare
@@ -18,6 +21,9 @@ from forcopt.privacy import (
     ApproximateDP,
     BoundedNoise,
     BudgetSpentError,
+    ClampedSum,
+    ClusterSample,
+    Count,
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
@@ -27,8 +33,10 @@ from forcopt.privacy import (
     Mechanism,
     PoissonSample,
     Profile,
+    ProportionalAllocation,
     PureDP,
     RandomizedResponse,
+    RandomizedRounding,
     Secure,
     SimpleRandomSample,
     Simulated,
@@ -36,7 +44,9 @@ from forcopt.privacy import (
     TabulatedNoise,
     audit,
     calibrate,
+    draw,
 )
+from forcopt.privacy.amplification.design import chosen
 from forcopt.privacy.losses import AtomLoss
 
 NOISES = [
@@ -194,6 +204,30 @@ def test_the_worst_change_of_bounded_numbers_is_all_of_them():
             assert mechanism.profile().bracket(epsilon).upper == pytest.approx(max(found), rel=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "sensitivity"),
+    [
+        (6.443366, 0.00776726, 1), (2, 0.1, 1), (8, 1e-3, 1), (10, 1e-4, 1), (15, 1e-6, 1), (20, 1e-8, 1),
+        (0.5, 1e-6, 1), (40, 1e-3, 1), (300, 1e-6, 1), (4, 0.01, 2), (8, 1e-3, 2), (10, 1e-5, 3),
+    ],
+)  # fmt: skip
+def test_the_least_discrete_gaussian_is_found_where_delta_turns(epsilon, delta, sensitivity):
+    """Against all scales of a fine grid below, by an own sum: the delta rises and falls with the scale."""
+    found = calibrate(DiscreteGaussian, ApproximateDP(epsilon, delta), sensitivity=sensitivity).noise.scale
+    x = np.arange(-400, 401)
+
+    def reached(scale):
+        logs = -(x**2) / (2 * scale**2)
+        mass = np.exp(logs) / np.exp(logs).sum()
+        shifted = np.exp(logs[:-sensitivity] + epsilon) / np.exp(logs).sum()
+        return np.maximum(mass - np.concatenate([np.zeros(sensitivity), shifted]), 0.0).sum()
+
+    assert reached(found) <= delta * (1 + 1e-8)
+    least = 0.2 * sensitivity / (2 * epsilon) ** 0.5
+    grid = np.exp(np.linspace(np.log(least), np.log(found * (1 - 1e-6)), 4000))
+    assert min(map(reached, grid)) > delta
+
+
 # -- accounts ----------------------------------------------------------------------------------------------
 
 
@@ -223,7 +257,54 @@ def test_windows_overlap():
         Accountant(PureDP(1.0)).spend(AdditiveMechanism(Gaussian(scale=8.0)))
 
 
-class Count(Mechanism):
+def test_releases_of_different_relations_do_not_add_up():
+    """As `&` has it: in each window by itself, and whether the mechanism or the caller names the relation."""
+    count = Count() >> AdditiveMechanism(Laplace(epsilon=0.5))
+    added, changed = count.on(PoissonSample(rate=0.1)), RandomizedResponse(epsilon=0.5, groups=2)
+    account = Accountant(ApproximateDP(2.0, 1e-5), windows=["a", "b"])
+    account.spend(added, ["a"], name="sampled")
+    account.spend(count)  # for both relations
+    for release, relation in ((changed, None), (Profile.pure(0.1), "substitute")):
+        with pytest.raises(
+            DeclarationError, match="window 'a': 'x' is private for the relation 'substitute', 'sam"
+        ):
+            account.spend(release, name="x", neighbours=relation)
+    assert not account.allows(changed) and account.allows(changed, ["b"])
+    account.spend(changed, ["b"])
+    with pytest.raises(
+        DeclarationError, match="neighbours is 'substitute'; the profile of 'y' is for 'add_remove'"
+    ):
+        account.spend(added, ["a"], name="y", neighbours="substitute")
+    with pytest.raises(DeclarationError, match="neighbours"):
+        account.spend(count, neighbours="other")
+    assert [entry.neighbours for entry in account.ledger] == ["add_remove", None, "substitute"]
+
+
+@pytest.mark.parametrize(
+    ("spend", "rule"),
+    [
+        (lambda: Accountant("x"), "budget of window 'all' is 'x'; it must be a budget, such as PureDP"),
+        (lambda: Accountant({"a": 1.0}), "budget of window 'a' is 1.0"),
+        (lambda: Accountant({}), "budget is empty"),
+        (lambda: Accountant(PureDP(1.0), windows="2024"), "windows is the text '2024'"),
+        (lambda: Accountant(PureDP(1.0)).spend(Profile.pure(1.0), []), "windows is empty; name at least one"),
+        (lambda: Accountant(PureDP(1.0)).spend(Profile.pure(1.0), "all"), "windows is the text 'all'"),
+        (
+            lambda: Accountant(PureDP(1.0)).spend(AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([1])),
+            "release is a Release; it must be a Mechanism or a Profile",
+        ),
+        (lambda: Profile.pure(-5.0), "epsilon is -5.0; it must be finite and not negative"),
+        (lambda: Profile.pure(float("nan")), "epsilon is nan"),
+        (lambda: Profile.pure(1.0, -0.1), "delta is -0.1"),
+        (lambda: Profile.concentrated(-1.0), "rho is -1.0"),
+    ],
+)
+def test_what_is_no_release_and_no_budget_is_refused(spend, rule):
+    with pytest.raises(DeclarationError, match=rule):
+        spend()
+
+
+class Counted(Mechanism):
     """The number of records, with Laplace noise."""
 
     def profile(self, distance=1):
@@ -248,7 +329,7 @@ class Count(Mechanism):
         (calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.05), shape=4.0), ([0.0], [1.0]), 1.0, 0.05),
         (AdditiveMechanism(TabulatedNoise([0.05, 0.3, 0.3, 0.3, 0.05])), ([0], [1]), 1.8, 0.05),
         (
-            Count().on(PoissonSample(rate=0.5)),
+            Counted().on(PoissonSample(rate=0.5)),
             (np.zeros(3), np.zeros(4)),
             np.log(1 + 0.5 * np.expm1(2.0)),
             0.0,
@@ -292,8 +373,6 @@ def test_broken_mechanisms_are_caught(broken):
 
 
 def test_releases_of_a_sample():
-    sampled = AdditiveMechanism(Laplace(scale=1.0)) >> np.sum
-    del sampled
     count = AdditiveMechanism(Laplace(scale=1.0))
     tenth = count.on(PoissonSample(rate=0.1))
     assert tenth.profile().epsilon(0.0) == pytest.approx(np.log1p(0.1 * np.expm1(1.0)))
@@ -356,10 +435,131 @@ def test_profiles_for_different_neighbours_do_not_compose():
 
 
 def test_a_sampled_release_charges_the_table_of_its_noise():
-    whole = AdditiveMechanism(DiscreteLaplace(scale=2.0))
-    values = np.arange(50)
-    full = whole.release(values).total_variation
-    assert whole.on(PoissonSample(rate=0.5)).release(values).total_variation >= full > 0
+    whole = Count() >> AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    full = whole.release(np.arange(50)).total_variation
+    assert whole.on(PoissonSample(rate=0.5)).release(np.arange(50)).total_variation == full > 0
+    both = (whole & (whole >> np.sum)).release(np.arange(50))
+    assert both.total_variation == 2 * full and len(both.values) == 2
+
+
+@pytest.mark.parametrize(
+    "chained", [lambda m: m, lambda m: m >> np.sum, lambda m: m & m], ids=["m", ">", "&"]
+)
+@pytest.mark.parametrize("people", [7, 1_000_000])
+def test_the_deviation_of_a_sampled_release_is_not_that_of_its_people(people, chained):
+    """It was a multiple of the number of records, which is private where one record more is a neighbour."""
+    count = Count() >> AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    mechanism = chained(count.on(PoissonSample(rate=0.001)))
+    assert (
+        mechanism.release(np.zeros(people)).total_variation
+        == mechanism.release(np.zeros(people + 1)).total_variation
+        < 1e-13
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        AdditiveMechanism(Laplace(epsilon=0.5)),
+        AdditiveMechanism(DiscreteLaplace(scale=1.0), norm="linf", dimension=3),
+        AdditiveMechanism(Laplace(epsilon=0.5)) >> np.round,
+        (Count() >> AdditiveMechanism(Laplace(epsilon=0.5))) & AdditiveMechanism(Laplace(epsilon=0.5)),
+        AdditiveMechanism(Laplace(epsilon=0.5)).on(PoissonSample(rate=0.5)),
+        ExponentialMechanism(epsilon=1.0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+@pytest.mark.parametrize("people", [0, 1])
+def test_noise_on_each_record_of_a_random_sample_is_refused(mechanism, people):
+    """The length of the output would be the size of the sample; the refusal is the same for all tables."""
+    for design in (PoissonSample(rate=0.1), RandomizedRounding(rate=0.1)):
+        with pytest.raises(DeclarationError, match="releases a number for each record") as refusal:
+            mechanism.on(design).release(np.zeros(people), Simulated(1))
+        assert "put a query before the noise" in str(refusal.value)
+    fixed = AdditiveMechanism(Laplace(epsilon=0.5)).on(SimpleRandomSample(size=10), 100)
+    assert len(fixed.release(np.zeros(100), Simulated(1))) == 10
+
+
+def test_a_query_of_a_sample_has_one_answer():
+    tenth = (Count() >> AdditiveMechanism(Laplace(epsilon=0.5))).on(PoissonSample(rate=0.1))
+    sizes = {len(tenth.release(np.zeros(n), Simulated(seed))) for n in (0, 1) for seed in range(50)}
+    assert sizes == {1}
+    found = audit(tenth, (np.zeros(0), np.zeros(1)), tenth.profile().epsilon(0.0), 8000, level=1 - 1e-5)
+    assert found.passed
+    with pytest.raises(DeclarationError, match="the outputs have from 0 to 5 numbers"):
+        audit(lambda data, rng: data[: rng.generator().integers(6)], (np.ones(9), np.ones(8)), 1.0, 200)
+
+
+def test_queries_know_their_change():
+    """Against all tables of up to three records from a grid."""
+    grid = [-9.0, -2.0, 0.0, 3.0, 50.0, np.nan]
+    tables = [list(t) for n in range(4) for t in product(grid, repeat=n)]
+    for query in (
+        Count(),
+        ClampedSum(lower=-2, upper=7),
+        ClampedSum(lower=3, upper=5),
+        ClampedSum(lower=-5, upper=-1),
+    ):
+        more = max(abs(query.answer([*t, x]) - query.answer(t)) for t in tables for x in grid)
+        other = max(abs(query.answer([x, *t[1:]]) - query.answer(t)) for t in tables if t for x in grid)
+        assert (more, other) == (query.sensitivity("add_remove"), query.sensitivity("substitute"))
+
+
+def test_a_query_needs_noise_for_its_change():
+    total = ClampedSum(lower=-2, upper=7, column="age")
+    assert (total >> AdditiveMechanism(Laplace(scale=1.0), sensitivity=7)).neighbours == "add_remove"
+    assert (total >> AdditiveMechanism(Laplace(scale=1.0), sensitivity=9)).neighbours is None
+    wide = ClampedSum(lower=3, upper=5)
+    assert (wide >> AdditiveMechanism(Laplace(scale=1.0), sensitivity=2)).neighbours == "substitute"
+    with pytest.raises(DeclarationError, match="sensitivity is 1; one person changes ClampedSum"):
+        total >> AdditiveMechanism(Laplace(scale=1.0))
+    with pytest.raises(DeclarationError, match="dimension is 2"):
+        Count() >> AdditiveMechanism(Laplace(scale=1.0), dimension=2)
+    with pytest.raises(DeclarationError, match="lower is 2 and upper 2"):
+        ClampedSum(lower=2, upper=2)
+    with pytest.raises(DeclarationError, match="name the column to sum"):
+        ClampedSum(lower=0, upper=2).answer(np.zeros((3, 2)))
+    people = pd.DataFrame({"age": [1.0, 90.0], "town": ["a", "b"]})
+    mechanism = total >> AdditiveMechanism(DiscreteLaplace(scale=1.0), sensitivity=7)
+    back = type(mechanism).from_dict(json.loads(json.dumps(mechanism.to_dict())))
+    assert back == mechanism and back.query.answer(people) == 8.0
+
+
+def test_choices_have_exactly_their_probability():
+    """The tie of 53 bits is decided by further bits: against the exact fraction of the float."""
+
+    class Fixed:
+        def __init__(self, *draws):
+            self.draws = list(draws)
+
+        def random(self, count):
+            return np.full(count, self.draws.pop(0))
+
+    rate = 0.1  # between two multiples of 2^-53
+    below = np.floor(rate * 2**53) / 2**53
+    assert below < rate
+    rest = float(Fraction(rate) * 2**53 - int(below * 2**53))
+    assert chosen(rate, 1, Fixed(below - 2.0**-53))[0] and not chosen(rate, 1, Fixed(below + 2.0**-53))[0]
+    assert chosen(rate, 1, Fixed(below, rest - 2.0**-20))[0] and not chosen(rate, 1, Fixed(below, rest))[0]
+    rng = np.random.default_rng(0)
+    assert not chosen(0, 1000, rng).any() and chosen(1, 1000, rng).all()
+    assert chosen(0.3, 100_000, rng).mean() == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_cluster_that_vanishes_does_not_show():
+    """The names of all clusters are declared: the same law with and without records."""
+    table = pd.DataFrame({"town": list("aaab"), "age": 1.0})
+    count = Count() >> AdditiveMechanism(Laplace(scale=1.0))
+    with pytest.raises(DeclarationError, match="give names, those of all clusters"):
+        count.on(ClusterSample(by="town", chosen=2), [3, 1]).release(table, Simulated(1))
+    design = ClusterSample(by="town", chosen=2, names=("a", "b"))
+    for people in (table, table[:3], table[:0]):
+        assert len(count.on(design, [3, 1]).release(people, Simulated(1))) == 1
+        assert len(draw(design, people, seed=1) if len(people) else ()) == len(people)
+    with pytest.raises(DeclarationError, match="column 'town' holds 'b'; the names are a, c"):
+        draw(design.replace(names=("a", "c")), table)
+    share = count.on(ProportionalAllocation(by="town", rate=0.5))
+    assert len(share.release(table[:0], Simulated(1))) == 1
 
 
 def test_an_audit_splits_its_confidence_over_all_eight_bounds():

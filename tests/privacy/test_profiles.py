@@ -31,6 +31,7 @@ from forcopt.privacy import (
 from forcopt.privacy.capped import CappedLoss
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import bracket, log_upper_bound
+from forcopt.privacy.losses import GaussianLoss
 
 
 def brute_force(pairs, epsilon):
@@ -683,3 +684,28 @@ def test_a_tiny_loss_beside_a_large_one_is_accounted_for(small):
         )
         assert both.bracket(epsilon).upper >= sum_of_losses(epsilon) * (1 - 1e-12)
     assert gaussian.epsilon(1e-5) <= both.epsilon(1e-5) <= gaussian.epsilon(1e-5) + small + 2e-5
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9, 1e-12])
+def test_an_epsilon_keeps_its_delta(delta):
+    """The epsilon that is told has no more than the delta, to the last bit."""
+    for profile in (
+        AdditiveMechanism(Laplace(scale=3.0)).profile() ** 20,
+        AdditiveMechanism(Gaussian(scale=2.0)).profile(),
+        AdditiveMechanism(Gaussian(scale=7.0)).profile() ** 5,
+    ):
+        epsilon = profile.epsilon(delta)
+        assert profile.log_delta(epsilon) <= np.log(delta)
+        assert profile.log_delta(epsilon - 1e-6) > np.log(delta)
+
+
+def test_the_worse_direction_counts():
+    """A pair of inputs whose losses differ by direction has the larger delta of both."""
+    weak, strong = ((GaussianLoss(0.5), 1),), ((GaussianLoss(1.0), 1),)
+    for both in (Profile((weak, strong)), Profile((strong, weak))):
+        assert both.delta(0.5) == Profile((strong,)).delta(0.5) > Profile((weak,)).delta(0.5)
+
+
+def test_a_profile_that_is_not_tight_has_no_lower_end():
+    for profile in (Profile.pure(0.5), Profile.pure(0.5) ** 3):
+        assert profile.bracket(0.2).lower == 0.0 < profile.bracket(0.2).upper

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from forcopt.arrays import Array
+from forcopt.declaration import Name
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification.design import Design, Population, groups_of
 from forcopt.privacy.amplification.loss import (
@@ -41,6 +42,9 @@ class ClusterSample(Design):
         The column that names each record's cluster.
     chosen : int
         The number of clusters in the sample.
+    names : tuple[str, ...], optional
+        Of all clusters, also of those without records; those that occur by default. A release needs them:
+        whether a cluster occurs may depend on one record.
 
     Examples
     --------
@@ -51,6 +55,12 @@ class ClusterSample(Design):
 
     by: str
     chosen: int = Field(ge=0)
+    names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @property
+    def reads_names(self) -> bool:
+        """See `Design`."""
+        return not self.names
 
     def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
         """See `Design`: exact, for the worst cluster."""
@@ -58,7 +68,12 @@ class ClusterSample(Design):
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
-        clusters = list(groups_of(frame, self.by).values())
+        found = groups_of(frame, self.by)
+        for name in set(found) - set(self.names or found):
+            raise DeclarationError(
+                f"column {self.by!r} holds {name!r}; the names are {', '.join(self.names)}"
+            )
+        clusters = [found.get(name, np.empty(0, dtype=np.int64)) for name in self.names or found]
         if self.chosen > len(clusters):
             raise DeclarationError(f"chosen is {self.chosen}; the table has {len(clusters)} clusters")
         taken = rng.choice(len(clusters), self.chosen, replace=False)

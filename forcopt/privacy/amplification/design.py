@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from math import isinf
+from fractions import Fraction
+from math import floor, isinf
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "Population",
     "Rate",
     "SizeLaw",
+    "chosen",
     "draw",
     "groups_of",
 ]
@@ -102,6 +104,11 @@ class Design(Declared):
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw: the positions of the rows, and the probability with which the design takes each."""
 
+    @property
+    def reads_names(self) -> bool:
+        """Whether the law of the sample depends on which names of groups occur in the table."""
+        return False
+
     @abstractmethod
     def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
         """The loss of an epsilon-private mechanism on a sample.
@@ -165,6 +172,21 @@ class Design(Declared):
         loss = self.loss(epsilon, population)
         upper = loss.upper if loss.exact is None else loss.exact
         return Profile.pure(upper) if upper else Profile.nothing()
+
+
+def chosen(probability: float | Fraction, count: int, rng: np.random.Generator) -> Array:
+    """Independent choices, each true with exactly this probability; shape ``(count,)``.
+
+    A uniform number of 53 bits decides, and in the rare tie further bits do.
+    """
+    scaled = Fraction(probability) * 2**53
+    whole = floor(scaled)
+    drawn = np.ldexp(rng.random(count), 53)
+    out = np.asarray(drawn < whole)
+    tied = np.flatnonzero(drawn == whole)
+    if len(tied) and scaled != whole:
+        out[tied] = chosen(scaled - whole, len(tied), rng)
+    return out
 
 
 def groups_of(frame: DataFrame, by: str) -> dict[str, Array]:

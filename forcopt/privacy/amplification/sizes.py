@@ -11,7 +11,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.privacy.amplification.design import Design, Population, Rate, SizeLaw
+from forcopt.privacy.amplification.design import Design, Population, Rate, SizeLaw, chosen
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
     amplified,
@@ -125,7 +125,7 @@ class PoissonSample(Design):
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
-        rows = np.flatnonzero(rng.random(len(frame)) < self.rate)
+        rows = np.flatnonzero(chosen(self.rate, len(frame), rng))
         return rows, np.full(len(rows), self.rate)
 
 

@@ -18,6 +18,7 @@ from forcopt.privacy.amplification.design import (
     Population,
     Rate,
     SizeLaw,
+    chosen,
     groups_of,
 )
 from forcopt.privacy.amplification.loss import (
@@ -122,7 +123,8 @@ class ProportionalAllocation(Design):
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
-        rows = np.concatenate([_share(self.rate, part, rng) for part in groups_of(frame, self.by).values()])
+        parts = [_share(self.rate, part, rng) for part in groups_of(frame, self.by).values()]
+        rows = np.concatenate(parts or [np.empty(0, dtype=np.int64)])
         return rows, np.full(len(rows), self.rate)
 
 
@@ -367,5 +369,6 @@ def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
 
 
 def _share(rate: float, rows: Array, rng: np.random.Generator) -> Array:
-    sizes, probabilities = _two_sizes(simplest(rate), len(rows))
-    return np.asarray(rng.choice(rows, rng.choice(sizes, p=probabilities), replace=False))
+    share = simplest(rate) * len(rows)
+    below = floor(share)
+    return np.asarray(rng.choice(rows, below + int(chosen(share - below, 1, rng)[0]), replace=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from math import floor, inf, isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from forcopt.privacy.noises.tabulated import TabulatedNoise
     from forcopt.privacy.profile import Profile
 
-__all__ = ["Noise"]
+__all__ = ["MOST_VALUES", "Noise"]
+
+MOST_VALUES = 2**24
+"""The most values on one side of 0 that a secure draw tabulates."""
 
 
 class Noise(Declared):
@@ -160,8 +163,13 @@ class Noise(Declared):
         The upper half comes from the lower one by symmetry, for floats near 1 have 53 bits only.
         """
         reach = max(1, int(-float(self.quantile(2.0**-66))) + 1)
+        if reach > MOST_VALUES:
+            raise DeclarationError(
+                f"{self!r} takes {2 * reach + 1:.3g} values in a secure draw, which tabulates them; at most "
+                f"{2 * MOST_VALUES + 1:.3g}: take a smaller {self.size}, on coarser counts"
+            )
         below = np.asarray(self.cdf(np.arange(-reach, 0)), dtype=float)  # of x and less, x < 0
-        scaled = np.array([floor(v * 2.0**63) for v in below], dtype=np.uint64)
+        scaled = np.floor(np.ldexp(below, 63)).astype(np.uint64)
         upper = np.uint64(2**63) - scaled[::-1]  # P(X <= x) = 1 - P(X <= -x - 1)
         tail = 2 * float(self.cdf(-reach - 1))
         # floats of the lower half have 53 bits of their own size, and `cdf` errs by a few of the last
@@ -241,6 +249,14 @@ class Noise(Declared):
     def rho(self, shift: float) -> float:
         """The zCDP parameter; infinite if none is known."""
         return inf
+
+    def turns(self, shift: float, epsilon: float) -> Array:
+        """The sizes, rising, between which delta at this epsilon rises at most once and then falls.
+
+        A size is a value of the field `size`. Beyond the last one delta falls: everywhere for real
+        log-concave noise, and for whole noise whose event {L > epsilon} always holds 0.
+        """
+        return np.empty(0)
 
     def mu(self, shift: float) -> float | None:
         """The Gaussian-DP parameter; None if only pure privacy gives one."""

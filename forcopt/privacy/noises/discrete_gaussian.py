@@ -99,6 +99,17 @@ class DiscreteGaussian(Noise):
         """Losses are multiples of ``shift / (2 scale^2)``."""
         return shift / (2 * self.scale**2)
 
+    def turns(self, shift: float, epsilon: float) -> Array:
+        """See `Noise`: where `crossing` passes 0, -1, ...
+
+        Between two, ``delta = P(X <= -j) - e^epsilon P(X <= -j - shift)``, and the ratio of the tails rises
+        with the scale. By Poisson's summation formula the law differs from the rounded Gaussian's smooth one
+        by ``e^(-2 pi^2 scale^2)``, so that no turn can be seen in floats beyond scale 1.5.
+        """
+        most = 1.5**2 * epsilon / shift - shift / 2
+        j = np.arange(max(0, int(np.ceil(most)) + 1))
+        return np.asarray(np.sqrt(shift * (shift / 2 + j) / epsilon))
+
     def rho(self, shift: float) -> float:
         """``shift^2 / (2 scale^2)``, as for the Gaussian."""
         return shift**2 / (2 * self.scale**2)
