@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import backends, benchmark, catalogue, compare, export, instances, solve, sweep
+from forcopt.cli import backends, benchmark, catalogue, certify, compare, export, instances, solve, sweep
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -128,6 +128,7 @@ app.command("backends")(backends.backends)
 app.command("describe")(catalogue.describe)
 app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
+app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from forcopt.cli.output import progress_wanted
+from forcopt.cli.output import MemoryLimitOption, progress_wanted
 from forcopt.cli.report import ExecutorOption, StoreOption, opened
 from forcopt.errors import DeclarationError, unknown
 
@@ -47,6 +47,7 @@ def benchmark(
         ),
     ] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for each --backend run.")] = 60.0,
+    memory_limit: MemoryLimitOption = None,
     store: StoreOption = None,
     executor: ExecutorOption = None,
 ) -> None:
@@ -57,7 +58,7 @@ def benchmark(
     library, and report solved and wrong answers, and shifted geometric means of the seconds.
     """
     if backend:
-        _solve(backend, names or [], time_limit, store, executor)
+        _solve(backend, names or [], time_limit, memory_limit, store, executor)
         return
     folder = _folder()
     found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
@@ -80,7 +81,12 @@ def benchmark(
 
 
 def _solve(
-    backend: list[str], names: list[str], time_limit: float, store: Path | None, executor: str | None
+    backend: list[str],
+    names: list[str],
+    time_limit: float,
+    memory_limit: str | None,
+    store: Path | None,
+    executor: str | None,
 ) -> None:
     """Run solvers on a folder of files, or on the instance library."""
     from forcopt.study.solver_benchmark import solver_benchmark
@@ -92,6 +98,7 @@ def _solve(
             folder,
             instances=names[1:] if folder else names,
             time_limit=time_limit,
+            memory_limit=memory_limit,
             executor=pool,
             progress=progress_wanted(),
             store=store,

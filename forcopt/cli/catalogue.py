@@ -30,15 +30,23 @@ ModelArgument = Annotated[
 
 def models(as_json: JsonOption = False) -> None:
     """List the models: the classes of problems that can be declared."""
+    from forcopt.problem.method import RANKS
+
     rows: list[dict[str, Any]] = [
-        {"model": name, "summary": _documentation(cls)[0], "methods": list(cls.methods)}
+        {
+            "model": name,
+            "summary": _documentation(cls)[0],
+            "methods": {n: m.rank for n, m in cls.methods.items()},
+        }
         for name, cls in sorted(_classes().items())
     ]
     if as_json:
         return print_json(rows)
-    out = table("model", "summary", "methods")
+    out = table("model", "summary", "methods: the default first", "for comparison")
     for row in rows:
-        out.add_row(row["model"], row["summary"], ", ".join(row["methods"]))
+        kinds = row["methods"].items()
+        chosen = [", ".join(n for n, rank in kinds if (rank in ranks)) for ranks in (RANKS[:2], RANKS[2:])]
+        out.add_row(row["model"], row["summary"], *chosen)
     print_table(out)
     return None
 
@@ -78,14 +86,13 @@ def describe(model: ModelArgument) -> None:
             default = "required" if needed else f"default {json.dumps(field.get('default'))}"
             _entry(screen, name, [_type(field, layout), _rule(field), default], meanings.get(name, ""))
 
-    screen.print("\n[bold]Methods[/bold] (* is the default)")
+    screen.print("\n[bold]Methods[/bold]")
     for name, method in cls.methods.items():
-        star = "*" if name == cls.default_method else ""
         proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
         takes = f"takes {', '.join(method.common)}" if method.kind == "algorithm" and method.common else ""
-        facts = [method.kind, proof, f"options: {options}" if options else "", takes]
-        _entry(screen, name + star, facts, method.summary, method.cites)
+        facts = [method.rank, method.kind, proof, f"options: {options}" if options else "", takes]
+        _entry(screen, name, facts, method.summary, method.cites)
 
     known = [name for name, path in registry.examples().items() if isinstance(registry.load(path), cls)]
     screen.print(f"\n[bold]Examples[/bold]\n  {', '.join(known) or 'none'}")

@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from forcopt.cli.completion import complete_spec
-from forcopt.cli.output import JsonOption, SeedOption, TimeLimitOption, problem_from, progress_wanted
+from forcopt.cli.output import (
+    JsonOption,
+    MemoryLimitOption,
+    SeedOption,
+    TimeLimitOption,
+    problem_from,
+    progress_wanted,
+)
 from forcopt.cli.report import (
     CsvOption,
     ExecutorOption,
@@ -41,6 +48,7 @@ def compare(
         int, typer.Option("--repeats", "-r", help="The number of times that each run is made.")
     ] = 1,
     time_limit: TimeLimitOption = None,
+    memory_limit: MemoryLimitOption = None,
     seed: SeedOption = None,
     html: HtmlOption = None,
     csv: CsvOption = None,
@@ -68,6 +76,7 @@ def compare(
             names(methods),
             repeats=repeats,
             time_limit=time_limit,
+            memory_limit=memory_limit,
             seed=seed,
             store=store,
             executor=pool,

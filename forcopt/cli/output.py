@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DRAWN",
     "JsonOption",
+    "MemoryLimitOption",
     "Screen",
     "SeedOption",
     "SpecArgument",
@@ -52,6 +53,10 @@ SpecArgument = Annotated[
 TimeLimitOption = Annotated[
     float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
 ]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free."),
+]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
@@ -62,7 +67,9 @@ DRAWN = (".png", ".svg", ".pdf")
 
 def is_model_file(spec: str) -> bool:
     """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
-    return spec.lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz"))
+    from forcopt.loops.exchange import MODEL_SUFFIXES
+
+    return spec.lower().endswith(MODEL_SUFFIXES)
 
 
 def problem_from(spec: str) -> Problem:

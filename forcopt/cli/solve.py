@@ -14,6 +14,7 @@ from forcopt.cli.completion import complete_backend
 from forcopt.cli.output import (
     DRAWN,
     JsonOption,
+    MemoryLimitOption,
     Screen,
     SeedOption,
     SpecArgument,
@@ -51,6 +52,7 @@ def solve(
         typer.Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=complete_backend),
     ] = None,
     time_limit: TimeLimitOption = None,
+    memory_limit: MemoryLimitOption = None,
     gap: Annotated[
         float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
     ] = None,
@@ -84,6 +86,7 @@ def solve(
             result = model.solve(
                 backend,
                 time_limit=time_limit,
+                memory_limit=memory_limit,
                 seed=seed,
                 gap=gap,
                 threads=threads,
@@ -95,16 +98,21 @@ def solve(
     else:
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-        common |= {"gap": gap, "threads": threads, "log": log}
+        common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
         progress = sys.stderr.isatty() and progress_wanted() is None
         problem = problem_from(spec)
         chosen = problem.method((method or "").partition("@")[0] or None)
+        if certify and chosen.private:  # before anything is released
+            raise DeclarationError(
+                f"--certify: {chosen.name} gives a private decision, and its certificate would be of the "
+                "data; whoever holds these calls problem.certify(decision)"
+            )
         if Screen.verbose and "on_improvement" in chosen.common:
             common["on_improvement"] = _report
         with stop_on_interrupt():
             found = problem.solve(method, **common, progress=progress, **own)
             stopped = interrupted()
-        solution, known = found, _record(spec, found)
+        solution, known = found, _record(spec, type(problem).__name__, found)
     if certify and solution.status.has_solution:
         known["certificate"] = str(solution.certify())
     if as_json:
@@ -141,12 +149,12 @@ def _parsed(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _record(spec: str, s: Solution) -> dict[str, Any]:
+def _record(spec: str, model: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
     evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
     return {
         "spec": spec,
-        "model": type(s.problem).__name__,
+        "model": model,
         "method": s.method,
         "backend": s.backend,
         "status": str(s.status),

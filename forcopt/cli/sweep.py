@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from forcopt.cli.output import JsonOption, SpecArgument, TimeLimitOption, problem_from, progress_wanted
+from forcopt.cli.output import (
+    JsonOption,
+    MemoryLimitOption,
+    SpecArgument,
+    TimeLimitOption,
+    problem_from,
+    progress_wanted,
+)
 from forcopt.cli.report import (
     CsvOption,
     ExecutorOption,
@@ -44,6 +51,7 @@ def sweep(
         int | None, typer.Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
     ] = None,
     time_limit: TimeLimitOption = None,
+    memory_limit: MemoryLimitOption = None,
     isolate: Annotated[
         bool, typer.Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
     ] = False,
@@ -79,6 +87,7 @@ def sweep(
             names(methods),
             seeds=(None,) if seeds is None else range(seeds),
             time_limit=time_limit,
+            memory_limit=memory_limit,
             isolate=isolate,
             store=store,
             executor=pool,

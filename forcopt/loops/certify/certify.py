@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
@@ -17,12 +19,12 @@ from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.conic import certify_conic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
-from forcopt.loops.certify.linear import certify_linear
-from forcopt.loops.certify.premises import premises
+from forcopt.loops.certify.linear import Effort, certify_linear
+from forcopt.loops.certify.premises import NOT_CONVEX, premises
 from forcopt.loops.certify.quadratic import certify_quadratic
 from forcopt.loops.certify.without_point import certify_without_point
 from forcopt.loops.cutting_planes import cutting_planes
-from forcopt.loops.exact_lp import decimal, rational
+from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, rational
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -30,11 +32,21 @@ __all__ = ["certify_model", "is_provable"]
 
 QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 
+CONDITIONS = Capabilities(QUADRATIC.kinds | {"indicator"})
+"""Conditions are kept as they are: `LinearProgram.of` switches their rows off by exact constants."""
+
 CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 
 
 def certify_model(
-    solution: ModelSolution, rounding: float | None = None, *, decimals: bool = False
+    solution: ModelSolution,
+    rounding: float | None = None,
+    *,
+    decimals: bool = False,
+    time_limit: float | None = 60.0,
+    save: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    number: Callable[[float], Rational] | None = None,
 ) -> Certificate:
     """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for the meaning.
 
@@ -52,6 +64,15 @@ def certify_model(
     decimals : bool, default False
         Take every number of the model for the shortest decimal that rounds to it, as files write them: 0.1
         for a tenth, not for the float next to it. For linear models without atoms or conditions.
+    time_limit : float, default 60
+        Seconds for branch and bound; None for no limit.
+    save : str or Path, optional
+        Write the proof of a linear or integer model, or of its infeasibility, to this VIPR file, which
+        ``python -m forcopt.check`` and other checkers of the format read. `how` says if there is none.
+    progress : Callable[[int, int], None], optional
+        Called now and then with the subproblems done and the depth of the search.
+    number : Callable[[float], Rational], optional
+        Reads the model's floats instead of `decimals`, as a file's numbers of many digits need.
 
     Returns
     -------
@@ -78,28 +99,45 @@ def certify_model(
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    out = _certified(solution, rounding, decimals)
+    effort = Effort(Deadline(time_limit), None if save is None else Path(save), progress)
+    _check_saving(solution.model, effort.save)
+    out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
     for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
+        if NOT_CONVEX in premise and out.optimal:  # the bound is that of another objective
+            out = replace(out, optimal=None)
     return out
 
 
-def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) -> Certificate:
+def _check_saving(model: Model, save: Path | None) -> None:
+    if save is None:
+        return
+    if not save.parent.is_dir():
+        raise DeclarationError(f"save is {str(save)!r}, but there is no folder {str(save.parent)!r}")
+    stages = model.objective.count if model.objective else 0
+    if stages > 1:
+        raise DeclarationError(
+            f"save is {str(save)!r}, but model {model.name!r} has {stages} objectives; a file holds one"
+        )
+
+
+def _certified(
+    solution: ModelSolution, rounding: float | None, number: Callable[[float], Rational], effort: Effort
+) -> Certificate:
     if changed := solution.change():
         raise DeclarationError(changed)
     if rounding is not None and (as_numbers(rounding, "rounding") < 0).any():
         raise DeclarationError(f"rounding is {rounding!r}; it must be at least 0")
-    if decimals and (solution.model.relations or solution.model.lazies):
+    if number is not rational and (solution.model.relations or solution.model.lazies):
         raise DeclarationError(
             f"decimals=True, but model {solution.model.name!r} has atoms, conditions or lazy families, "
             "whose rows are computed from floats; it takes linear rows and objectives"
         )
-    number = decimal if decimals else rational
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             program = _with_cuts(model, program)
-        return certify_without_point(solution, program, number)
+        return certify_without_point(solution, program, effort, number)
     own = ExactPoint(model, solution.point, number)
     tolerance = rational(100 * get_backend(solution.backend).accuracy if rounding is None else rounding)
     conic = _conic(model) if program is None else None
@@ -110,8 +148,9 @@ def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) 
         return certificate_of(own, own, None, None, words)
     if model.lazies:
         program = _with_cuts(model, program)
-    certify = certify_linear if program.stages[-1].quadratic is None else certify_quadratic
-    return certify(program, own, tolerance)
+    if program.stages[-1].quadratic is not None:
+        return certify_quadratic(program, own, tolerance)
+    return certify_linear(program, own, tolerance, effort)
 
 
 def is_provable(model: Model) -> bool:
@@ -157,14 +196,18 @@ def _program(model: Model) -> Program | None:
     """The rows of a linear or quadratic model; None for another."""
     method = "compact" if (model.columns().integer == 1).any() else "saturation"
     try:
-        return compile_model(model, QUADRATIC, sorted_by=method, outward=True).with_all_rows()
+        program = compile_model(model, CONDITIONS, sorted_by=method, outward=True).with_all_rows()
+        LinearProgram.of(program)
     except (UnsupportedError, UnboundedExpressionError):
         return None
+    return program
 
 
 def _with_cuts(model: Model, program: Program) -> Program:
     """Return the program with the lazy constraints that floating-point cutting planes need."""
     highs = get_backend("highs")
-    session = open_session(highs, program)
+    plain = compile_model(model, QUADRATIC, outward=True) if program.indicators else program
+    session = open_session(highs, plain)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
-    return replace(program, rows=session.program.rows, lazies=(), callbacks=())
+    found = session.program.rows.from_row(plain.rows.count)
+    return replace(program, rows=program.rows.extended(found), lazies=(), callbacks=())

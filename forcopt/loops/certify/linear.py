@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from flint import fmpq
@@ -25,13 +26,56 @@ from forcopt.loops.exact_lp import (
 from forcopt.loops.exact_milp import Tree, branch_and_bound
 from forcopt.loops.leximin import SaturationLayout
 
-__all__ = ["NODES", "SECONDS", "certify_linear", "fixed", "repaired"]
-
-NODES, SECONDS = 300, 60.0
-"""The most subproblems that branch and bound solves, and its time limit."""
+__all__ = ["Effort", "certify_linear", "fixed", "repaired"]
 
 
-def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
+@dataclass(frozen=True)
+class Effort:
+    """How long branch and bound may take, and where its proof goes.
+
+    Attributes
+    ----------
+    deadline : Deadline
+        Of all searches together.
+    save : Path, optional
+        The VIPR file to write.
+    progress : Callable[[int, int], None], optional
+        Called now and then with the subproblems done and the depth.
+    """
+
+    deadline: Deadline
+    save: Path | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def search(
+        self,
+        program: Program,
+        lp: LinearProgram,
+        cutoff: Rational | None,
+        point: Sequence[Rational] | None = None,
+    ) -> Tree:
+        """Search the integral points of a program; `lp` is its relaxation."""
+        integer = np.flatnonzero(program.integer == 1).tolist()
+        names = [program.column_name(j) for j in range(program.columns)] if self.save is not None else []
+        return branch_and_bound(
+            lp,
+            integer,
+            cutoff,
+            self.deadline,
+            point=point,
+            names=names,
+            save=self.save,
+            progress=self.progress,
+        )
+
+    def told(self, tree: Tree) -> str:
+        """What became of the file, in words."""
+        if self.save is None:
+            return ""
+        return f"; the proof is in {self.save}" if tree.exhausted else "; no proof was written"
+
+
+def certify_linear(program: Program, own: ExactPoint, tolerance: Rational, effort: Effort) -> Certificate:
     """Repair the point if it needs to be, then prove the optimum stage by stage."""
     model, count, stages = own.model, own.model.column_count, program.stages
     lp, integer = LinearProgram.of(program, own.number), np.flatnonzero(program.integer == 1).tolist()
@@ -54,10 +98,19 @@ def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Ce
         bounds, dual, how = [e.bound for e in found], found[0].dual, "multipliers of the rows prove the bound"
         if found[0].status == "infeasible" and (certificate := farkas(lp)) is not None:
             bounds, dual, how = [None], certificate, "no point is feasible, by a Farkas certificate"
-    elif point.holds and (better is None or point.values == better.values):
-        bounds, tree = _searched(lp, stages, integer, point.values)
-        better = None if tree.better is None else ExactPoint(model, tree.better[:count], own.number)
+        elif effort.save is not None and point.holds and len(stages) == 1:
+            how += effort.told(_searched(program, lp, point, effort)[1])
+    elif point.holds:
+        best = point if better is None or not better.holds or better.values >= point.values else better
+        bounds, tree = _searched(program, lp, best, effort)
+        found_better = None if tree.better is None else ExactPoint(model, tree.better[:count], own.number)
+        if bounds[0] is None:  # no time for more than the relaxation
+            bounds[0] = exact_optimum(lp.aiming(stages[0])).bound
+        better = found_better or (None if best is point else best)
+        if better is not None and better.holds and better.values == bounds and _agree(better, own, tolerance):
+            point = better  # the given point is a rounding of the optimum
         how = f"branch and bound over {tree.subproblems} subproblems, each bounded in rational arithmetic"
+        how += effort.told(tree)
     else:
         bounds, how = [exact_optimum(lp.aiming(stages[0])).bound], "the relaxation is solved exactly"
     if point.holds and bounds == point.values:
@@ -127,17 +180,28 @@ def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearPr
 
 
 def _searched(
-    lp: LinearProgram, stages: Sequence[StageCost], integer: Sequence[int], values: Sequence[Rational]
+    program: Program, lp: LinearProgram, point: ExactPoint, effort: Effort
 ) -> tuple[list[Rational | None], Tree]:
-    """Prove the values of all stages by branch and bound, as far as that goes."""
+    """Prove the values of all stages at a point by branch and bound, as far as that goes."""
     bounds: list[Rational | None] = []
-    subproblems, deadline = 0, Deadline(SECONDS)
-    for stage, value in zip(stages, values, strict=True):
-        lp, left = lp.aiming(stage), deadline.left or 0.0
-        tree = branch_and_bound(lp, integer, value, NODES - subproblems, left)
+    subproblems = 0
+    columns = _completed(program, lp, point, effort) if effort.save is not None else None
+    for stage, value in zip(program.stages, point.values, strict=True):
+        lp = lp.aiming(stage)
+        tree = effort.search(program, lp, value, columns)
         subproblems += tree.subproblems
         bounds.append(tree.bound)
         if tree.better is not None or tree.bound != value:
             break
         lp = lp.holding(value)
     return bounds, replace(tree, subproblems=subproblems)
+
+
+def _completed(
+    program: Program, lp: LinearProgram, point: ExactPoint, effort: Effort
+) -> Sequence[Rational] | None:
+    """The values of all columns of a program at a point of its model; None if they are not found."""
+    if len(point.x) == program.columns:
+        return point.x
+    held = fixed(lp, range(len(point.x)), point.x)
+    return replace(effort, save=None).search(program, held, None).better

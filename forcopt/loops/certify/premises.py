@@ -12,7 +12,10 @@ from forcopt.language.relations import AtomRelation, ParameterProduct
 from forcopt.loops.certify.definite import is_semidefinite
 from forcopt.loops.exact_lp import rational
 
-__all__ = ["premises"]
+__all__ = ["NOT_CONVEX", "premises"]
+
+NOT_CONVEX = "which is not proved to be convex"
+"""Stands in a premise that keeps an optimum from being proved."""
 
 _LARGEST = 60
 """Forms of more variables are not proved to be convex: too slow."""
@@ -31,7 +34,7 @@ def premises(model: Model) -> Iterator[str]:
             off = float(np.abs(apart.data).max(initial=0.0))
             if off:
                 proved = _is_convex(form)
-                words = "" if proved else ", which is not proved to be convex"
+                words = "" if proved else f", {NOT_CONVEX}"
                 yield f"{name} is the sum of squares of its form{words}, up to {off:.1g} in a coefficient"
         elif relation.kind == "piecewise_linear":
             yield f"{name} has the slopes that its points have in floating point"

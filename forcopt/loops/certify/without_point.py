@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-from flint import fmpq
-
 from forcopt.compile.program import Program
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.evaluation import ExactPoint
-from forcopt.loops.certify.linear import NODES, SECONDS
+from forcopt.loops.certify.linear import Effort
 from forcopt.loops.exact_lp import (
     LinearProgram,
     Rational,
@@ -21,7 +18,6 @@ from forcopt.loops.exact_lp import (
     rational,
     recession,
 )
-from forcopt.loops.exact_milp import branch_and_bound
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -29,23 +25,28 @@ __all__ = ["certify_without_point"]
 
 
 def certify_without_point(
-    solution: ModelSolution, program: Program | None, number: Callable[[float], Rational] = rational
+    solution: ModelSolution,
+    program: Program | None,
+    effort: Effort,
+    number: Callable[[float], Rational] = rational,
 ) -> Certificate:
     """Prove that there is no point, or no optimum."""
     model, status = solution.model, solution.status
     nothing = Certificate(None, None, None, None, None, f"there is no point to check: the status is {status}")
     if program is None or status not in (Status.INFEASIBLE, Status.UNBOUNDED):
         return nothing
-    lp, integer = LinearProgram.of(program, number), np.flatnonzero(program.integer == 1).tolist()
-    tree = branch_and_bound(replace(lp, cost=[fmpq(0)] * len(lp.cost)), integer, None, NODES, SECONDS)
+    lp = LinearProgram.of(program, number)
+    tree = effort.search(program, lp, None)
     if status is Status.INFEASIBLE and tree.exhausted:
-        none = replace(nothing, feasible=False)
-        if tree.subproblems > 1:
-            return replace(
-                none, how=f"infeasibility proved by branch and bound, {tree.subproblems} subproblems"
-            )
-        dual = tuple(fraction(v) for v in farkas(lp) or ())
-        return replace(none, how="infeasibility proved by a Farkas certificate", dual=dual)
+        none, dual = replace(nothing, feasible=False), farkas(lp)
+        words = (
+            f"branch and bound, {tree.subproblems} subproblems" if dual is None else "a Farkas certificate"
+        )
+        return replace(
+            none,
+            how=f"infeasibility proved by {words}{effort.told(tree)}",
+            dual=None if dual is None else tuple(fraction(v) for v in dual),
+        )
     point = ExactPoint(model, tree.better[: model.column_count], number) if tree.better else None
     if point is None or not point.holds:
         return nothing

@@ -1,0 +1,400 @@
+"""Check a proof: ``python -m forcopt.check PROOF [MODEL.mps]``, or this file alone, copied anywhere.
+
+It needs Python's standard library and nothing of forcopt, and computes in integers and fractions alone.
+``PROOF.vipr`` is a proof of an integer or linear program in the VIPR format (versions 1.0 and 1.1). With a
+model, each constraint of the proof must be one of the model's, which is read here a second time, number by
+number as printed. ``PROOF.json`` is a certificate, whose field ``kind`` says what it proves:
+
+- ``bound``, ``infeasible``: multipliers of the rows and cones of a continuous program
+- ``irreducible``: rows that cannot hold together, although any one of them may be left out
+- ``privacy``: the privacy loss of a mechanism that is a table of probabilities
+- ``rates``: the rates of decisions for groups, recounted from the table
+
+Files may end in ``.gz``. Exit code: 0 accepted, 1 refused, 2 bad arguments."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import permutations
+from math import ceil, floor
+from typing import Any
+
+SECTIONS = ("NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
+LOWER, EQUAL, UPPER = 1, 0, -1  # senses: form >= limit, form = limit, form <= limit
+
+
+class Refused(Exception):
+    """What is wrong with a proof."""
+
+
+def need(holds: bool, reason: str) -> None:
+    """Refuse the proof if something does not hold."""
+    if not holds:
+        raise Refused(reason)
+
+
+def number(text: Any) -> Any:
+    """An integer or a fraction, of a decimal what is printed; a float of JSON is refused."""
+    need(type(text) in (str, int), f"{text!r} is no exact number")
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise Refused(f"{text!r} is no number") from None
+    return value.numerator if value.denominator == 1 else value
+
+
+def opened(path: str) -> Any:
+    """The text of a file."""
+    return gzip.open(path, "rt") if path.endswith(".gz") else open(path)
+
+
+def value_of(form: Any, point: Any) -> Any:
+    """A linear form at a point; what is not named is 0."""
+    return sum(a * point.get(x, 0) for x, a in form.items())
+
+
+def satisfies(value: Any, sense: int, limit: Any) -> bool:
+    """Whether a value is on the right side of a limit."""
+    return bool(value >= limit if sense == LOWER else value <= limit if sense == UPPER else value == limit)
+
+
+class Program:
+    """A program: bounds, integer columns, rows (form, low, high) by name, cones, objective."""
+
+    def __init__(self) -> None:
+        empty: Any = dict
+        self.low, self.high, self.rows, self.cost = empty(), empty(), empty(), empty()
+        self.cones: list[Any] = []
+        self.whole: set[str] = set()
+        self.offset: Any = 0
+        self.maximize = False
+
+    def constraints(self) -> Iterator[tuple[Any, int, Any]]:
+        """All bounds and rows, one side at a time; an equation is one constraint."""
+        bounds = [({x: 1}, self.low[x], self.high[x]) for x in self.low]
+        for form, low, high in (*bounds, *self.rows.values()):
+            if low is not None and low == high:
+                yield form, EQUAL, low
+            else:
+                yield from ((form, s, v) for s, v in ((LOWER, low), (UPPER, high)) if v is not None)
+
+    def require(self, point: Any) -> None:
+        """Refuse a point that violates anything."""
+        need(set(point) <= set(self.low), "the point names an unknown column")
+        need(all(v == floor(v) for x, v in point.items() if x in self.whole), "an integer is fractional")
+        for form, sense, limit in self.constraints():
+            need(satisfies(value_of(form, point), sense, limit), f"the point violates {form} {sense} {limit}")
+        for kind, entries in self.cones:
+            need(in_cone(kind, [c + value_of(f, point) for c, f in entries]), "the point is outside a cone")
+
+
+def in_cone(kind: str, v: Any) -> bool:
+    """Membership in a cone that is its own dual; a matrix is its lower triangle, row by row."""
+    if kind == "second_order":
+        return bool(v[0] >= 0 and v[0] ** 2 >= sum(x**2 for x in v[1:]))
+    need(kind == "semidefinite_cone", f"cone {kind!r} is not known")
+    n = next(k for k in range(len(v) + 1) if k * (k + 1) // 2 >= len(v))
+    a = [[Fraction(v[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)]) for j in range(n)] for i in range(n)]
+    for k in range(n):
+        if a[k][k] < 0 or (a[k][k] == 0 and any(a[i][k] for i in range(k + 1, n))):
+            return False
+        for i in range(k + 1, n) if a[k][k] else ():
+            a[i] = [x - a[i][k] / a[k][k] * y for x, y in zip(a[i], a[k], strict=True)]
+    return True
+
+
+def read_mps(path: str) -> Program:
+    """A program in free or fixed MPS format, without spaces in names; what is not known is refused."""
+    p, section, marked = Program(), "", False
+    empty: Any = dict
+    kinds, forms, right, ranges, bounded = empty(), empty(), empty(), empty(), set[str]()
+    for line in opened(path):
+        words = line.split()
+        if not words or line[0] == "*":
+            continue
+        if not line[0].isspace():
+            section = words[0].upper()
+            need(section in SECTIONS, f"{path}: section {section} is not read")
+            words = words[1:] if section == "OBJSENSE" else []
+            if section == "ENDATA":
+                break
+        if section == "OBJSENSE" and words:
+            p.maximize = words[0].upper() in ("MAX", "MAXIMIZE")
+        elif section == "ROWS" and words:
+            need(words[0] in ("N", "L", "G", "E") and words[1] not in kinds, f"{path}: row {words}")
+            kinds[words[1]], forms[words[1]] = words[0], {}
+        elif section == "COLUMNS" and words[1:2] == ["'MARKER'"]:
+            marked = words[2] == "'INTORG'"
+        elif section == "COLUMNS" and words:
+            x = words[0]
+            p.whole |= {x} if marked and x not in p.low else set()
+            p.low[x], p.high[x] = 0, None
+            for row, a in zip(words[1::2], words[2::2], strict=True):
+                need(row in forms and x not in forms[row], f"{path}: entry {x}, {row}")
+                forms[row][x] = number(a)
+        elif section in ("RHS", "RANGES") and words:
+            words = words[len(words) % 2 :]  # the name of the set may be missing
+            into = right if section == "RHS" else ranges
+            for row, a in zip(words[::2], words[1::2], strict=True):
+                need(row in kinds and row not in into, f"{path}: {section} of {row}")
+                into[row] = number(a)
+        elif section == "BOUNDS" and words:
+            kind, valued = words[0], words[0] in ("UP", "LO", "FX", "UI", "LI")
+            need(valued or kind in ("FR", "MI", "PL", "BV"), f"{path}: bound {kind} is not read")
+            x, v = words[-2 if valued else min(2, len(words) - 1)], number(words[-1]) if valued else 0
+            need(x in p.low and (valued or len(words) < 4), f"{path}: bound {words}")
+            need(kind not in ("UP", "UI") or v >= 0 or p.low[x] != 0, f"{path}: {x} <= {v}, no lower bound")
+            bounded.add(x)
+            p.whole |= {x} if kind in ("UI", "LI", "BV") else set()
+            if kind in ("LO", "LI", "FX", "FR", "MI", "BV"):
+                p.low[x] = None if kind in ("FR", "MI") else v
+            if kind in ("UP", "UI", "FX", "FR", "PL", "BV"):
+                p.high[x] = 1 if kind == "BV" else None if kind in ("FR", "PL") else v
+    p.high.update(dict.fromkeys(p.whole - bounded, 1))  # the default of integer columns
+    objective = next((name for name, kind in kinds.items() if kind == "N"), "")
+    p.cost, p.offset = {x: a for x, a in forms.get(objective, {}).items() if a}, -right.get(objective, 0)
+    for name, kind in kinds.items():
+        low = high = right.get(name, 0)
+        width = ranges.get(name, 0)
+        low, high = (high if kind != "L" else None), (low if kind != "G" else None)
+        if name in ranges:
+            wide = kind == "G" or (kind == "E" and width > 0)
+            low, high = (low, low + abs(width)) if wide else (high - abs(width), high)
+        if kind != "N":
+            p.rows[name] = {x: a for x, a in forms[name].items() if a}, low, high
+    return p
+
+
+def combined(parts: Any, lines: Any) -> tuple[Any, int, Any]:
+    """The linear combination of constraints; its multipliers must agree with their senses."""
+    out: dict[int, Any] = {}
+    total, sense = 0, EQUAL
+    for i, weight in parts.items():
+        need(i < len(lines), "a line refers to a later one")
+        form, own, limit = lines[i]
+        own = own if weight > 0 else -own
+        need(EQUAL in (own, sense) or own == sense, f"the multiplier of line {i} has the wrong sign")
+        sense = sense or own
+        for j, a in form.items():
+            out[j] = out.get(j, 0) + weight * a
+        total += weight * limit
+    return {j: a for j, a in out.items() if a}, sense, total
+
+
+def dominates(one: Any, other: Any) -> bool:
+    """Whether a constraint implies another of the same form; one that never holds implies all."""
+    (form, sense, limit), (form2, sense2, limit2) = one, other
+    if not form and not satisfies(0, sense, limit):
+        return True
+    return form == form2 and sense in (EQUAL, sense2) and satisfies(limit, sense2, limit2)
+
+
+def integral(form: Any, whole: Any) -> bool:
+    """Whether a form has integer values at all points."""
+    return all(j in whole and a == floor(a) for j, a in form.items())
+
+
+def check_vipr(path: str, model: Program | None) -> str:
+    """Check every line of a VIPR file, and what it says about a model; give what is proved."""
+    words = (word for line in opened(path) if line[0] != "%" for word in line.split())
+
+    def take(*known: str) -> str:
+        word = next(words, "")
+        need(not known or word in known, f"{path}: {' or '.join(known)} expected, {word!r} read")
+        return word
+
+    def index() -> int:
+        text = take()
+        need(text.isdecimal(), f"{path}: {text!r} is no index")
+        return int(text)
+
+    def pairs(size: int, end: float = float("inf")) -> dict[int, Any]:
+        listed = [(index(), number(take())) for _ in range(size)]
+        found = dict(listed)
+        need(len(found) == size and all(j < end for j in found), f"{path}: a list has wrong indices")
+        return {j: a for j, a in found.items() if a}
+
+    def constraint() -> tuple[Any, int, Any]:
+        take()
+        sense, limit, size = {"G": LOWER, "E": EQUAL, "L": UPPER}[take("G", "E", "L")], number(take()), take()
+        return (cost if size == "OBJ" else pairs(int(number(size)), len(names))), sense, limit
+
+    take("VER"), take("1.0", "1.1"), take("VAR")
+    names = [take() for _ in range(index())]
+    take("INT")
+    whole = {index() for _ in range(index())}
+    flip = {"min": 1, "max": -1}[(take("OBJ"), take("min", "max"))[1]]
+    cost = pairs(index(), len(names))
+    size, _ = (take("CON"), index())[1], index()
+    lines = [constraint() for _ in range(size)]
+    under: list[frozenset[int]] = [frozenset()] * size  # the assumptions of each line
+    infeasible = (take("RTP"), take("infeas", "range"))[1] == "infeas"
+    ends = ["-inf", "inf"] if infeasible else [take(), take()]
+    reached: Any = [None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip]]
+    goal, reach = reached
+    take("SOL")
+    points = [(take(), pairs(index(), len(names)))[1] for _ in range(index())]
+    for point in points:
+        need(integral({j: v for j, v in point.items() if j in whole}, whole), "a solution is not integer")
+        need(all(satisfies(value_of(f, point), *end) for f, *end in lines), "a solution violates a line")
+    best: Any = min((flip * value_of(cost, point) for point in points), default=None)
+    take("DER")
+    for at in range(size, size + index()):
+        stated, _, reason = constraint(), take("{"), take("asm", "lin", "rnd", "uns", "sol")
+        held = frozenset((at,) if reason == "asm" else ())
+        if reason in ("lin", "rnd"):
+            parts = pairs(index())
+            form, sense, limit = combined(parts, lines)
+            if reason == "rnd":
+                need(sense != EQUAL and integral(form, whole), f"line {at} cannot be rounded")
+                limit = ceil(limit) if sense == LOWER else floor(limit)
+            need(dominates((form, sense, limit), stated), f"line {at} does not follow")
+            held = held.union(*(under[i] for i in parts))
+        elif reason == "uns":
+            one, first, other, second = index(), index(), index(), index()
+            need(max(one, first, other, second) < at, f"line {at} refers to a later one")
+            (low, s, k), (form, s2, k2) = sorted((lines[first], lines[second]), key=lambda c: c[1])
+            need((s, s2, k2) == (UPPER, LOWER, k + 1) and low == form, f"line {at}: these are no two cases")
+            need(k == floor(k) and integral(form, whole), f"line {at}: the cases are not of an integer form")
+            need(all(dominates(lines[i], stated) for i in (one, other)), f"line {at}: a case is open")
+            held = (under[one] - {first}) | (under[other] - {second})
+        elif reason == "sol":
+            need(best is not None and stated[:2] == (cost, -flip), f"line {at} is no cutoff")
+            need(flip * stated[2] >= best - integral(cost, whole), f"line {at} is beyond the best solution")
+        take("}"), number(take())
+        lines.append(stated)
+        under.append(held)
+    need(not take(), "there is text behind the last line")
+    if infeasible or goal is not None:
+        aim = ({}, LOWER, 1) if infeasible else (cost, flip, flip * goal)
+        need(len(lines) > size and not under[-1], "the last line rests on assumptions")
+        need(dominates(lines[-1], aim), "the last line is not what was to be proved")
+    need(reach is None or (best is not None and best <= reach), "no solution is as good as claimed")
+    need(best is None or (not infeasible and (goal is None or goal <= best)), "a solution refutes the claim")
+    sign, offset = flip, 0
+    if model is not None:
+        sign, offset = (-1 if model.maximize else 1), model.offset
+        need(sorted(names) == sorted(model.low), "the columns are not those of the model")
+        need({names[j] for j in whole} == model.whole, "the integer columns are not those of the model")
+        own = {names[j]: sign * flip * a for j, a in cost.items()}
+        need(infeasible or own == model.cost, "the objective is not that of the model")
+        known = {(frozenset(form.items()), sense, limit) for form, sense, limit in model.constraints()}
+        for form, sense, limit in lines[:size]:
+            named = frozenset((names[j], a) for j, a in form.items())
+            need((named, sense, limit) in known, f"{dict(named)} {sense} {limit} is not in the model")
+        for point in points:
+            model.require({names[j]: v for j, v in point.items()})
+    if infeasible:
+        return "no point satisfies the program"
+    side = f"every objective is {'at least' if sign > 0 else 'at most'}"
+    said = [f"{side} {sign * goal + offset}"] if goal is not None else []
+    said += [f"a point attains {sign * best + offset}"] if best is not None else []
+    return "; ".join(said) + ("; it is optimal" if best is not None and best == goal else "")
+
+
+def read_program(data: Any) -> Program:
+    """The program inside a JSON certificate."""
+    p = Program()
+
+    def form(entries: Any) -> Any:
+        need(set(entries) <= set(p.low), "a form names an unknown column")
+        return {x: number(a) for x, a in entries.items()}
+
+    for x, low, high in data["columns"]:
+        p.low[x], p.high[x] = (None if v is None else number(v) for v in (low, high))
+    for name, entries, low, high in data["rows"]:
+        need(name not in p.rows, f"row {name} occurs twice")
+        p.rows[name] = form(entries), *(None if v is None else number(v) for v in (low, high))
+    p.cones = [(kind, [(number(c), form(f)) for c, f in entries]) for kind, entries in data.get("cones", [])]
+    p.cost, p.offset, p.maximize = form(data["cost"]), number(data["offset"]), bool(data["maximize"])
+    return p
+
+
+def bound_of(p: Program, cost: Any, data: Any) -> Any:
+    """The lower bound on ``cost`` that multipliers of rows and cones prove, each at its worse side."""
+    used = [(*p.rows[name], number(text)) for name, text in data["rows"].items()]
+    for (kind, entries), texts in zip(p.cones, data.get("cones", []), strict=True):
+        duals = [number(text) for text in texts]
+        used += [(f, -c, -c, d) for (c, f), d in zip(entries, duals, strict=True)]
+        if kind == "semidefinite_cone":  # an entry below the diagonal stands for two of the matrix
+            diagonal = [k * (k + 3) // 2 for k in range(len(duals))]
+            duals = [d if i in diagonal else Fraction(d) / 2 for i, d in enumerate(duals)]
+        need(in_cone(kind, duals), "multipliers are outside a cone")
+    left = dict(cost)
+    for form, _, _, weight in used:
+        for x, a in form.items():
+            left[x] = left.get(x, 0) - weight * a
+    used = [item[1:] for item in used] + [(p.low[x], p.high[x], d) for x, d in left.items()]
+    ends = [(low if weight > 0 else high, weight) for low, high, weight in used if weight]
+    need(all(end is not None for end, _ in ends), "a multiplier stands at an infinite side")
+    return sum(end * weight for end, weight in ends)
+
+
+def check_json(path: str, model: Program | None) -> str:
+    """Check a certificate; give what is proved."""
+    data = json.load(opened(path))
+    kind = data["kind"]
+    if kind == "privacy":
+        table = {row: {o: number(p) for o, p in one.items()} for row, one in data["probabilities"].items()}
+        for row, one in table.items():
+            need(min(one.values()) >= 0 and sum(one.values()) == 1, f"the row {row} is no distribution")
+        epsilon, delta, ratio, term = number(data["epsilon"]), number(data["delta"]), Fraction(1), Fraction(1)
+        need(0 <= epsilon <= 20, "epsilon is not between 0 and 20")
+        for k in range(1, 100):  # the first terms of exp(epsilon) sum to less than it
+            ratio, term = ratio + term * epsilon / k, term * epsilon / k
+        for pair in data["neighbours"]:
+            for a, b in permutations(pair, 2):
+                lost = sum(max(p - ratio * table[b].get(o, 0), 0) for o, p in table[a].items())
+                need(lost <= delta, f"{a} against {b}: delta is {float(lost)}")
+        return f"the mechanism is ({epsilon}, {delta})-differentially private for the pairs named"
+    if kind == "rates":
+        labels = {"acceptance": "01", "true positive": "1", "false positive": "0"}
+        for name, group, text in data["rates"]:
+            rows = [number(d) for g, y, d in data["table"] if g == group and str(y) in labels[name]]
+            need(bool(rows) and sum(rows) == len(rows) * number(text), f"{name} rate of {group}")
+        return f"the {len(data['rates'])} rates are those of the table"
+    need(kind in ("bound", "infeasible", "irreducible"), f"kind {kind!r} is not known")
+    p = model or read_program(data["program"])
+    if kind == "bound":
+        sign = -1 if p.maximize else 1
+        value = bound_of(p, {x: sign * a for x, a in p.cost.items()}, data) * sign + p.offset
+        need(sign * value >= sign * number(data["bound"]), f"the multipliers prove {value} only")
+        said = f"every objective is {'at most' if p.maximize else 'at least'} {data['bound']}"
+        if "point" in data:
+            point = {x: number(v) for x, v in data["point"].items()}
+            p.require(point)
+            said += f"; a point attains {value_of(p.cost, point) + p.offset}"
+        return said
+    need(bound_of(p, {}, data) > 0, "the multipliers prove nothing")
+    if kind == "infeasible":
+        return "no point satisfies the program"
+    need(set(data["rows"]) <= set(data["members"]) == set(data["points"]), "members, multipliers, points")
+    for name, texts in data["points"].items():
+        rest = Program()
+        rest.low, rest.high, rest.cones = p.low, p.high, p.cones
+        rest.rows = {other: p.rows[other] for other in data["members"] if other != name}
+        rest.require({x: number(v) for x, v in texts.items()})
+    return f"the rows {', '.join(data['members'])} cannot hold together, and any of them may be left out"
+
+
+def main(arguments: list[str]) -> int:
+    """Check the files that are named; print what is proved, or why the proof is refused."""
+    if len(arguments) not in (1, 2):
+        print(__doc__)
+        return 2
+    check = check_json if arguments[0].removesuffix(".gz").endswith(".json") else check_vipr
+    try:
+        said = check(arguments[0], read_mps(arguments[1]) if len(arguments) == 2 else None)
+    except (Refused, ValueError, KeyError, TypeError, IndexError) as error:
+        print(f"refused: {error}")
+        return 1
+    print(f"accepted: {said}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
