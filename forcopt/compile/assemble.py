@@ -14,6 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation
 from forcopt.language.terms import Gather, apart
+from forcopt.memory import claim_memory
 
 __all__ = ["Row", "assemble", "cost_vector", "with_squares"]
 
@@ -67,6 +68,7 @@ def assemble(rows: Sequence[Row]) -> RowBlock:
         raise DeclarationError(
             f"{most} coefficients are too many; at most {np.iinfo(np.int32).max} can be passed"
         )
+    claim_memory(12 * most + 20 * count)
     indptr = np.zeros(count + 1, dtype=np.int32)
     indices = np.empty(most, dtype=np.int32)
     data = np.empty(most)
@@ -118,6 +120,7 @@ def _fill(expression: Expression, ends: Array, indices: Array, data: Array) -> i
 
 def cost_vector(expression: Expression, columns: int) -> Array:
     """The coefficients of a scalar expression as a dense vector."""
+    claim_memory(8 * columns)
     cost = np.zeros(columns)
     for term in expression.terms:
         if isinstance(term, Gather):

@@ -120,6 +120,12 @@ class RowBlock:
         """The same rows with other bounds; shares the scipy matrices."""
         return RowBlock(self.indptr, self.indices, self.data, lower, upper, self._matrices)
 
+    def from_row(self, start: int) -> RowBlock:
+        """The rows from a position on."""
+        at = self.indptr[start]
+        data = self.indices[at:], self.data[at:], self.lower[start:], self.upper[start:]
+        return RowBlock((self.indptr[start:] - at).astype(np.int32), *data)
+
     def extended(self, other: RowBlock) -> RowBlock:
         """These rows, then the others."""
         return RowBlock(
