@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.data.levels import check_levels, refuse_doubles
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
@@ -177,9 +178,8 @@ class Hierarchy(Declared):
         ((1, 2, 2, 2, 3), ('48001', '48113000100'))
         """
         listed = [str(code) for code in codes]
-        if len(set(listed)) < len(listed):
-            twice = next(c for i, c in enumerate(listed) if c in set(listed[:i]))
-            raise DeclarationError(f"code {twice} is given twice")
+        refuse_doubles("codes", listed)
+        check_label_order("Hierarchy.from_geoids", {"names": listed, "codes": codes, "counts": counts})
         for code in listed:
             if len(code) not in lengths:
                 raise DeclarationError(
@@ -209,8 +209,9 @@ class Hierarchy(Declared):
         Raises
         ------
         DeclarationError
-            For a unit with two parents, a cycle, several roots, a leaf without a count, or a count that is
-            not the sum of the children's; the unit is named.
+            For a unit with two parents, an edge twice, two units with the same text, a cycle, several roots,
+            a leaf without a count, a count of an unknown unit, or one that is not the sum of the leaves'; the
+            unit is named.
 
         Examples
         --------
@@ -221,10 +222,14 @@ class Hierarchy(Declared):
         parent: dict[Hashable, Hashable] = {}
         children: dict[Hashable, list[Hashable]] = {}
         for above, unit in edges:
+            if unit in parent and parent[unit] == above:
+                raise DeclarationError(f"the edge from {above} to {unit} is given twice")
             if unit in parent:
                 raise DeclarationError(f"unit {unit} has two parents, {parent[unit]} and {above}")
             parent[unit] = above
             children.setdefault(above, []).append(unit)
+        units = list(map(str, dict.fromkeys([*children, *parent])))
+        refuse_doubles("units, as text", units)
         roots = [unit for unit in children if unit not in parent]
         if len(roots) != 1:
             found = ", ".join(map(str, roots[:5])) or "none; the edges hold a cycle"
@@ -244,14 +249,16 @@ class Hierarchy(Declared):
             )
         given = None
         if counts is not None:
+            check_levels("counts", list(map(str, counts.keys())), units, rule="is no unit of the edges")
+            total: dict[Hashable, Any] = {}
             for path in paths:
                 if path[-1] not in counts:
                     raise DeclarationError(f"unit {path[-1]} is a leaf without a count")
-            for unit, below in children.items():
-                if unit in counts and all(c in counts for c in below):
-                    total = np.sum([np.asarray(counts[c]) for c in below], axis=0)
-                    if np.any(total != np.asarray(counts[unit])):
-                        raise DeclarationError(f"unit {unit}: {counts[unit]}, its children {total}")
+                for unit in path[:-1]:
+                    total[unit] = total.get(unit, 0) + np.asarray(counts[path[-1]])
+            for unit, below in total.items():
+                if unit in counts and np.any(below != np.asarray(counts[unit])):
+                    raise DeclarationError(f"unit {unit}: {counts[unit]}, its leaves {below}")
             given = np.array([counts[path[-1]] for path in paths])
         depth = max(map(len, paths))
         full = [[str(u) for u in path] + [str(path[-1])] * (depth - len(path)) for path in paths]

@@ -10,6 +10,7 @@ from forcopt.arrays import Array
 from forcopt.learning.classes import as_cells, costs_by_class
 from forcopt.learning.cuts import DIGITS, lowest_cut
 from forcopt.learning.hypotheses import Classifier, Hypothesis
+from forcopt.learning.thresholds import ROUNDING
 
 __all__ = ["Offsets"]
 
@@ -31,7 +32,8 @@ class Offsets:
     -----
     Coordinate descent: as the offset of one class grows, records change to that class in the order of their
     margins, so that the best value costs one sort. The passes over the classes go on until none lowers the
-    cost, from two starts: the scores as they are, and scores that are centred by class.
+    cost, from two starts: the scores as they are, and scores that are centred by class. An offset at which
+    two classes tie for some record, up to rounding, is moved at equal cost.
     """
 
     def __init__(self, scores: Array, make: Callable[[Array], Classifier]) -> None:
@@ -58,7 +60,7 @@ class Offsets:
 
     def _descend(self, offsets: Array, table: Array) -> tuple[float, Array]:
         """Improve one offset after the other."""
-        each = np.arange(len(table))
+        each, rounding = np.arange(len(table)), ROUNDING * np.abs(self.scores[:, self.used]).mean()
         offsets = offsets.copy()
         cost = float(table[each, np.argmax(self.scores + offsets, axis=1)].sum())
         for _ in range(SWEEPS):
@@ -69,11 +71,12 @@ class Offsets:
                 rival = np.argmax(others, axis=1)
                 tried = offsets.copy()
                 margin = self.scores[:, c] - others[each, rival]
-                tried[c] = -lowest_cut(margin, table[:, c] - table[each, rival])
+                tried[c] = -lowest_cut(margin, table[:, c] - table[each, rival], ROUNDING)
                 reached = float(table[each, np.argmax(self.scores + tried, axis=1)].sum())
-                if reached < cost - _dust(table):
+                tie = (np.abs(margin + offsets[c]) <= rounding).any()
+                if reached < cost - _dust(table) or (tie and reached <= cost + _dust(table)):
                     cost, offsets = reached, tried
-            if cost >= before:
+            if cost >= before - _dust(table):
                 break
         return cost, offsets
 

@@ -6,13 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.listed import ListedHypotheses, ListedOracle
+from forcopt.learning.names import take_names
 from forcopt.learning.thresholds import Threshold, middles
 
 __all__ = ["Stumps"]
@@ -29,6 +30,8 @@ class Stumps(ListedHypotheses):
     ----------
     features : Numbers
         Shape ``(n, d)``.
+    feature_names : tuple[str, ...], optional
+        Of the d features; those of a frame by default.
 
     Examples
     --------
@@ -41,6 +44,12 @@ class Stumps(ListedHypotheses):
     """
 
     features: Numbers
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        return take_names(data)
 
     @field_validator("features")
     @classmethod

@@ -17,7 +17,11 @@ from forcopt.learning.hypotheses import (
     constants,
 )
 
-__all__ = ["Threshold", "Thresholds", "middles"]
+__all__ = ["ROUNDING", "Threshold", "Thresholds", "between", "levels", "middles"]
+
+ROUNDING = 1e-12
+"""Scores that a learner computes are equal if they differ by less, relative to their size: the same record
+has another last digit in another batch."""
 
 
 class Thresholds(Hypotheses):
@@ -91,8 +95,50 @@ def middles(distinct: Array) -> Array:
     >>> middles(np.array([1.0, 2.0, np.nextafter(2.0, 3.0)])).tolist()
     [1.5, 2.0000000000000004]
     """
-    middle = distinct[:-1] / 2 + distinct[1:] / 2  # their sum may overflow
-    return np.asarray(np.where(middle > distinct[:-1], middle, distinct[1:]))
+    return between(distinct[:-1], distinct[1:])
+
+
+def between(low: Array, high: Array) -> Array:
+    """The cuts between two neighbouring scores: midway, or the higher one if no float lies between them.
+
+    Whoever has a score of at least the cut is above it, so that the higher score always is and the lower one
+    never.
+    """
+    middle = low / 2 + high / 2  # their sum may overflow
+    return np.asarray(np.where(middle > low, middle, high))
+
+
+def levels(scores: Array, rounding: float = 0.0) -> tuple[Array, Array, Array]:
+    """The distinct scores, where those that differ by rounding count as one.
+
+    Parameters
+    ----------
+    scores : Array
+        Shape ``(n,)``.
+    rounding : float, default 0.0
+        Neighbours are one level if they differ by at most this share of the larger size; of scores with both
+        signs, which are differences of larger numbers, the mean size is added.
+
+    Returns
+    -------
+    tuple[Array, Array, Array]
+        The lowest and the highest score of each level, rising, and the number of each score's level.
+
+    Examples
+    --------
+    >>> low, high, place = levels(np.array([0.3, 0.1 + 0.2, 0.5]), ROUNDING)
+    >>> low.tolist(), place.tolist()
+    ([0.3, 0.5], [0, 0, 1])
+    """
+    values, place = np.unique(scores, return_inverse=True)
+    size = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values[0] < 0 < values[-1]:
+            size = size + np.abs(scores).mean()
+        apart = np.diff(values) > rounding * size
+    level = np.append(0, np.cumsum(apart))
+    first, last = np.append(True, apart), np.append(apart, True)
+    return values[first], values[last], level[place]
 
 
 class ThresholdOracle(Oracle):

@@ -1,0 +1,185 @@
+"""Every learned policy answers a record alike in a batch, alone, in another order, and in another process."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from forcopt.fairness import DemographicParity, EqualizedOdds
+from forcopt.learning import Halfspaces, Thresholds
+from forcopt.learning.cuts import Cuts, lowest_cut
+from forcopt.learning.offsets import Offsets
+from forcopt.learning.thresholds import ROUNDING, levels
+from forcopt.models import AdaptiveRobustClassification, ScorePostprocessing, StrategicLinearClassifier
+from forcopt.models.fair_classification import FairClassifier
+from forcopt.models.fair_postprocessing import ThresholdPostprocessor
+from forcopt.models.lexifair import FairRegressor
+
+N, D = 600, 12
+
+
+def people(seed, several=False):
+    """Four kinds of people with 12 features: the score of a kind has another last digit in another batch."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.normal(size=(4, D))
+    kind = rng.integers(0, 4, N)
+    X = pd.DataFrame(kinds[kind], columns=[f"x{j}" for j in range(D)])
+    group = rng.choice(["a", "b"], N)
+    chance = np.array([0.2, 0.4, 0.6, 0.8])[kind] + 0.15 * (group == "a") - 0.05
+    y = (rng.random(N) < chance).astype(int)
+    return X, y + (several & (rng.random(N) < 0.3)), group
+
+
+CASES = {
+    "default": lambda: FairClassifier(EqualizedOdds(0.02), draws="row", random_state=1),
+    "pipeline": lambda: FairClassifier(
+        EqualizedOdds(0.02), make_pipeline(StandardScaler(), LogisticRegression()), draws="row"
+    ),
+    "tree": lambda: FairClassifier(DemographicParity(0.0), DecisionTreeClassifier(max_depth=2), draws="row"),
+    "boosting": lambda: FairClassifier(
+        DemographicParity(0.0), HistGradientBoostingClassifier(max_iter=5), draws="row"
+    ),
+    "thresholds": lambda: FairClassifier(DemographicParity(0.0), Thresholds(), draws="row"),
+    "regression": lambda: FairClassifier(
+        DemographicParity(0.0), Halfspaces(search="regression"), draws="row"
+    ),
+    "several": lambda: FairClassifier(DemographicParity(0.01), LogisticRegression(), draws="row"),
+    "scores": lambda: ThresholdPostprocessor(LogisticRegression(), EqualizedOdds(0.02), draws="row"),
+    "margins": lambda: ThresholdPostprocessor(
+        make_pipeline(StandardScaler(), LogisticRegression()), DemographicParity(0.0), draws="row"
+    ),
+    "forest": lambda: ThresholdPostprocessor(
+        RandomForestClassifier(20, max_depth=3, random_state=0, n_jobs=2), EqualizedOdds(0.02), draws="row"
+    ),
+    "remix": lambda: ThresholdPostprocessor(LogisticRegression(), DemographicParity(0.0), draws="row"),
+    "regressor": FairRegressor,
+}
+SEES_GROUPS = {"scores", "margins", "forest", "remix"}
+
+
+def answers(name, fitted, X, group):
+    """The probabilities, and the drawn labels, as one table."""
+    extra = {"sensitive_features": group} if name in SEES_GROUPS else {}
+    predicted = np.asarray(fitted.predict(X, **extra), dtype=float)
+    if name == "regressor":
+        return predicted[:, None]
+    return np.column_stack([fitted.predict_proba(X, **extra), predicted])
+
+
+@pytest.fixture(scope="module", params=[6, 20])
+def served(request, tmp_path_factory):
+    """All cases, fitted; and what they answer in another process, where they are read from files."""
+    path = tmp_path_factory.mktemp("served")
+    fitted = {}
+    for name, make in CASES.items():
+        X, y, group = people(request.param, several=name in ("several", "remix"))
+        fitted[name] = make().fit(X, y, sensitive_features=group), X, group
+    (path / "fitted.pickle").write_bytes(pickle.dumps(fitted))
+    program = (
+        "import pickle, sys; from pathlib import Path; import tests.learning.test_serving as t\n"
+        "path = Path(sys.argv[1]); fitted = pickle.loads((path / 'fitted.pickle').read_bytes())\n"
+        "found = {name: t.answers(name, *case) for name, case in fitted.items()}\n"
+        "(path / 'answers.pickle').write_bytes(pickle.dumps(found))"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=root, timeout=300)
+    return fitted, pickle.loads((path / "answers.pickle").read_bytes())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_record_gets_the_same_answer_however_it_is_asked(served, name):
+    fitted, elsewhere = served
+    model, X, group = fitted[name]
+    batch = answers(name, model, X, group)
+    order = np.random.default_rng(0).permutation(N)
+    permuted = np.empty_like(batch)
+    permuted[order] = answers(name, model, X.iloc[order], group[order])
+    asked = np.random.default_rng(1).choice(N, 60, replace=False)
+    alone = np.vstack([answers(name, model, X.iloc[[i]], group[[i]]) for i in asked])
+    reordered = answers(name, model, X[X.columns[::-1]], group)
+    for other, own in (
+        (reordered, batch),
+        (permuted, batch),
+        (alone, batch[asked]),
+        (elsewhere[name], batch),
+    ):
+        np.testing.assert_allclose(other, own, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in ("several", "remix", "regressor")])
+def test_the_report_holds_for_the_served_answers(served, name):
+    model, X, group = served[0][name]
+    y = next(y for s in (6, 20) for Z, y, _ in [people(s)] if Z.equals(X))
+    extra = {"sensitive_features": group} if name in SEES_GROUPS else {}
+    alone = {i: model.predict_proba(X.iloc[[i]], **{k: v[[i]] for k, v in extra.items()}) for i in range(40)}
+    chance = model.predict_proba(X, **extra)[:, 1]
+    assert all(abs(row[0, 1] - chance[i]) <= 1e-9 for i, row in alone.items())
+    error = np.mean(y * (1 - chance) + (1 - y) * chance)
+    assert error == pytest.approx(model.report_.error, abs=1e-7)
+
+
+def test_a_cut_lies_between_scores_that_differ_by_more_than_rounding():
+    scores = np.array([0.3, np.nextafter(0.3, 1), 0.1 + 0.2, 0.6, np.nextafter(0.6, 0)])
+    assert levels(scores, ROUNDING)[2].tolist() == [0, 0, 0, 1, 1]
+    made = []
+    Cuts(scores, made.append).best(np.array([1.0, 1.0, 1.0, -1.0, -1.0]))[1].classifier
+    for cut in (made[0], lowest_cut(scores, np.array([1.0, 1.0, 1.0, -1.0, -1.0]), ROUNDING)):
+        assert cut == pytest.approx(0.45)
+    assert levels(np.array([0.0, 1e-17, 1.0, -1.0]), ROUNDING)[2].tolist() == [1, 1, 2, 0]
+    assert levels(np.array([1e-17, 2e-17, 1.0]), ROUNDING)[2].tolist() == [0, 1, 2]
+
+
+def test_offsets_leave_no_record_at_a_tie():
+    """Two classes tie for a quarter of the records; which of them is predicted there does not matter."""
+    scores = np.array([[0.3, 0.3, -1.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+    costs = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    made = []
+    cost, found = Offsets(scores, made.append).best(costs.ravel())
+    found.classifier
+    total = np.sort(scores + made[0], axis=1)
+    assert cost == 0.0 and (total[:, -1] - total[:, -2] > 1e-6).all()
+
+
+def test_thresholds_on_given_scores_lie_between_them():
+    """Of neighbouring floats the larger is the threshold: whoever reaches it is predicted 1."""
+    near = np.nextafter(2.0, 3.0)
+    s = ScorePostprocessing(
+        scores=[1.0, 2.0, near, 3.0] * 2,
+        labels=[0, 0, 1, 1, 0, 1, 1, 1],
+        groups=["a"] * 4 + ["b"] * 4,
+        constraint=DemographicParity(1.0),
+    ).solve()
+    assert s.objective == 0.0
+    assert [t.tolist() for t in s.decision.thresholds] == [[near], [1.5]]
+
+
+@pytest.mark.parametrize("method", ["enumeration", "milp", "misocp"])
+def test_no_point_lies_on_the_border_of_a_robust_halfspace(method):
+    """Points of radius 0 may lie on it in an optimum."""
+    X = np.array([[0.1, 0.7], [0.3, 0.7], [0.7, 0.1], [0.9, 0.3], [0.2, 0.4], [0.6, 0.6]])
+    y = np.array([0, 0, 1, 1, 0, 1])
+    norm = "linf" if method == "milp" else "l2"
+    p = AdaptiveRobustClassification(X, y, radii=np.zeros(6), norm=norm)
+    found = p.solve(method).decision
+    for move in (1e-12, -1e-12):
+        assert (found.predict(X + move) == found.predict(X)).all()
+    assert p.evaluate(found).objective == 0.0
+
+
+def test_one_unit_in_the_last_place_moves_no_strategic_agent():
+    X = np.array([[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], dtype=float)
+    given = {"truth": ([1, 2], 12), "costs": [0.2, 0.2], "improvable": [True, False]}
+    p = StrategicLinearClassifier(X=X, **given)
+    found = p.solve().decision
+    for end in (np.inf, -np.inf):
+        moved = StrategicLinearClassifier(X=np.nextafter(X, end), **given)
+        assert (moved.simulate(found).choice == p.simulate(found).choice).all()
