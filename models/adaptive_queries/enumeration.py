@@ -16,7 +16,7 @@ LARGEST = 30
 """More queries than this are refused."""
 
 
-@QuerySchedule.algorithm("enumeration", exact=True, cites="depth-first search")
+@QuerySchedule.algorithm("enumeration", exact=True, cites="depth-first search", rank="oracle")
 def enumeration(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Take or leave one query after the other, as long as the best could still be beaten.
 
@@ -63,4 +63,4 @@ def enumeration(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     if complete:
         return Outcome(decision, iterations=visited)
     bound = float(weights[problem.answerable].sum())
-    return Outcome(decision, bound, Status.FEASIBLE, visited, f"the time limit of {time_limit:g} s passed")
+    return Outcome(decision, bound, Status.FEASIBLE, visited, deadline.end)

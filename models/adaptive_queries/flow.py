@@ -59,7 +59,7 @@ def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) ->
         bound=None if found.complete else found.bound,
         status=Status.OPTIMAL if found.complete else Status.FEASIBLE,
         iterations=found.paths,
-        message="" if found.complete else f"the time limit of {time_limit:g} s passed",
+        message="" if found.complete else deadline.end,
     )
 
 

@@ -186,7 +186,7 @@ def fitted(problem: QuerySchedule, order: Array) -> Array:
     return took
 
 
-@QuerySchedule.algorithm("ledger", exact=False, cites="order of arrival; Du and Dwork (2022)")
+@QuerySchedule.algorithm("ledger", cites="order of arrival; Du and Dwork (2022)", rank="published")
 def by_arrival(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Answer each query as it comes, if its windows have budget and the stream has not passed it.
 
@@ -211,11 +211,11 @@ def by_arrival(problem: QuerySchedule, *, time_limit: float | None = None) -> Ou
         chosen = np.array(taken, dtype=np.int64)
     else:
         chosen = np.flatnonzero(fitted(problem, np.arange(len(pairs))))
-    message = f"the time limit of {time_limit:g} s passed" if deadline.passed else ""
+    message = deadline.end if deadline.passed else ""
     return Outcome(problem.schedule(chosen), _all(problem), Status.APPROXIMATE, message=message)
 
 
-@QuerySchedule.algorithm("density", exact=False, cites="greedy by density; Dantzig (1957)")
+@QuerySchedule.algorithm("density", cites="greedy by density; Dantzig (1957)", rank="published")
 def density(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Answer queries in the order of weight for cost and touched windows, as long as they fit."""
     costs, budgets = problem.units

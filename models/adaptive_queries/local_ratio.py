@@ -22,9 +22,9 @@ def _largest_distance(problem: QuerySchedule) -> float:
 
 @QuerySchedule.algorithm(
     "local-ratio",
-    exact=False,
     guarantee=_largest_distance,
     cites="Bar-Noy, Bar-Yehuda, Freund, Naor, Schieber (2001), section 4",
+    rank="published",
 )
 def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """The better of the expensive queries and of the cheap ones: at least a third of the optimum.
@@ -76,9 +76,7 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
         bound=bound,
         status=Status.OPTIMAL if value >= bound else Status.APPROXIMATE,
         guarantee=bound - value,
-        message=""
-        if complete
-        else f"the time limit of {time_limit:g} s passed: no share of the optimum is proved",
+        message="" if complete else f"{deadline.end}: no share of the optimum is proved",
     )
 
 

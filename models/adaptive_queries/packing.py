@@ -27,7 +27,7 @@ def milp(problem: QuerySchedule, model: Model) -> Handles:
     return _write(problem, model, relaxed=False)
 
 
-@QuerySchedule.formulation("lp", exact=False, cites="consecutive ones: Fulkerson and Gross (1965)")
+@QuerySchedule.formulation("lp", cites="consecutive ones: Fulkerson and Gross (1965)", whole="milp")
 def lp(problem: QuerySchedule, model: Model) -> Handles:
     """A fraction of each query; whole at a vertex if all queries cost the same.
 

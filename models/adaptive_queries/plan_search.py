@@ -114,7 +114,7 @@ def _infeasible(problem: AccuracyPlan) -> Outcome:
     return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
 
 
-@AccuracyPlan.algorithm("search", exact=False, cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17")
+@AccuracyPlan.algorithm("search", cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17")
 def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """The best c and d by `TransferSplit`, and a search over the other parameters.
 
@@ -132,7 +132,7 @@ def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome
     return _outcome(problem, answers.plan(_least(answers.error, answers.grid(), deadline)))
 
 
-@AccuracyPlan.algorithm("half-target", exact=False, cites="half of the error for the privacy loss")
+@AccuracyPlan.algorithm("half-target", cites="half of the error for the privacy loss", rank="published")
 def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """An epsilon of half of the error, over K: the rule of thumb, with all else as `search`.
 
@@ -165,7 +165,7 @@ def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Ou
     return _outcome(problem, answers.plan(best(float(np.exp(target)))))
 
 
-@AccuracyPlan.algorithm("naive", exact=False, cites="Dwork and Roth (2014), Theorems 3.16 and 3.20")
+@AccuracyPlan.algorithm("naive", cites="Dwork and Roth (2014), Theorems 3.16 and 3.20", rank="published")
 def naive(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """One budget for all queries of all blocks: the plain transfer theorem, whatever the data model.
 
@@ -183,7 +183,7 @@ def naive(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     return _outcome(problem, min(plans, key=lambda plan: problem.evaluate(plan).objective))
 
 
-@AccuracyPlan.algorithm("split-sample", exact=False, cites="Hoeffding (1963)")
+@AccuracyPlan.algorithm("split-sample", cites="Hoeffding (1963)", rank="published")
 def split_sample(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """A fresh fold of the sample for each query of a block, without noise.
 

@@ -17,6 +17,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel
+from forcopt.notebook import new_figure
 from forcopt.problem import Evaluation, Problem
 from forcopt.problem.drawing import COLOURS, finished, panel
 
@@ -72,11 +73,9 @@ class Schedule:
         ax : matplotlib.axes.Axes, optional
             The axes to draw the queries on, without the budget; a new figure with both if left out.
         """
-        from matplotlib.figure import Figure
-
         below: Any = None
         if ax is None:
-            figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+            figure = new_figure(6.5, 3.2)
             above, below = figure.subplots(2, 1, height_ratios=(2, 1))
         else:
             figure, above = panel(ax, (0, 0))

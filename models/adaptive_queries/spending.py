@@ -22,7 +22,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.packing import incidence
 from forcopt.models.adaptive_queries.schedule import check_intervals
-from forcopt.problem import Evaluation, Handles, Outcome, Problem
+from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
 __all__ = ["BudgetAllocation", "Spending", "bottlenecked"]
@@ -118,6 +118,10 @@ class BudgetAllocation(Problem):
         if self.weights.shape not in ((), (q,)) or (self.weights <= 0).any():
             raise DeclarationError(f"weights must be above 0, one for all or {q}")
         return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``"cone"`` for weighted errors, else progressive filling."""
+        return super().method(name or ("cone" if self.objective == "weighted" else None))
 
     @property
     def exponent(self) -> float:
@@ -228,8 +232,7 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
     found = _within(problem, levels * needs)
     if interrupted and problem.objective == "leximin":
         best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
-        message = f"the time limit of {time_limit:g} s passed"
-        return Outcome(found, float(best), Status.FEASIBLE, rounds, message)
+        return Outcome(found, float(best), Status.FEASIBLE, rounds, deadline.end)
     return Outcome(found, iterations=rounds)
 
 

@@ -208,7 +208,7 @@ def combine_labels(answers: Any, counts: Any, *, share: float | None = None) -> 
 
     Examples
     --------
-    >>> combine_labels([0.2, 0.6], [25, 75])
+    >>> round(combine_labels([0.2, 0.6], [25, 75]), 12)
     0.5
     """
     values, n = as_numbers(answers, "answers"), as_numbers(counts, "counts")

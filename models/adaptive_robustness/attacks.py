@@ -20,7 +20,9 @@ __all__ = ["attack", "draws", "gradient"]
 _DOUBLINGS = 40
 
 
-@RobustnessRadius.algorithm("gradient", exact=False, cites="Madry et al. (2018), projected gradient descent")
+@RobustnessRadius.algorithm(
+    "gradient", cites="Madry et al. (2018), projected gradient descent", rank="published"
+)
 def gradient(
     problem: RobustnessRadius,
     *,
@@ -162,7 +164,9 @@ def _closest(problem: RobustnessRadius, found: Array) -> Array | None:
     return None
 
 
-@RobustnessRadius.algorithm("draws", exact=False, cites="Chowdhury, Urner (2022), section 6, uniform draws")
+@RobustnessRadius.algorithm(
+    "draws", cites="Chowdhury, Urner (2022), section 6, uniform draws", rank="published"
+)
 def draws(
     problem: RobustnessRadius,
     *,

@@ -21,7 +21,7 @@ __all__ = ["ExpansionNearestNeighbour", "augmented"]
 
 
 @AdaptiveRobustClassification.algorithm(
-    "augmented", exact=False, cites="Chowdhury, Urner (2022), Definition 11"
+    "augmented", cites="Chowdhury, Urner (2022), Definition 11", rank="published"
 )
 def augmented(
     problem: AdaptiveRobustClassification,
@@ -57,7 +57,7 @@ def augmented(
         from sklearn.base import clone
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise NotInstalledError("augmented needs scikit-learn: pip install 'forcopt[learn]'") from None
+        raise NotInstalledError("augmented needs scikit-learn: pip install scikit-learn") from None
     deadline = Deadline(time_limit)
     rows = augment(
         problem.features, problem.labels, draws=draws, keep_original=keep_original, norm=problem.norm,

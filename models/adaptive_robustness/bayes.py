@@ -35,7 +35,7 @@ def margin_mass(problem: RobustBayes) -> float:
 
 
 @RobustBayes.algorithm(
-    "bayes", exact=False, guarantee=margin_mass, cites="Chowdhury, Urner (2022), Theorem 5"
+    "bayes", guarantee=margin_mass, cites="Chowdhury, Urner (2022), Theorem 5", rank="published"
 )
 def bayes(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     """Predict the likeliest label, extended to the nearest neighbour; lose the points near its border.

@@ -17,7 +17,7 @@ MOST_PAIRS = 24
 _CHUNK = 1 << 14
 
 
-@RobustBayes.algorithm("enumeration", exact=True, cites="by definition")
+@RobustBayes.algorithm("enumeration", exact=True, cites="by definition", rank="oracle")
 def enumeration(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     """Try every set of the pairs of positive mass; at most 24 of them."""
     pairs = np.argwhere(problem.masses > 0)

@@ -17,9 +17,9 @@ from forcopt.models.adaptive_robustness.augmentation import check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
 from forcopt.models.adaptive_robustness.closed_form import halfspace_radii
 from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length, places_of
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii
-from forcopt.problem import Evaluation, Method, Problem, Solution
+from forcopt.problem import Evaluation, Problem, Solution
 
 __all__ = ["AdaptiveRobustClassification"]
 
@@ -104,9 +104,9 @@ class AdaptiveRobustClassification(Problem):
             )
         return self
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``misocp`` for ``"l2"`` and ``milp`` for ``"linf"``."""
-        return super().method(name or ("misocp" if self.norm == "l2" else "milp"))
+    def choose_method(self) -> str:
+        """Choose ``misocp`` for ``"l2"`` and ``milp`` for ``"linf"``."""
+        return "misocp" if self.norm == "l2" else "milp"
 
     def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
         """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
@@ -162,6 +162,30 @@ class AdaptiveRobustClassification(Problem):
             for i in np.flatnonzero((place == p) & (self.labels == 0))
         ]
         return np.array(sorted(set(rows)), dtype=np.int64).reshape(-1, 2)
+
+    def midway(self, found: Halfspace) -> Halfspace:
+        """Move the border of a halfspace away from points, without losing another one.
+
+        Among the offsets that keep the balls that `found` keeps, it is the middle of the widest gap between
+        the scores of points: no rounding of a score changes a prediction. If that leaves no room, as between
+        balls that touch, it is `found`.
+        """
+        size = dual_length(found.w, self.norm)
+        kept = ~self.lossy(found)
+        if size == 0:
+            return found
+        ends = self.signs * self.balls * size - self.features @ found.w
+        one = kept & (self.labels == 1)
+        zero = kept & (self.labels == 0)
+        away = 2 * self.extent * size
+        low = ends[one].max() if one.any() else ends.min() - away
+        high = ends[zero].min() if zero.any() else ends.max() + away
+        inside = -(self.features @ found.w)
+        cuts = np.unique(np.concatenate([[low, high], inside[(inside > low) & (inside < high)]]))
+        widest = int(np.argmax(np.diff(cuts, append=cuts[-1])))
+        if high - low <= TOLERANCE * self.extent * size:
+            return found
+        return Halfspace(found.w, float(cuts[widest] / 2 + cuts[widest + 1] / 2))
 
     # -- judging ---------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
     return problem.classifier(safe), float(problem.masses[~safe].sum())
 
 
-@RobustBayes.algorithm("constant", exact=False, cites="Chowdhury, Urner (2022), section 3")
+@RobustBayes.algorithm("constant", cites="Chowdhury, Urner (2022), section 3", rank="published")
 def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     """Predict the likeliest label everywhere; the bound is the Bayes risk.
 

@@ -58,7 +58,7 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
                     value = float(problem.lossy(candidate).mean())
                     if value < loss - 1e-12:
                         best, loss = candidate, value
-    return Outcome(best, loss)
+    return Outcome(problem.midway(best), loss)
 
 
 def _kept(ends: Array, one: Array, slack: float) -> Array:

@@ -99,7 +99,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         shift += (
             TOLERANCE / 2 * length_
         )  # points of label 1 on the border are on its side in spite of rounding
-        return Halfspace(found / unit, shift - float(found @ problem.center) / unit)
+        return problem.midway(Halfspace(found / unit, shift - float(found @ problem.center) / unit))
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
         size = dual_length(decision.w, problem.norm)

@@ -18,7 +18,7 @@ __all__ = ["hinge", "svm"]
 
 
 @AdaptiveRobustClassification.algorithm(
-    "hinge", exact=False, cites="Chowdhury, Urner (2022), Definition 10, with the hinge loss"
+    "hinge", cites="Chowdhury, Urner (2022), Definition 10, with the hinge loss", rank="published"
 )
 def hinge(
     problem: AdaptiveRobustClassification,
@@ -46,7 +46,9 @@ def hinge(
     return _fit(problem, problem.balls, penalty, backend, time_limit)
 
 
-@AdaptiveRobustClassification.algorithm("svm", exact=False, cites="Cortes, Vapnik (1995): the hinge at c = 0")
+@AdaptiveRobustClassification.algorithm(
+    "svm", cites="Cortes, Vapnik (1995): the hinge at c = 0", rank="published"
+)
 def svm(
     problem: AdaptiveRobustClassification,
     *,

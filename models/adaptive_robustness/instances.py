@@ -19,7 +19,8 @@ __all__ = ["INSTANCES"]
 
 def _fixed(name: str, count: int, radius: float) -> RobustBayes:
     points, labels = draw_curves(name, count, seed=count)
-    return RobustBayes.from_sample(points, labels, radius)
+    # rounded, since the last bits of a sine depend on the C library
+    return RobustBayes.from_sample(points.round(9), labels, radius)
 
 
 def _many_labels(count: int) -> RobustBayes:

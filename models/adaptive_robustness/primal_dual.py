@@ -16,9 +16,9 @@ __all__ = ["primal_dual"]
 
 @RobustBayes.algorithm(
     "primal-dual",
-    exact=False,
     guarantee=lambda problem: constant_loss(problem)[1],
     cites="Bar-Yehuda, Even (1981)",
+    rank="published",
 )
 def primal_dual(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     """Match conflicting masses greedily until none can be; lose the matched masses. Two labels.

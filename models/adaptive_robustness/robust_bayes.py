@@ -24,7 +24,7 @@ from forcopt.models.adaptive_robustness.geometry import (
     places_of,
     shared_pairs,
 )
-from forcopt.problem import Evaluation, Method, Problem
+from forcopt.problem import Evaluation, Problem
 
 __all__ = ["Pairing", "RobustBayes", "RobustClassifier"]
 
@@ -251,9 +251,9 @@ class RobustBayes(Problem):
         masses[np.arange(len(points)), column] = 1 / len(points)
         return cls(points=points, masses=masses, radius=radius, **fields)
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``max-flow`` for two labels and ``milp`` for more."""
-        return super().method(name or ("max-flow" if self.labels == 2 else "milp"))
+    def choose_method(self) -> str:
+        """Choose ``max-flow`` for two labels and ``milp`` for more."""
+        return "max-flow" if self.labels == 2 else "milp"
 
     # -- shared by the methods -------------------------------------------------------------------------------
 

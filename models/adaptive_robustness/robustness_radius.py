@@ -115,7 +115,7 @@ class RobustnessRadius(Problem):
         return self
 
     def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default the exact one for the classifier and norm.
+        """Give a method by name, see `Problem.method`.
 
         Raises
         ------
@@ -123,12 +123,16 @@ class RobustnessRadius(Problem):
             For a method that does not take this classifier.
         """
         kind = type(self.classifier)
-        default = "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
         if name in type(self).methods and name not in self.methods:
             raise DeclarationError(
                 f"method {name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
             )
-        return super().method(name or default)
+        return super().method(name)
+
+    def choose_method(self) -> str:
+        """Choose the exact method for the classifier and norm."""
+        kind = type(self.classifier)
+        return "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
 
     def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
         """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""

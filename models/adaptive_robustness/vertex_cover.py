@@ -17,7 +17,10 @@ __all__ = ["lp", "milp"]
 
 
 @RobustBayes.formulation(
-    "lp", exact=True, cites="Chowdhury, Urner (2022), section 3, as a vertex cover; Bhagoji et al. (2019)"
+    "lp",
+    exact=True,
+    cites="Chowdhury, Urner (2022), section 3, as a vertex cover; Bhagoji et al. (2019)",
+    whole="milp",
 )
 def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
     """The vertex cover of least weight, whole as the conflict graph is bipartite. Two labels.

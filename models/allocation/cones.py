@@ -26,7 +26,7 @@ from forcopt.problem import Handles
 __all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
 
 
-@StratifiedAllocation.formulation("socp", exact=False, cites="Neyman (1934), as second-order cones")
+@StratifiedAllocation.formulation("socp", cites="Neyman (1934), as second-order cones")
 def socp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
 
@@ -110,7 +110,7 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
     return rounded(sizes, problem.floors, problem.caps, problem.limits(), "largest-remainder")
 
 
-@PrecisionAllocation.formulation("socp", exact=False, cites="Bethel (1989), as second-order cones")
+@PrecisionAllocation.formulation("socp", cites="Bethel (1989), as second-order cones")
 def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
 
@@ -135,7 +135,7 @@ def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
 
 
 def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
-    room = problem.targets + problem.constant
+    room = problem.allowed + problem.constant
     typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
     sizes, sums, start = _write(problem, model, typical, relaxed)
     # a target may be attained exactly

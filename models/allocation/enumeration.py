@@ -22,7 +22,7 @@ DECIMALS = 9
 _BATCH = 100_000
 
 
-@StratifiedAllocation.algorithm("enumeration", exact=True, cites="brute force")
+@StratifiedAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
 def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
     """Try all whole sizes, at most a million.
 
@@ -49,7 +49,7 @@ def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | 
     return _best(problem, sorted_losses, time_limit)
 
 
-@PrivateAllocation.algorithm("enumeration", exact=True, cites="brute force")
+@PrivateAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
 def enumerate_private(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Try all whole sizes, at most a million; see `enumerate_allocations`."""
 
@@ -59,14 +59,12 @@ def enumerate_private(problem: PrivateAllocation, *, time_limit: float | None = 
     return _best(problem, losses, time_limit)
 
 
-@PrecisionAllocation.algorithm("enumeration", exact=True, cites="brute force")
+@PrecisionAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
 def enumerate_precise(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
     """Try all whole sizes, at most a million; see `enumerate_allocations`."""
 
     def losses(sizes: Array) -> Array:
-        # A census has variance 0 up to rounding, in units of the canceling terms.
-        tolerated = problem.targets * (1 + 1e-12) + 1e-15 * problem.constant
-        precise = (_variances(problem, sizes) <= tolerated).all(axis=1)
+        precise = (_variances(problem, sizes) <= problem.allowed).all(axis=1)
         return np.where(precise, sizes @ problem.unit_costs, np.inf)
 
     return _best(problem, losses, time_limit)
@@ -91,7 +89,7 @@ def _batches(problem: Strata) -> Iterator[Array]:
 
 
 def _variances(problem: Strata, sizes: Array) -> Array:
-    return np.asarray((1 / sizes) @ problem.coefficients - problem.constant)
+    return np.asarray((1 / sizes - 1 / problem.sizes) @ problem.coefficients)
 
 
 def _best(problem: Strata, losses: Callable[[Array], Array], time_limit: float | None) -> Outcome:
@@ -111,7 +109,7 @@ def _best(problem: Strata, losses: Callable[[Array], Array], time_limit: float |
     if deadline.passed:
         status = Status.LIMIT if chosen is None else Status.FEASIBLE
         found = None if chosen is None else problem.allocation(chosen)
-        return Outcome(found, status=status, iterations=tried, message=f"{tried} sizes before the time limit")
+        return Outcome(found, status=status, iterations=tried, message=f"{deadline.end} after {tried} sizes")
     if chosen is None:
         message = problem.infeasibility_reason() or "no whole sizes are within the limits"
         return Outcome(None, status=Status.INFEASIBLE, message=message)

@@ -44,7 +44,7 @@ def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = N
     gains, costs, caps = problem.single, problem.unit_costs, problem.caps
     if problem.infeasibility_reason():
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
-    target = float(problem.targets[0]) * (1 + 1e-12)
+    target = float(problem.allowed[0])
     sizes = thresholded(gains, costs, problem.floors, caps, lambda m: problem.variances(m)[0] > target)
     order = rising(gains, costs, sizes, caps)
     while problem.variances(sizes)[0] > target:

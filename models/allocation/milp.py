@@ -210,16 +210,17 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    costs, targets, constant = problem.unit_costs, problem.targets, problem.constant
+    costs, targets = problem.unit_costs, problem.targets
     low, high, premise = problem.floors, problem.caps, ""
     if reduce and not problem.infeasibility_reason():
         low, high = precision_windows(problem)
         premise = _WINDOWS
     records = _write(problem, model, low, high)
     # In units of the target, as violations are measured; tolerances are absolute.
-    unit = np.maximum(targets, 1e-6 * (targets + constant))
-    allowed = targets * (1 + 1e-12) + 1e-15 * constant  # sums round
-    model.subject_to(records.variances * (1 / unit) <= allowed / unit, name=model.unused_name("targets"))
+    unit = np.maximum(targets, 1e-6 * (targets + problem.constant))
+    model.subject_to(
+        records.variances * (1 / unit) <= problem.allowed / unit, name=model.unused_name("targets")
+    )
     # Whole costs of ordinary size stay whole.
     typical = float(np.median(costs))
     price = 1.0 if 1e-2 <= typical <= 1e6 else float(2.0 ** np.round(np.log2(typical)))

@@ -16,7 +16,7 @@ from forcopt.status import Status
 __all__ = ["neyman", "proportional"]
 
 
-@StratifiedAllocation.algorithm("proportional", exact=False, cites="Cochran (1977), section 5.9")
+@StratifiedAllocation.algorithm("proportional", cites="Cochran (1977), section 5.9", rank="published")
 def proportional(
     problem: StratifiedAllocation,
     *,
@@ -98,13 +98,13 @@ def _whole(
     return rounded(sizes, problem.floors, problem.caps, problem.limits(), rounding, seed)
 
 
-@PrivateAllocation.algorithm("proportional", exact=False, cites="Bun et al. (2022), section 6.3")
+@PrivateAllocation.algorithm("proportional", cites="Bun et al. (2022), section 6.3", rank="published")
 def private_proportional(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate proportionally as if there was no privacy, then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "proportional")
 
 
-@PrivateAllocation.algorithm("neyman", exact=False, cites="Bun et al. (2022), section 6.2")
+@PrivateAllocation.algorithm("neyman", cites="Bun et al. (2022), section 6.2", rank="published")
 def private_neyman(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate for the least variance of the sample (greedily), then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "greedy")
@@ -129,7 +129,7 @@ def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = N
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     sizes = problem.floors.astype(float)
     varies = a > 0
-    room = float(problem.targets[0] + problem.constant[0])
+    room = float(problem.allowed[0] + problem.constant[0])
     if varies.any():
         costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.caps[varies]
         part = a[varies]

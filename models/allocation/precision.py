@@ -42,7 +42,8 @@ class PrecisionAllocation(Strata):
     Notes
     -----
     The other fields are as in `Strata`. A census has variance 0, so that there is an allocation unless
-    `maximum` forbids it.
+    `maximum` forbids it. In every method whole sizes meet a target if their variance is at most 1e-6 above
+    it, relative to it.
 
     Examples
     --------
@@ -149,10 +150,21 @@ class PrecisionAllocation(Strata):
             )
         return np.asarray(self.coefficients[:, 0])
 
+    @property
+    def allowed(self) -> Array:
+        """The variances up to which every method counts the targets as met, shape ``(V,)``.
+
+        For whole sizes these are the largest that `evaluate` accepts, so that all methods agree which sizes
+        are precise enough. Fractional sizes reach the targets up to the rounding of sums.
+        """
+        if self.integer:
+            return self.targets * (1 + FEASIBILITY_TOLERANCE)
+        return np.asarray(self.targets * (1 + 1e-12) + 1e-15 * self.constant)
+
     def infeasibility_reason(self) -> str:
         """Name a target that the largest samples miss, with their variance; empty if they meet all."""
         least = self.variances(self.caps)
-        missed = np.flatnonzero(least > self.targets * (1 + 1e-12) + 1e-15 * self.constant)
+        missed = np.flatnonzero(least > self.allowed)
         if not missed.size:
             return ""
         v = int(missed[0])

@@ -9,7 +9,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.models.allocation.problem import ROUNDING
 from forcopt.numeric import Limit, systematic_rounding
-from forcopt.problem import FEASIBILITY_TOLERANCE
 
 if TYPE_CHECKING:
     from forcopt.models.allocation.precision import PrecisionAllocation
@@ -112,14 +111,14 @@ def precise_enough(problem: PrecisionAllocation, sizes: Array) -> Array:
 def whole_and_precise(problem: PrecisionAllocation, sizes: Array) -> Array:
     """Add records to whole sizes, each where it helps the most violated target most for its cost.
 
-    O(k) a record; none is added where the targets are met within the tolerance of `evaluate`, or where all
+    O(k) a record; none is added where the targets are met as `PrecisionAllocation.allowed` says, or where all
     strata that help are at their caps.
     """
     found = np.clip(sizes, problem.floors, problem.caps)
     while True:
-        excess = problem.variances(found) / problem.targets - 1
+        excess = problem.variances(found) / problem.allowed - 1
         worst = int(np.argmax(excess))
-        if excess[worst] <= FEASIBILITY_TOLERANCE:
+        if excess[worst] <= 0:
             return found
         with np.errstate(divide="ignore"):
             gain = problem.coefficients[:, worst] / (found * (found + 1)) / problem.unit_costs

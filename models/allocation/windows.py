@@ -139,7 +139,7 @@ def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
     from scipy.optimize import minimize
 
     costs, floors, caps = problem.unit_costs, problem.floors, problem.caps
-    room = problem.targets + problem.constant
+    room = problem.allowed + problem.constant
     shares = problem.coefficients / room  # variances relative to the room
     used = (shares > 0).any(axis=0)
     if not used.any():

@@ -14,7 +14,7 @@ from forcopt.status import Status
 __all__ = ["as_predicted", "equal_odds"]
 
 
-@CalibratedEqualErrors.algorithm("as-predicted", exact=False)
+@CalibratedEqualErrors.algorithm("as-predicted", rank="published")
 def as_predicted(problem: CalibratedEqualErrors, *, time_limit: float | None = None) -> Outcome:
     """Keep the scores.
 
@@ -36,7 +36,7 @@ def as_predicted(problem: CalibratedEqualErrors, *, time_limit: float | None = N
 
 
 @CalibratedEqualErrors.algorithm(
-    "equal-odds", exact=False, cites="Hardt, Price and Srebro (2016), sections 3.2 and 4"
+    "equal-odds", cites="Hardt, Price and Srebro (2016), sections 3.2 and 4", rank="published"
 )
 def equal_odds(
     problem: CalibratedEqualErrors, *, backend: str | None = None, time_limit: float | None = None

@@ -23,6 +23,7 @@ from forcopt.fairness import (
 )
 from forcopt.fairness.records import same_length
 from forcopt.learning.files import PolicyFile, finite_numbers
+from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
 if TYPE_CHECKING:
@@ -325,9 +326,7 @@ class CalibratedScores(PolicyFile):
         """
         panels: list[Any] = []
         if ax is None:
-            from matplotlib.figure import Figure
-
-            figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
+            figure = new_figure(4.0 + 3.2 * len(self.kernels), 3.6)
             plane, *panels = figure.subplots(1, 1 + len(self.kernels))
         else:
             figure, plane = panel(ax, (0, 0))

@@ -11,7 +11,10 @@ __all__ = ["polygon"]
 
 
 @CalibratedEqualErrors.algorithm(
-    "polygon", exact=True, cites="Reich and Vijaykumar (2021), Theorem 4 and Corollary 5; corrected"
+    "polygon",
+    exact=True,
+    cites="Reich and Vijaykumar (2021), Theorem 4 and Corollary 5; corrected",
+    rank="published",
 )
 def polygon(
     problem: CalibratedEqualErrors, *, backend: str | None = None, time_limit: float | None = None

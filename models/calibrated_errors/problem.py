@@ -39,7 +39,7 @@ from forcopt.models.calibrated_errors.region import (
     value_at,
 )
 from forcopt.models.calibrated_errors.transport import CalibratedTransport, read_score
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.status import Status
 
 __all__ = ["CalibratedEqualErrors"]
@@ -198,9 +198,9 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             )
         return self
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``qp`` if there is a relaxation, else ``lp``."""
-        return super().method(name or ("lp" if self.relaxation is None else "qp"))
+    def choose_method(self) -> str:
+        """Choose ``qp`` if there is a relaxation, else ``lp``."""
+        return "lp" if self.relaxation is None else "qp"
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, tuple[Any, Any]], **fields: Any) -> Self:
@@ -377,7 +377,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         for name, target in targets.items():
             s = self.transport(name, target).solve(backend=backend, time_limit=clock.left)
             if s.status is Status.LIMIT:
-                raise TimeoutError(f"the time limit passed in stage 2, for group {name!r}")
+                raise TimeoutError(f"{s.message} in stage 2, for group {name!r}")
             if s.decision is None:
                 raise BackendError(
                     f"stage 2 for group {name!r} at rates {np.asarray(target).tolist()} ends {s.status}: "

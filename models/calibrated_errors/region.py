@@ -40,7 +40,7 @@ HalfPlane = tuple[Fraction, Fraction, Fraction]
 def check_time(deadline: Deadline | None, stage: str) -> None:
     """Raise `TimeoutError` if the time limit has passed."""
     if deadline is not None and deadline.passed:
-        raise TimeoutError(f"the time limit passed in {stage}")
+        raise TimeoutError(f"{deadline.end} in {stage}")
 
 
 simplest_fraction = partial(as_fraction, reading="simplest")

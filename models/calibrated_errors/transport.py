@@ -15,7 +15,7 @@ from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
 from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 __all__ = ["CalibratedTransport", "read_score"]
 
@@ -144,9 +144,9 @@ class CalibratedTransport(Cutoffs, Problem):
         self.check_cutoffs()
         return self
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``lp`` if `outputs` are given, else ``pools``."""
-        return super().method(name or ("pools" if self.outputs is None else "lp"))
+    def choose_method(self) -> str:
+        """Choose ``lp`` if `outputs` are given, else ``pools``."""
+        return "pools" if self.outputs is None else "lp"
 
     @property
     def base_rate(self) -> float:
@@ -224,7 +224,7 @@ def _rows(problem: CalibratedTransport, model: Model, accepted: Any) -> Any:
 
 
 @CalibratedTransport.formulation(
-    "lp", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22)"
+    "lp", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22)", rank="published"
 )
 def lp(problem: CalibratedTransport, model: Model) -> Handles:
     """Linear program over the mass that goes from each old score to each output: N M columns, N + M + 2 rows.

@@ -21,7 +21,7 @@ from forcopt.status import Status
 __all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"]
 
 
-@ConsistentRelease.algorithm("clip", exact=False)
+@ConsistentRelease.algorithm("clip", rank="published")
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
     if (none := infeasible(problem)) is not None:
@@ -36,7 +36,7 @@ def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outc
     return Outcome(Release(problem.hierarchy, tuple(levels)))
 
 
-@ConsistentRelease.algorithm("largest-remainder", exact=False)
+@ConsistentRelease.algorithm("largest-remainder", rank="published")
 def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Round the real optimum from the root down: floors, and one more for the largest remainders.
 
@@ -53,8 +53,8 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
 
 @ConsistentRelease.algorithm(
     "l1-rounder",
-    exact=False,
     cites="Abowd et al. (2022), The 2020 Census Disclosure Avoidance System, rounder",
+    rank="published",
 )
 def l1_rounder(
     problem: ConsistentRelease, *, backend: str = "highs", time_limit: float | None = None
@@ -82,7 +82,7 @@ def l1_rounder(
     return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=result.message)
 
 
-@ConsistentRelease.algorithm("printed-topdown", exact=False, cites="Cohen et al. (2021), Algorithm 1")
+@ConsistentRelease.algorithm("printed-topdown", cites="Cohen et al. (2021), Algorithm 1", rank="published")
 def printed_topdown(
     problem: ConsistentRelease, *, backend: str | None = None, time_limit: float | None = None
 ) -> Outcome:

@@ -136,7 +136,9 @@ class LevelBudget(Problem):
         return Evaluation(value, {k: v for k, v in violations.items() if v > FEASIBILITY_TOLERANCE}, metrics)
 
 
-@LevelBudget.algorithm("closed-form", exact=True, cites="Cohen et al. (2021), section 4, after Corollary 3")
+@LevelBudget.algorithm(
+    "closed-form", exact=True, cites="Cohen et al. (2021), section 4, after Corollary 3", rank="published"
+)
 def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Outcome:
     """The mean over regions in top-down order: shares in proportion to ``a^(1/3)``; for rho, to ``a^(1/2)``.
 
@@ -250,7 +252,7 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
     return Handles(objective=total, decision=read, unit=1 / (problem.rho * count), norms=norms)
 
 
-@LevelBudget.algorithm("local", exact=False, cites="alternating minimization; the bound by norms' order")
+@LevelBudget.algorithm("local", cites="alternating minimization; the bound by norms' order")
 def local(
     problem: LevelBudget,
     *,

@@ -123,7 +123,7 @@ def _only_size(problem: StableDistrict, method: str) -> int:
     return problem.size
 
 
-@StableDistrict.algorithm("greedy", exact=False, cites="Cohen et al. (2021), Algorithm 3")
+@StableDistrict.algorithm("greedy", cites="Cohen et al. (2021), Algorithm 3", rank="published")
 def greedy(
     problem: StableDistrict,
     *,
@@ -183,7 +183,7 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
     return np.sort(at.ravel())
 
 
-@StableDistrict.algorithm("square", exact=False, cites="Cohen et al. (2021), Algorithm 4")
+@StableDistrict.algorithm("square", cites="Cohen et al. (2021), Algorithm 4", rank="published")
 def square(
     problem: StableDistrict,
     *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Handles
 
-__all__ = ["Counts", "measured", "miqp", "network_lp", "qp", "squares", "unit_steps"]
+__all__ = ["Counts", "measured", "miqp", "network_lp", "objective_unit", "qp", "squares", "unit_steps"]
 
 
 class Counts:
@@ -178,15 +179,39 @@ def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) 
     return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
+def objective_unit(counts: Counts, parts: list[tuple[Any, Array, Array]], residual: float) -> float:
+    """The unit in which squares are written, since solvers' tolerances are absolute.
+
+    Parameters
+    ----------
+    counts : Counts
+        The variables.
+    parts : list of tuple
+        The measurements, see `measured`.
+    residual : float
+        Their squares at `counts.near`.
+
+    Returns
+    -------
+    float
+        The median precision; less if few measurements of small precision decide, as the residual shows.
+    """
+    weights = np.concatenate([w.ravel() for _, _, w in parts]) * counts.unit**2
+    return float(min(np.median(weights), max(residual, weights.min())))
+
+
 def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False) -> Handles:
     counts = Counts(problem, model, integer, bounded)
-    unit = float(np.median(problem.weights)) * counts.unit**2  # solvers' tolerances are absolute
-    stages = [squares(parts, unit) for parts in measured(problem, counts.levels)]
+    levels, near = measured(problem, counts.levels), problem.residuals(counts.near)
+    if problem.order == "joint":
+        levels, near = [list(chain.from_iterable(levels))], near.sum(keepdims=True)
+    units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
+    stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
     return Handles(
         objective=_objective(problem, stages, 1e-6),
         decision=lambda result: counts.release(result, integer),
         start=counts.start,
-        unit=unit,
+        unit=units[0],
         counts=counts.levels,
     )
 
@@ -235,36 +260,61 @@ def miqp(problem: ConsistentRelease, model: Model, bounded: bool = False) -> Han
 @ConsistentRelease.formulation(
     "network-lp", exact=True, cites="unit steps of convex separable flows; Minoux (1984)"
 )
-def network_lp(problem: ConsistentRelease, model: Model, reach: int = 3) -> Handles:
+def network_lp(
+    problem: ConsistentRelease,
+    model: Model,
+    reach: int | tuple = 3,  # type: ignore[type-arg]  # the check of options takes plain types
+) -> Handles:
     """Whole counts by a linear program, if `ConsistentRelease.is_network`: its vertices are whole.
 
     Each squared distance is linear between whole counts within `reach` of the real optimum, and goes on with
-    its last slope beyond, below the square. So the bound always holds; a count beyond the window is an error
-    that asks for a larger reach. A backend that stops inside a face (without crossover) may give fractions.
+    its last slope beyond, below the square. So the bound always holds. `ConsistentRelease.solve` widens the
+    windows of counts that lie beyond; in a model of your own, such a count is an error that asks for a larger
+    reach. A backend that stops inside a face (without crossover) may give fractions.
 
     Parameters
     ----------
     problem, model
         The problem must be a network.
-    reach : int, default 3
-        Half the width of the window of unit steps.
+    reach : int or tuple of Array, default 3
+        Half the width of the windows of unit steps; or, for each level, that of each unit and query. If it is
+        given, `ConsistentRelease.solve` does not widen windows.
 
     Returns
     -------
     Handles
         ``counts``, by level, shapes ``(units, types)``.
+
+    Notes
+    -----
+    Solvers' tolerances are absolute. The objective counts in units of the least precision, and in top-down
+    order that of each level by itself, so that the finest level decides where the others leave it free.
     """
     demand_formulation(problem, "network-lp")
     return unit_steps(problem, model, reach)
 
 
-def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Handles:
+class BeyondWindowError(DeclarationError):
+    """A count lies outside its window of unit steps.
+
+    Attributes
+    ----------
+    reach : list of Array
+        By level, four times the reach where a count lies beyond, and the same reach elsewhere.
+    """
+
+    def __init__(self, message: str, reach: list[Array]) -> None:
+        super().__init__(message)
+        self.reach = reach
+
+
+def unit_steps(problem: ConsistentRelease, model: Model, reach: int | Sequence[Array] = 3) -> Handles:
     """The linear program of `network_lp` for any workload: a relaxation if that is no network.
 
     Parameters
     ----------
     problem, model, reach
-        See `network_lp`.
+        See `network_lp`; `extra` has the widest reach of the leaves.
 
     Returns
     -------
@@ -273,47 +323,56 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
     """
     declared, middle_counts = Counts(problem, model, integer=False), real_optimum(problem)
     counts = declared.levels
-    unit = float(np.median(problem.weights))
-    stages, values, windows = [], [], []
+    half = [np.full(y.shape, reach) for y in problem.noisy] if isinstance(reach, int) else list(reach)
+    stages, windows, units = [], [], []
     middles = measured(problem, list(middle_counts))
-    for parts, middle in zip(measured(problem, counts), middles, strict=True):
+    for parts, middle, wide in zip(measured(problem, counts), middles, half, strict=True):
+        every = (
+            problem.weights if problem.order == "joint" else np.concatenate([w.ravel() for *_, w in parts])
+        )
+        units.append(float(every.min()))
         terms = []
         for (value, noisy, w), (near, _, _) in zip(parts, middle, strict=True):
             base = np.floor(np.asarray(near) + 1e-9)
-            terms.append(_steps(model, value, noisy, w / unit, base, reach))
-            values.append(value)
-            windows.append((base - reach, base + reach))
+            own = wide if noisy.shape == wide.shape else np.full(noisy.shape, wide.max())
+            terms.append(_steps(model, value, noisy, w / units[-1], base - own, base + own))
+            windows.append((value, base - own, base + own))
         stages.append(sum(terms[1:], terms[0]))
 
     def read(result: ModelSolution) -> Release:
         leaves = np.asarray(result[counts[-1]])
         whole = np.round(leaves)
         leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-3 else leaves
-        for value, (low, high) in zip(values, windows, strict=True):
-            found = np.asarray(result[value])
-            beyond = max(float((low - found).max()), float((found - high).max()))
-            if beyond > 1e-3:
-                raise DeclarationError(
-                    f"network-lp: a count lies {beyond:g} beyond its window; "
-                    f"give reach={reach + int(np.ceil(beyond)) + 1}"
-                )
+        beyond = [
+            np.maximum(low - (found := np.asarray(result[value])), found - high)
+            for value, low, high in windows
+        ]
+        worst = max(float(off.max(initial=0.0)) for off in beyond)
+        if worst > 1e-3:
+            raise BeyondWindowError(
+                f"network-lp: a count lies {worst:g} beyond its window; "
+                f"give reach={max(int(wide.max()) for wide in half) + int(np.ceil(worst)) + 1}",
+                [np.where(off > 1e-3, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
+            )
         return Release.of_leaves(problem.hierarchy, leaves)
 
     objective = _objective(problem, stages, 1e-9)
-    return Handles(objective=objective, decision=read, start=declared.start, unit=unit, counts=counts)
+    return Handles(objective=objective, decision=read, start=declared.start, unit=units[0], counts=counts)
 
 
-def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach: int) -> Any:
-    """The cost of `value`, linear between whole numbers near `base`; ``w (k - noisy)^2`` at those."""
-    shape = noisy.shape
-    first = base - reach
-    up = model.variable(model.unused_name("steps"), (2 * reach, *shape), lower=0, upper=1)
-    more = model.variable(model.unused_name("more"), shape, lower=0)
-    less = model.variable(model.unused_name("less"), shape, lower=0)
-    at = first + np.arange(2 * reach).reshape(-1, *(1,) * len(shape))
-    slopes = w * (2 * (at - noisy) + 1)
-    model.subject_to(value == first + up.sum(axis=0) + more - less, name=model.unused_name("distance"))
-    ends = (w * (2 * (first + 2 * reach - noisy) - 1), w * (2 * (first - noisy) + 1))
+def _steps(model: Model, value: Any, noisy: Array, w: Array, first: Array, last: Array) -> Any:
+    """The cost of `value`, linear between whole numbers in windows; ``w (k - noisy)^2`` at those."""
+    width = (last - first).astype(np.int64).ravel()
+    owner = np.repeat(np.arange(noisy.size), width)
+    at = np.arange(len(owner)) - np.repeat(np.cumsum(width) - width, width) + first.ravel()[owner]
+    up = model.variable(model.unused_name("steps"), len(owner), lower=0, upper=1)
+    more = model.variable(model.unused_name("more"), noisy.shape, lower=0)
+    less = model.variable(model.unused_name("less"), noisy.shape, lower=0)
+    slopes = w.ravel()[owner] * (2 * (at - noisy.ravel()[owner]) + 1)
+    adds = sp.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (noisy.size, len(owner)))
+    taken = (adds @ up).reshape(noisy.shape)
+    model.subject_to(value == first + taken + more - less, name=model.unused_name("distance"))
+    ends = (w * (2 * (last - noisy) - 1), w * (2 * (first - noisy) + 1))
     # Beyond the window the slopes must keep the function convex: the last step's, and the first one's.
     return (
         (slopes * up).sum()

@@ -11,7 +11,7 @@ from forcopt.clock import Deadline
 from forcopt.language.model import Model
 from forcopt.loops.solve import default_backend
 from forcopt.models.census_release.centre import centre
-from forcopt.models.census_release.formulations import Counts, measured, squares
+from forcopt.models.census_release.formulations import Counts, measured, objective_unit, squares
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -60,13 +60,13 @@ def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadl
                     counts.levels[upper] @ (rows.T / counts.unit) == values @ (rows.T / counts.unit)
                 )
         parts = measured(problem, counts.levels)[level]
-        unit = float(np.median(np.concatenate([w.ravel() for _, _, w in parts]))) * counts.unit**2
+        unit = objective_unit(counts, parts, float(problem.residuals(near)[level]))
         model.minimize(squares(parts, unit))
         backend = backend or default_backend(model)
         if level == 0 and start is not None:
             common["start"] = counts.start(start)
         if deadline.passed:
-            status, message = Status.LIMIT, f"the time limit of {deadline.limit:g} s passed"
+            status, message = Status.LIMIT, deadline.end
             break
         result = model.solve(backend, **{**common, "time_limit": deadline.left})
         common.pop("start", None)

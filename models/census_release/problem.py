@@ -468,10 +468,25 @@ class ConsistentRelease(Problem):
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
         if method.name == "miqp":
             own = {"bounded": True, **own}
-        s = super()._solve_model(method, own, common, deadline)
+        if method.name == "network-lp" and "reach" not in own:
+            s = self._widening(method, own, common, deadline)
+        else:
+            s = super()._solve_model(method, own, common, deadline)
         if self.order == "top-down" and s.status is Status.OPTIMAL:
             s = replace(s, bound=s.objective, trace=[])
         return s
+
+    def _widening(
+        self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
+    ) -> Solution:
+        """As `Problem._solve_model`, with wider windows until every count lies in its own."""
+        from forcopt.models.census_release.formulations import BeyondWindowError
+
+        while True:
+            try:
+                return super()._solve_model(method, own, dict(common), deadline)
+            except BeyondWindowError as error:
+                own = {**own, "reach": tuple(error.reach)}
 
     # -- judging ---------------------------------------------------------------------------------------------
 

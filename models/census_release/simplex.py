@@ -11,7 +11,7 @@ __all__ = ["simplex"]
 
 
 @ConsistentRelease.algorithm(
-    "simplex", exact=True, cites="Cohen et al. (2021), section 3.3; Held et al. (1974)"
+    "simplex", exact=True, cites="Cohen et al. (2021), section 3.3; Held et al. (1974)", rank="published"
 )
 def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real nonnegative counts in top-down order, in O(n log n).

@@ -10,7 +10,9 @@ from forcopt.problem import Outcome
 __all__ = ["toydown"]
 
 
-@ConsistentRelease.algorithm("toydown", exact=True, cites="Cohen et al. (2021), Algorithm 2 and Theorem 2")
+@ConsistentRelease.algorithm(
+    "toydown", exact=True, cites="Cohen et al. (2021), Algorithm 2 and Theorem 2", rank="published"
+)
 def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign in top-down order: a unit's children share equally in their deficit, in O(n).
 

@@ -13,7 +13,10 @@ __all__ = ["tree_wls"]
 
 
 @ConsistentRelease.algorithm(
-    "tree-wls", exact=True, cites="Hay, Rastogi, Miklau, Suciu (2010), Theorem 3, with weights"
+    "tree-wls",
+    exact=True,
+    cites="Hay, Rastogi, Miklau, Suciu (2010), Theorem 3, with weights",
+    rank="published",
 )
 def tree_wls(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign in joint order: the best linear unbiased estimate, in O(n).

@@ -20,7 +20,7 @@ from forcopt.status import Status
 __all__ = ["bounded"]
 
 
-@CountingQueries.algorithm("bounded", exact=False, cites="Dagan and Kur (2022)")
+@CountingQueries.algorithm("bounded", cites="Dagan and Kur (2022)", rank="published")
 def bounded(
     problem: CountingQueries, *, power: float | None = None, time_limit: float | None = None
 ) -> Outcome:

@@ -106,7 +106,7 @@ def least_size(
     def over(log_size: float) -> float:
         if log_size not in seen:
             if deadline.passed:
-                raise TimeoutError("the time limit passed during the calibration")
+                raise TimeoutError(f"{deadline.end} during the calibration")
             seen[log_size] = max(problem.log_delta(law(exp(log_size))), LEAST) - target
         return seen[log_size]
 

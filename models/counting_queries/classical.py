@@ -35,7 +35,7 @@ def calibrated(
         return Outcome(None, status=Status.LIMIT, message=str(error))
 
 
-@CountingQueries.algorithm("laplace", exact=False, cites="Dwork, McSherry, Nissim and Smith (2006)")
+@CountingQueries.algorithm("laplace", cites="Dwork, McSherry, Nissim and Smith (2006)", rank="published")
 def laplace(problem: CountingQueries, *, time_limit: float | None = None) -> Outcome:
     """Laplace noise, discrete if it must be whole: scale k / epsilon for delta 0, else the exact one."""
     family = DiscreteLaplace if problem.whole else Laplace
@@ -49,7 +49,7 @@ def laplace(problem: CountingQueries, *, time_limit: float | None = None) -> Out
     return found
 
 
-@CountingQueries.algorithm("gaussian", exact=False, cites="Balle and Wang (2018), Theorem 8")
+@CountingQueries.algorithm("gaussian", cites="Balle and Wang (2018), Theorem 8", rank="published")
 def gaussian(problem: CountingQueries, *, time_limit: float | None = None) -> Outcome:
     """Gaussian noise at its analytic scale; the discrete Gaussian if it must be whole."""
     needs_delta(problem, "Gaussian")
@@ -63,7 +63,7 @@ def gaussian(problem: CountingQueries, *, time_limit: float | None = None) -> Ou
     return Outcome(law)
 
 
-@CountingQueries.algorithm("k-norm", exact=False, cites="Hardt and Talwar (2010), section 4")
+@CountingQueries.algorithm("k-norm", cites="Hardt and Talwar (2010), section 4", rank="published")
 def k_norm(problem: CountingQueries, *, time_limit: float | None = None) -> Outcome:
     """The k-norm mechanism: pure privacy, mean of the largest error ``k / epsilon``.
 

@@ -12,20 +12,20 @@ from forcopt.problem import Outcome
 __all__ = ["hierarchical", "identity", "square_root", "workload"]
 
 
-@LinearQueries.algorithm("identity", exact=False, cites="noise on each count")
+@LinearQueries.algorithm("identity", cites="noise on each count", rank="published")
 def identity(problem: LinearQueries, *, time_limit: float | None = None) -> Outcome:
     """Noise on each count, and sums of the noisy counts. It takes no time worth a limit."""
     n = problem.workload.shape[1]
     return Outcome(Factorization(problem.workload, np.eye(n)))
 
 
-@LinearQueries.algorithm("workload", exact=False, cites="noise on each answer")
+@LinearQueries.algorithm("workload", cites="noise on each answer", rank="published")
 def workload(problem: LinearQueries, *, time_limit: float | None = None) -> Outcome:
     """Independent noise on each answer. It takes no time worth a limit."""
     return Outcome(Factorization(np.eye(len(problem.workload)), problem.workload))
 
 
-@LinearQueries.algorithm("hierarchical", exact=False, cites="Hay, Rastogi, Miklau and Suciu (2010)")
+@LinearQueries.algorithm("hierarchical", cites="Hay, Rastogi, Miklau and Suciu (2010)", rank="published")
 def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: float | None = None) -> Outcome:
     """Noise on each node of a tree over the counts, and least squares for the answers.
 
@@ -60,7 +60,7 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
     return Outcome(Factorization(problem.workload @ np.linalg.solve(gram, tree.T), tree))
 
 
-@LinearQueries.algorithm("square-root", exact=False, cites="Henzinger, Upadhyay and Upadhyay (2023)")
+@LinearQueries.algorithm("square-root", cites="Henzinger, Upadhyay and Upadhyay (2023)", rank="published")
 def square_root(problem: LinearQueries, *, time_limit: float | None = None) -> Outcome:
     """Prefix sums as the square of a lower triangular Toeplitz matrix with entries C(2 j, j) / 4^j."""
     n = problem.workload.shape[1]

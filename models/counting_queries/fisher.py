@@ -151,7 +151,7 @@ def _from_the_end(excess: Array) -> Array:
 
 
 @CountingQueries.algorithm(
-    "fisher", exact=False, cites="Gaussian limit of the loss; Huber (1981), section 4.5"
+    "fisher", cites="Gaussian limit of the loss; Huber (1981), section 4.5", rank="published"
 )
 def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | None = None) -> Outcome:
     """The law that is best if the sum of the losses is Gaussian, as for many queries, on the integers.

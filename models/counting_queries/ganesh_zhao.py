@@ -77,7 +77,7 @@ def _guarantee(problem: CountingQueries) -> float:
 
 
 @CountingQueries.algorithm(
-    "ganesh-zhao", exact=False, guarantee=_guarantee, cites="Ganesh and Zhao (2021), Theorem 17"
+    "ganesh-zhao", guarantee=_guarantee, cites="Ganesh and Zhao (2021), Theorem 17", rank="published"
 )
 def ganesh_zhao(
     problem: CountingQueries, *, shape: int | None = None, time_limit: float | None = None

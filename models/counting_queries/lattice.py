@@ -355,7 +355,7 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
     )
 
 
-@LatticeNoise.algorithm("bracket", exact=False, cites="restriction to the box, and its relaxation")
+@LatticeNoise.algorithm("bracket", cites="restriction to the box, and its relaxation")
 def bracket(problem: LatticeNoise, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The best law in the box, and a bound for all laws on the lattice.
 

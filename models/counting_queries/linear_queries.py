@@ -112,27 +112,39 @@ class LinearQueries(Problem):
         return cls(workload=np.array(rows, dtype=float), epsilon=epsilon, delta=delta, **fields)
 
     @classmethod
-    def marginals(cls, frame: Any, order: int, epsilon: float, delta: float, **fields: Any) -> Self:
-        """All marginals of `order` attributes of a table.
+    def marginals(
+        cls, categories: Mapping[str, Any], order: int, epsilon: float, delta: float, **fields: Any
+    ) -> Self:
+        """All marginals of `order` attributes.
 
         Parameters
         ----------
-        frame : Mapping or pandas.DataFrame
-            A column of categories for each attribute. Counts are the cells of the product of the categories,
-            in the order of `numpy.unique`, the last attribute the fastest.
+        categories : Mapping
+            The categories of each attribute, each once. They are public; those that occur in a table of
+            records are not, so that a column of records is refused. Counts are the cells of the product of
+            the categories, the last attribute the fastest.
         order : int
             From 1 to the number of attributes.
         epsilon, delta, fields
             See the class.
         """
-        columns = {name: frame[name] for name in (frame if isinstance(frame, Mapping) else frame.columns)}
-        sizes = [len(np.unique(np.asarray(c))) for c in columns.values()]
+        if not isinstance(categories, Mapping):
+            raise DeclarationError(
+                f"categories is a {type(categories).__name__}; it must map each attribute to its categories"
+            )
+        for name, column in categories.items():
+            if len(np.unique(np.asarray(column))) < len(column):
+                raise DeclarationError(
+                    f"categories of {name!r} repeat; list each once: the values that occur in records are "
+                    "not public"
+                )
+        sizes = [len(column) for column in categories.values()]
         if not is_whole(order) or not 1 <= order <= len(sizes):
             raise DeclarationError(
                 f"order is {order!r}; it must be a whole number from 1 to {len(sizes)}, the attributes"
             )
         if 0 in sizes:
-            raise DeclarationError("frame has no rows, so its attributes have no categories")
+            raise DeclarationError("an attribute of categories has none")
         if np.prod(sizes) > 5000:
             raise DeclarationError(
                 f"the product of the categories is {np.prod(sizes)}; at most 5,000 cells fit"

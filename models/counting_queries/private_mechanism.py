@@ -225,7 +225,7 @@ def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
     return np.asarray((1 - share) * matrix + share * uniform)
 
 
-@PrivateMechanism.algorithm("exponential", exact=False, cites="McSherry and Talwar (2007)")
+@PrivateMechanism.algorithm("exponential", cites="McSherry and Talwar (2007)", rank="published")
 def exponential(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
     """Outputs with probability in proportion to ``exp(-epsilon loss / (2 sensitivity))``.
 
@@ -243,7 +243,7 @@ def exponential(problem: PrivateMechanism, *, time_limit: float | None = None) -
     return Outcome(weights / weights.sum(axis=1, keepdims=True))
 
 
-@PrivateMechanism.algorithm("randomized-response", exact=False, cites="Warner (1965)")
+@PrivateMechanism.algorithm("randomized-response", cites="Warner (1965)", rank="published")
 def randomized_response(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
     """The best output of the true input with the largest probability, any other with the same smaller one.
 
@@ -259,7 +259,7 @@ def randomized_response(problem: PrivateMechanism, *, time_limit: float | None =
     return Outcome(problem.delta * eye + (1 - problem.delta) * noisy)
 
 
-@PrivateMechanism.algorithm("geometric", exact=False, cites="Ghosh, Roughgarden and Sundararajan (2009)")
+@PrivateMechanism.algorithm("geometric", cites="Ghosh, Roughgarden and Sundararajan (2009)", rank="published")
 def geometric(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
     """Discrete Laplace noise on a line of inputs, cut off at both ends, where the mass beyond them goes."""
     n, outputs = problem.loss.shape

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.privacy.accountant import Accountant
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
 from forcopt.privacy.randomness import Randomness, Release
@@ -137,7 +138,9 @@ class CountingQueries(Problem):
             raise DeclarationError("KNorm is joint noise; draw from it with sample")
         return AdditiveMechanism(noise=law, sensitivity=1.0, norm="linf", dimension=self.queries)
 
-    def release(self, law: Noise, counts: Any, rng: Randomness | None = None) -> Release:
+    def release(
+        self, law: Noise, counts: Any, rng: Randomness | None = None, accountant: Accountant | None = None
+    ) -> Release:
         """Answer the counts.
 
         Parameters
@@ -148,9 +151,13 @@ class CountingQueries(Problem):
             Shape ``(queries,)``.
         rng : Secure or Simulated
             `Secure` by default; with ``Simulated(seed)`` the release is a simulation, and marked as one.
+        accountant : Accountant, optional
+            The ledger of all releases about the same people, which the release spends from before it is made.
 
         Raises
         ------
+        BudgetSpentError
+            If the accountant's budget does not allow the release.
         DeclarationError
             For a law that is not private enough, or counts of another shape.
         """
@@ -162,7 +169,10 @@ class CountingQueries(Problem):
             raise DeclarationError(
                 f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively"
             )
-        return self.mechanism(law).release(given, rng)
+        mechanism = self.mechanism(law)
+        if accountant is not None:
+            accountant.spend(mechanism, name="counting queries")
+        return mechanism.release(given, rng)
 
     def _check(self, law: Noise | KNorm) -> None:
         if not isinstance(law, Noise | KNorm):

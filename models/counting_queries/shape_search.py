@@ -36,9 +36,7 @@ def fisher_information(shape: float) -> float:
     return float(shape**2 * np.exp(gammaln(2 - 1 / shape) - gammaln(1 / shape)))
 
 
-@CountingQueries.algorithm(
-    "shape-search", exact=False, cites="Ganesh and Zhao (2021), section 2; scales exact"
-)
+@CountingQueries.algorithm("shape-search", cites="Ganesh and Zhao (2021), section 2; scales exact")
 def shape_search(
     problem: CountingQueries,
     *,

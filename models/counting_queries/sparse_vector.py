@@ -98,7 +98,7 @@ class SparseVector(Declared):
         return out
 
 
-@CountingQueries.algorithm("sparse-vector", exact=False, cites="Ganesh and Zhao (2021), Theorem 20")
+@CountingQueries.algorithm("sparse-vector", cites="Ganesh and Zhao (2021), Theorem 20", rank="published")
 def sparse_vector(
     problem: CountingQueries,
     *,

@@ -10,6 +10,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.memory import memory_budget
 
 __all__ = ["plan_of_all_but_one"]
 
@@ -63,6 +64,25 @@ def _apart(words, first, rows, after):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _disjoint(words, i, w, near, out):  # type: ignore[no-untyped-def]
+    """Keep the districts of word w of a set that are disjoint from district i; the number looked at."""
+    bits, kept, looked = near[w], np.uint64(0), 0
+    while bits != 0:
+        j = trailing_zeros(bits)
+        apart = True
+        for v in range(words.shape[1]):
+            if words[i, v] & words[(w << 6) + j, v]:
+                apart = False
+                break
+        if apart:
+            kept |= _ONE << np.uint64(j)
+        bits &= bits - _ONE
+        looked += 1
+    out[w] = kept
+    return looked
+
+
+@njit(cache=True)
 def _search(  # type: ignore[no-untyped-def]
     words, cuts, paid, costs, reduced, people, parts, low, high, total, room, start, ends, weights, full,
     after, near, place, best, most, budget,
@@ -104,7 +124,10 @@ def _search(  # type: ignore[no-untyped-def]
         if left > 2:
             some = False
             for w in range(i >> 6, near.shape[1]):
-                near[depth + 1, w] = near[depth, w] & after[i, w]
+                if i < len(after):
+                    near[depth + 1, w] = near[depth, w] & after[i, w]
+                else:
+                    budget -= _disjoint(words, i, w, near[depth], near[depth + 1])
                 some |= near[depth + 1, w] != 0
             budget -= near.shape[1] >> 4
             if not some:
@@ -190,6 +213,11 @@ def plan_of_all_but_one(
     list of ndarray of bool, or None
         The districts, the complement of the others last. None: no plan within the limits exists.
 
+    Raises
+    ------
+    MemoryError
+        If the list exceeds the memory limit of the run.
+
     Notes
     -----
     Districts are chosen in order of their reduced costs r. Let d of the k districts of a plan be chosen, with
@@ -201,6 +229,8 @@ def plan_of_all_but_one(
     A partial plan is dropped if the weights of the components of the rest do not allow the districts that are
     left, or if the rest's boundary costs too much; this consists of the edges on an odd number of boundaries
     of chosen districts. Sets of districts that are disjoint from a chosen one are intersected word by word.
+    They are kept for as many districts as fit in memory, from the smallest reduced cost on, and found anew
+    for others.
 
     Examples
     --------
@@ -216,15 +246,19 @@ def plan_of_all_but_one(
     people = np.zeros(count, np.int64)
     starts, ends, _ = graph.links
     u, v = graph.edges.T
+    room, done, wide = np.array([slack + 1e-6]), False, -(-count // 64)
+    # Only the last two districts of a plan may have more than a third of the slack.
+    rows = int((3 * reduced <= room[0]).sum()) if parts > 2 else 0
+    memory = memory_budget()
+    memory.reserve(16 * count * (-(-n // 64) - (-len(u) // 64)))
+    rows = int(min(rows, memory.left / (16 * wide + 1)))  # those of other districts are made as needed
     words, cuts = (np.zeros((count, -(-size // 64)), np.uint64) for size in (n, len(u)))
     for first in range(0, count, 10_000):
         some = slice(first, first + 10_000)
         sets = np.unpackbits(bits[some], axis=1, count=n)
         people[some] = sets @ graph.weights
         words[some], cuts[some] = _as_words(sets), _as_words(sets[:, u] != sets[:, v])
-    room, done = np.array([slack + 1e-6]), False
-    # Only the last two districts of a plan may have more than a third of the slack.
-    after = np.zeros((int((3 * reduced <= room[0]).sum()) if parts > 2 else 0, -(-count // 64)), np.uint64)
+    after = np.zeros((rows, wide), np.uint64)
     for first in range(0, len(after), _ROWS):
         if pause is not None:
             pause()

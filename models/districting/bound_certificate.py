@@ -370,20 +370,14 @@ class BoundCertificate:
         self._require_same(problem)
         deadline, unit = Deadline(time_limit), problem.cost_scale
 
-        def pause() -> None:
-            if deadline.passed:
-                raise TimeoutError
-
         cost = None if self.plan is None else self._plan_cost(problem.arrays)
         bound, listed = None, 0
         try:
-            for step, count in self._steps(problem.arrays, pause):
+            for step, count in self._steps(problem.arrays, deadline.check):
                 listed = max(listed, count)
                 if on_step is not None:
                     on_step(step)
-        except TimeoutError:
-            how = f"not proved: {deadline.limit:g} s were not enough"
-        except (_Refused, MemoryError) as reason:
+        except (_Refused, MemoryError, TimeoutError) as reason:
             how = f"not proved: {reason}"
         else:
             bound = Fraction(self.bound, unit)

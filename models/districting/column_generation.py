@@ -283,10 +283,11 @@ class _Run:
         self.note()
 
     def pause(self) -> None:
-        """Stop in time."""
-        if self.trace.over:
-            reason = "on_improvement" if self.trace.stopped else "the time limit"
-            raise _Stopped(f"stopped by {reason}")
+        """Stop in time, or raise `MemoryError`: a shorter list may do."""
+        try:
+            self.trace.check()
+        except TimeoutError as stop:
+            raise _Stopped(str(stop)) from None
 
     def left(self) -> float | None:
         """The seconds left."""
@@ -351,25 +352,26 @@ class _Run:
 
     def first_pool(self) -> tuple[Array, Array]:
         """Districts with cheap boundaries."""
-        wanted = _POOL * self.graph.size
+        n, wanted = self.graph.size, _POOL * self.graph.size
         threshold = max(1.0, 0.8 * self.beat / self.problem.districts if self.plan else 1.0)
         while True:
-            sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
+            bits, costs, ones = [np.zeros((0, -(-n // 8)), np.uint8)], [np.zeros(0, np.int64)], 0
             for some, paid in self.districts(threshold):
-                sets.append(some)
+                bits.append(np.packbits(some, axis=1))
                 costs.append(paid)
-                if sum(map(len, sets)) > _LISTED * wanted:
+                ones += int(some.sum())
+                if sum(map(len, bits)) > _LISTED * wanted:
                     break
-            if sum(map(len, sets)) >= wanted or threshold > self.beat:
-                pool, paid = np.concatenate(sets), np.concatenate(costs)
+            if sum(map(len, bits)) >= wanted or threshold > self.beat:
+                pool, paid = np.concatenate(bits), np.concatenate(costs)
                 self.keep(pool, paid)
-                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (4 * self.graph.size))
-                return pool[::step], paid[::step]
+                step = 1 + max(ones // _ENTRIES, len(pool) // (4 * n))
+                return np.unpackbits(pool[::step], axis=1, count=n).view(np.bool_), paid[::step]
             threshold *= 1.2
 
-    def keep(self, sets: Array, costs: Array) -> None:
-        """Add districts to the list that is priced first."""
-        bits = np.concatenate([self.listed[0], np.packbits(sets, axis=1)])
+    def keep(self, bits: Array, costs: Array) -> None:
+        """Add districts, given as bits, to the list that is priced first."""
+        bits = np.concatenate([self.listed[0], bits])
         bits, first = np.unique(bits, axis=0, return_index=True)
         self.listed = bits, np.concatenate([self.listed[1], costs])[first]
 
@@ -582,16 +584,24 @@ class _Run:
     def list_up_to(self, largest: float, branches: float, most: int) -> tuple[Array, Array] | None:
         """All districts of cost less prizes up to a threshold; None if these or branches are too many.
 
-        The least of a complete list proves a better linear bound.
+        None also if they exceed the memory limit, unless they did so with the same linear bound before. The
+        least of a complete list proves a better linear bound.
         """
         sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
-        for some, paid in self.districts(largest, self.prizes, branches):
-            sets.append(some)
-            costs.append(paid)
-            if sum(map(len, sets)) > most:
-                break
+        try:
+            for some, paid in self.districts(largest, self.prizes, branches):
+                sets.append(some)
+                costs.append(paid)
+                if sum(map(len, sets)) > most:
+                    break
+            self.trace.deadline.memory.reserve(2 * sum(some.nbytes for some in sets))
+        except MemoryError:
+            if self.linear == self.long_at:
+                raise
+            self.long_at = self.linear
+            return None
         every, cost = np.concatenate(sets), np.concatenate(costs)
-        self.keep(every, cost)
+        self.keep(np.packbits(every, axis=1), cost)
         if self.cut_short or len(every) > most:
             return None
         self.improve(self.prizes, float((cost - every @ self.prizes).min(initial=largest)))
@@ -622,7 +632,7 @@ class _Run:
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             largest = self.fee + (target - self.linear) / 2
             bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
-            costs, values, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
+            costs, values, found, full = [np.zeros(0, np.int64)], [np.zeros(0)], 0, ""
             try:
                 for some, paid in self.districts(largest, self.prizes):
                     bits.append(np.packbits(some, axis=1))
@@ -631,16 +641,17 @@ class _Run:
                     found += len(paid)
                     if found > limit:
                         break
-            except MemoryError:
-                found = limit + 1
+            except MemoryError as stop:
+                found, full = limit + 1, str(stop)
             if found > limit:
                 self.reached = -1.0
                 if target > least:
                     slack = (least + target) / 2 - self.linear - 1
                     continue
-                if limit == _NEAR and self.linear == self.long_at:
+                if self.linear == self.long_at and (full or limit == _NEAR):
                     cost = target / 2 / self.problem.cost_scale
-                    raise MemoryError(f"more than {limit:,} districts are listed for plans of cost {cost:g}")
+                    full = full or f"more than {limit:,} districts are listed"
+                    raise MemoryError(f"{full} for plans of cost {cost:g}")
                 self.long_at = self.linear
                 return
             pool, paid, value = np.concatenate(bits), np.concatenate(costs), np.concatenate(values)

@@ -163,7 +163,8 @@ class PlanCounts:
         try:
             return self._counter.histogram(lambda: deadline.passed)
         except TimeoutError:
-            raise TimeoutError(
+            kind = MemoryError if deadline.full else TimeoutError
+            raise kind(
                 f"the plans are not counted: {deadline.end}; a smaller max_cost leaves fewer plans"
             ) from None
 

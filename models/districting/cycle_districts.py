@@ -144,7 +144,8 @@ class CycleDistricts:
             for j in range(1, min(q, self.parts - 2) + 1):
                 least_cost[q] = min(least_cost[q], least_cost[q - j] + int(cheapest[of[j]]))
         # least[q]: of the values of bonds with q districts together, as far as their lists are known.
-        batches, known = [], np.full(len(limits), -np.inf)
+        batches: list[tuple[Array, ...]] = []  # bits, costs, weights, values
+        known = np.full(len(limits), -np.inf)
         least = [0.0] + [-np.inf] * (self.parts - 1)
         caps = [
             max(most - least_cost[self.parts - 1 - j] for j in np.flatnonzero(of == i) if j > 0)
@@ -153,35 +154,31 @@ class CycleDistricts:
         for i in np.argsort(caps, kind="stable"):
             room = max(budget - least[self.parts - 1 - j] for j in np.flatnonzero(of == i) if j > 0)
             only = np.where(np.arange(len(limits)) == i, np.minimum(limits, room), -np.inf)
-            near = list(self.unions.sets(caps[i], -prizes, only, pause=pause)) if room > -np.inf else []
-            known[i] = min((float((c + s @ prizes).min()) for s, c in near if len(c)), default=np.inf)
-            batches += near
+            near = self.unions.sets(caps[i], -prizes, only, pause=pause) if room > -np.inf else ()
+            known[i] = np.inf
+            for sets, costs in near:
+                values = costs + sets @ prizes
+                known[i] = values.min(initial=known[i])
+                batches.append((np.packbits(sets, axis=1), costs, sets @ self.graph.weights, values))
             for q in range(1, self.parts):
                 pairs = [(least[q - j], known[of[j]]) for j in range(1, min(q, self.parts - 2) + 1)]
                 least[q] = min(np.inf if np.inf in pair else sum(pair) for pair in pairs)
         if not batches:
             return
-        all_sets = np.concatenate([sets for sets, _ in batches])
-        all_costs = np.concatenate([costs for _, costs in batches])
-        weights, bonds = all_sets @ self.graph.weights, {}
+        bits, paid, weights, value = (np.concatenate(column) for column in zip(*batches, strict=True))
+        batches.clear()
+        places, numbers = [], []  # a weight may fit several numbers of districts
         for j in range(1, self.parts - 1):
             fits = (weights >= j * self.low) & (weights <= j * self.high)
-            if fits.any():
-                sets, costs = all_sets[fits], all_costs[fits]
-                bonds[j] = (sets, costs, costs + sets @ prizes)
-        if not bonds:
-            return
-        pieces = []
-        for j, (sets, costs, values) in bonds.items():
-            fit = values <= budget - least[self.parts - 1 - j]
-            pieces.append((sets[fit], costs[fit], values[fit], np.full(fit.sum(), j)))
-        members, paid, value, number = (np.concatenate(column) for column in zip(*pieces, strict=True))
-        mean = value / number
-        order = np.argsort(mean, kind="stable")
-        members, paid, value, number, mean = (a[order] for a in (members, paid, value, number, mean))
-        bits, reserve = np.packbits(members, axis=1), np.array(least)
+            places.append(np.flatnonzero(fits & (value <= budget - least[self.parts - 1 - j])))
+            numbers.append(np.full(len(places[-1]), j))
+        at, number = np.concatenate(places), np.concatenate(numbers)
+        order = np.argsort(value[at] / number, kind="stable")
+        at, number = at[order], number[order]
+        bits, paid, value = bits[at], paid[at], value[at]
+        mean, reserve, size = value / number, np.array(least), self.graph.size
         u, w = self.graph.edges.T
-        found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
+        found: dict[bytes, tuple[Array, int]] = {}  # by the set
 
         def combine(first: int, union: Array, spent: float, cost: int, left: int) -> None:
             """Add bonds with `left` districts in sum, from the position `first` on, apart from the union."""
@@ -202,10 +199,10 @@ class CycleDistricts:
             border[w[union[u]]] = True
             at = first + np.flatnonzero(fits)
             for i in at[~(bits[at] & np.packbits(border)).any(axis=1)].tolist():
-                more = union | members[i]
+                more = union | np.unpackbits(bits[i], count=size).view(np.bool_)
                 combine(i + 1, more, spent + float(value[i]), cost + int(paid[i]), left - int(number[i]))
 
-        combine(0, np.zeros(self.graph.size, np.bool_), 0.0, 0, self.parts - 1)
+        combine(0, np.zeros(size, np.bool_), 0.0, 0, self.parts - 1)
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
 

@@ -133,8 +133,8 @@ def dual_cycles(
     Returns
     -------
     Outcome
-        The bound rises with each round. If the paths do not fit in memory, the message gives the cost at
-        which the search stopped, and the bound is that of the last complete round.
+        The bound rises with each round. At the memory limit, the message gives the cost at which the
+        search stopped, and the bound is that of the last complete round.
 
     Raises
     ------
@@ -166,10 +166,6 @@ def dual_cycles(
         best = problem.arrays.cut_cost(start.labels)
     bound, paths = 0, search.paths
 
-    def pause() -> None:
-        if trace.over:
-            raise TimeoutError("stopped by on_improvement" if trace.stopped else "stopped by the time limit")
-
     def note() -> None:
         trace.add(np.inf if plan is None else plan.cost, bound / scale)
 
@@ -178,14 +174,14 @@ def dual_cycles(
     cut: list[int] = []
     try:
         while bound < best:
-            pause()
+            trace.check()
             if plan is None and deadline.seconds > _PATIENCE:
                 first = local_search(problem, restarts=4, seed=seed, time_limit=deadline.left).decision
                 if first is not None:
                     plan, best = first, problem.arrays.cut_cost(first.labels)
                     note()
             most = min(int(limit), best - 1)
-            for cost, edges in search.search(most, separator=cut, accept=accept, pause=pause):
+            for cost, edges in search.search(most, separator=cut, accept=accept, pause=trace.check):
                 plan, best, cut = Plan.from_labels(problem, search.dual.sides(edges)), cost, edges.tolist()
                 note()
             bound = min(most + 1, best)

@@ -155,7 +155,8 @@ def _decide(
         trace.add(np.inf if plan is None else plan.cost, bound)
 
     def late() -> bool:
-        return trace.over
+        trace.check()
+        return False
 
     def settled() -> Outcome:
         """No plan beats the one known."""

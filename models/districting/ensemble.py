@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Share, SplitLimit
-from forcopt.notebook import write_figure
+from forcopt.notebook import new_figure, write_figure
 
 __all__ = ["Ensemble", "draw_ensemble"]
 
@@ -104,10 +104,8 @@ class Ensemble:
         Any
             The `matplotlib.figure.Figure`.
         """
-        from matplotlib.figure import Figure
-
         values = self.values(score)
-        figure = Figure(figsize=(7, 4), layout="constrained")
+        figure = new_figure(7, 4)
         axes = figure.add_subplot()
         name = score if isinstance(score, str) else getattr(score, "__name__", "score")
         if len(values) and (values == values.round()).all() and np.ptp(values) <= 60:

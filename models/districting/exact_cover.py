@@ -10,6 +10,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.memory import memory_budget
 
 __all__ = ["cheapest_cover"]
 
@@ -236,6 +237,8 @@ def cheapest_cover(
     ------
     OverflowError
         If the search looked at more sets than `looks`.
+    MemoryError
+        If the list exceeds the memory limit of the run.
 
     Notes
     -----
@@ -264,6 +267,7 @@ def cheapest_cover(
     sets, costs = sets[order], np.asarray(costs, np.int64)[order]
     reduced = np.asarray(reduced, float)[order]
     width = -(-n // 64)
+    memory_budget().reserve(len(sets) * (144 * width + 4 * parts))
     bits = np.zeros((len(sets) + 1, 64 * width), np.bool_)
     bits[:-1, :n], bits[-1, :n] = sets, True
     words = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -96,8 +96,8 @@ class _Base:
         if problem.objective == "inertia":
             if self.roots is None:
                 raise DeclarationError(
-                    "the objective inertia needs roots: shirabe, multicommodity or separators; "
-                    "set-partitioning takes it, too"
+                    "a formulation without roots does not take the objective inertia; "
+                    f"{problem.inertia_takers}"
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
@@ -475,7 +475,9 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
     return base.handles()
 
 
-@Districting.formulation("relaxed", exact=False, cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)")
+@Districting.formulation(
+    "relaxed", cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)", rank="published"
+)
 def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """The base without contiguity: its bound holds for every plan, its plan may fall apart.
 

@@ -29,10 +29,7 @@ _SECONDS = 60.0
 
 
 @Districting.algorithm(
-    "large-neighbourhood",
-    exact=False,
-    cites="Shaw (1998)",
-    prepare=jit_warmup("local-search", "column-generation"),
+    "large-neighbourhood", cites="Shaw (1998)", prepare=jit_warmup("local-search", "column-generation")
 )
 def large_neighbourhood(
     problem: Districting,

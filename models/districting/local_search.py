@@ -247,10 +247,7 @@ def _anneal(  # type: ignore[no-untyped-def]
 
 
 @Districting.algorithm(
-    "local-search",
-    exact=False,
-    cites="Kirkpatrick, Gelatt and Vecchi (1983)",
-    prepare=jit_warmup("local-search"),
+    "local-search", cites="Kirkpatrick, Gelatt and Vecchi (1983)", prepare=jit_warmup("local-search")
 )
 def local_search(
     problem: Districting,
@@ -451,7 +448,8 @@ def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadl
     )  # fmt: skip
 
     def pause() -> None:
-        if search.paths > _MOST_PATHS or deadline.passed:
+        deadline.check()
+        if search.paths > _MOST_PATHS:
             raise TimeoutError
 
     best: Array | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
-from forcopt.notebook import picture_html
+from forcopt.notebook import new_figure, picture_html
 from forcopt.problem.drawing import finished
 
 if TYPE_CHECKING:
@@ -258,11 +258,10 @@ class Plan:
         from matplotlib import colormaps
         from matplotlib.collections import LineCollection, PathCollection
         from matplotlib.colors import to_rgba_array
-        from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
         problem, graph = self.problem, self.problem.graph
-        axes: Any = Figure(layout="constrained").add_subplot() if ax is None else ax
+        axes: Any = new_figure().add_subplot() if ax is None else ax
         figure: Any = axes.figure
         few = len(self.parts) <= len(_COLOURS)
         palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forcopt.data.graphs import graph_to_dict
+from forcopt.data.levels import nearest_level
 from forcopt.errors import DeclarationError
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -25,7 +26,8 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
         Whose nodes the file assigns.
     path : str or Path
         A CSV file of two columns or more. The first holds names of blocks, the second names of
-        districts. A first row whose first entry names no node is taken for a header.
+        districts. A first row whose first entry names no node is taken for a header, unless its second entry
+        is the district of another row.
     prefix : int, optional
         The number of first characters of a block's name that name the node: 11 for tracts, 5 for counties,
         with the Census Bureau's 15-digit blocks.
@@ -38,8 +40,8 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
     Raises
     ------
     DeclarationError
-        If a row has fewer than two entries, a node is unknown, missing, or in two districts, or the file
-        has more districts than the problem.
+        If a row has fewer than two entries, a node is unknown, missing, in two districts or in none (an empty
+        entry, or the Census Bureau's ``ZZ``), or the file has more districts than the problem.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
     {0: 0, 1: 0, 2: 1, 3: 1}
     """
     names = {str(node) for node in problem.nodes}
-    pairs = []
+    pairs, header = [], None
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         for number, row in enumerate(csv.reader(file), 1):
             if not row:
@@ -62,8 +64,11 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
             block, district = row[0].strip(), row[1].strip()
             node = block if prefix is None else block[:prefix]
             if number == 1 and node not in names:
-                continue
-            pairs.append((node, district))
+                header = node, district
+            else:
+                pairs.append((node, district))
+    if header is not None and header[1] in {district for _, district in pairs}:
+        pairs.insert(0, header)  # no header, but a block that the graph lacks
     return _plan_of(problem, pairs, path)
 
 
@@ -76,7 +81,14 @@ def _plan_of(problem: Districting, pairs: Iterable[tuple[str, str]], path: str |
     found: dict[str, str] = {}
     for node, district in pairs:
         if node not in names:
-            raise DeclarationError(f"{path} assigns {node!r}, which the graph lacks")
+            near = nearest_level(node, names)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise DeclarationError(f"{path} assigns {node!r}, which the graph lacks{hint}")
+        if not district.strip("zZ "):
+            raise DeclarationError(
+                f"{path} gives node {node!r} the district {district!r}, which stands for none; "
+                "give it a district, or drop the row if the node's other blocks have one"
+            )
         if found.setdefault(node, district) != district:
             raise DeclarationError(f"{path} splits node {node!r} between {found[node]!r} and {district!r}")
     numbers = {name: i for i, name in enumerate(dict.fromkeys(found.values()))}

@@ -85,7 +85,7 @@ def portfolio(
     Raises
     ------
     DeclarationError
-        For the objective ``inertia`` on more than 128 nodes; integer programs take it.
+        For the objective ``inertia`` on more than 128 nodes, or with different numbers of seats and `Fixed`.
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
@@ -105,14 +105,15 @@ def portfolio(
     by_lists = finish is column_generation and len(problem.nodes) > _LARGE * problem.districts
     if not searchable and finish is None:
         raise DeclarationError(
-            f"method 'portfolio' takes the objective inertia on at most {LARGEST} nodes; "
-            "try the formulations 'separators' or 'shirabe'"
+            f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
     plan: Plan | None = None
     steps = 0
 
     def ended(outcome: Outcome) -> Outcome:
         outcome.trace, outcome.iterations = trace.steps, steps
+        if trace.over and outcome.status in (Status.FEASIBLE, Status.LIMIT):
+            outcome.message = trace.end  # not that of the method's share
         if outcome.status not in (None, Status.INFEASIBLE) and trace.steps:
             outcome.bound = max(trace.steps[-1].bound, -np.inf if outcome.bound is None else outcome.bound)
         return outcome
@@ -122,7 +123,7 @@ def portfolio(
         steps += outcome.iterations
         if outcome.status in (None, Status.INFEASIBLE) or trace.over:
             return ended(outcome)
-        plan, finish = outcome.decision, _wider(problem)  # the paths do not fit in memory
+        plan, finish = outcome.decision, _wider(problem)  # the paths exceed the memory limit
     for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
         left = deadline.left
         first = local_search(
@@ -164,8 +165,7 @@ def portfolio(
         ).decision
     if finish is None or trace.over:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        reason = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
-        return ended(Outcome(plan, float("-inf"), status, steps, reason))
+        return ended(Outcome(plan, float("-inf"), status, steps, trace.end))
     outcome = finish(problem, start=plan, time_limit=deadline.left, seed=seed, on_improvement=note)
     steps += outcome.iterations
     return ended(outcome)

@@ -56,8 +56,11 @@ _FINEST = 10**9
 def _read_graph(value: Any) -> nx.Graph[Any]:
     if isinstance(value, Mapping):
         value = graph_from_dict(value)
+    if hasattr(value, "to_networkx_graph"):  # GerryChain's graph, since version 1.0
+        value = value.to_networkx_graph()
     if not isinstance(value, nx.Graph):
-        raise DeclarationError(f"must be a networkx graph, not {type(value).__name__}")
+        kind = f"{type(value).__module__}.{type(value).__name__}"
+        raise DeclarationError(f"must be a networkx graph, not {kind}")
     if value.is_directed():
         raise DeclarationError("the graph is directed; it must be undirected")
     if len(value) == 0:
@@ -83,12 +86,12 @@ class Districting(Problem):
     Attributes
     ----------
     graph : networkx.Graph
-        Undirected, or its plain form, as `forcopt.data.load_graph` reads it. Costs of parallel edges add;
-        loops are ignored. A frozen copy is kept.
+        Undirected; or GerryChain's graph, or a plain form, as `forcopt.data.load_graph` reads it. Costs of
+        parallel edges add; loops are ignored. A frozen copy is kept.
     districts : int
         The number of districts, at most the number of nodes.
     tolerance : float, optional
-        The largest deviation from the mean population, as a fraction of it.
+        The largest deviation from the mean population, as a fraction of it, at most 1: 0.05 for 5 percent.
     bounds : tuple of int, optional
         The smallest and the largest population of a district, instead of a tolerance.
     population : str, default "population"
@@ -145,6 +148,11 @@ class Districting(Problem):
     def _check(self) -> Districting:
         if (self.tolerance is None) == (self.bounds is None):
             raise DeclarationError("give either tolerance or bounds, and not both")
+        if self.tolerance is not None and self.tolerance > 1:
+            raise DeclarationError(
+                f"tolerance is {self.tolerance:g}; it must be a fraction of the mean population, at most 1: "
+                f"{self.tolerance / 100:g} for {self.tolerance:g} percent"
+            )
         if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1]:
             raise DeclarationError(f"bounds is {self.bounds}; it must have 0 <= lower <= upper")
         if self.districts > len(self.graph):
@@ -230,6 +238,12 @@ class Districting(Problem):
             raise DeclarationError(f"{self.cost}: the costs have more than 9 decimals; round them")
         return scale
 
+    def _lacking(self, node: Any, attribute: str) -> DeclarationError:
+        """The error for a node without a value of an attribute."""
+        if attribute in self.graph.nodes[node]:
+            return DeclarationError(f"node {node!r}: {attribute} is None; every node needs a value")
+        return DeclarationError(f"node {node!r} has no attribute {attribute!r}")
+
     @cached_property
     def arrays(self) -> WeightedGraph:
         """The graph as arrays: populations, edges without parallels, costs times `cost_scale`."""
@@ -237,7 +251,7 @@ class Districting(Problem):
         for node, data in self.graph.nodes(data=True):
             value = data.get(self.population)
             if value is None:
-                raise DeclarationError(f"node {node!r} has no attribute {self.population!r}")
+                raise self._lacking(node, self.population)
             whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
             if not whole or isinstance(value, bool) or value < 0:
                 raise DeclarationError(
@@ -320,7 +334,7 @@ class Districting(Problem):
         numbers: dict[Any, int] = {}
         for node, data in self.graph.nodes(data=True):
             if data.get(attribute) is None:
-                raise DeclarationError(f"node {node!r} has no attribute {attribute!r}")
+                raise self._lacking(node, attribute)
         self._units[attribute] = np.array(
             [numbers.setdefault(data[attribute], len(numbers)) for _, data in self.graph.nodes(data=True)],
             np.int64,
@@ -478,6 +492,15 @@ class Districting(Problem):
         if g.weights[heavy] > high:
             return f"node {self.nodes[heavy]!r} has population {g.weights[heavy]}, above {high}"
         pieces = g.components()
+        alone = [int(piece[0]) for piece in pieces if len(piece) == 1 and len(g.weights) > 1]
+        islands = [v for v in alone if g.weights[v] < low]
+        named = ", ".join(repr(self.nodes[v]) for v in islands[:3])
+        if islands:
+            more = f" and {len(islands) - 3} more" if len(islands) > 3 else ""
+            return (
+                f"node {named}{more} has no neighbours, and population {g.weights[islands[0]]}, below {low}; "
+                "connect it to a node across the water, or leave it out"
+            )
         if len(pieces) > k:
             return f"the graph has {len(pieces)} components, more than {k} districts"
         fewest = most = 0
@@ -534,12 +557,31 @@ class Districting(Problem):
         people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
         if ((self.windows[:, 0] <= people) & (people <= self.windows[:, 1])).all():
             return ""
-        needed = max(abs(n / m - 1) for n, m in zip(people, self.means, strict=True))
-        best = "the least relaxation" if found.status is Status.OPTIMAL else "a sufficient relaxation"
+        needed, proved = self._deviation(people), found.status is Status.OPTIMAL
+        while self.unequal_seats and proved and not deadline.passed:
+            # The objective counts people, the tolerance shares of the mean: a plan may be better by shares.
+            closer = self.replace(
+                tolerance=min(float(needed) * (1 - 1e-12), 1.0), bounds=None, objective="deviation"
+            )
+            found = closer.solve("portfolio", time_limit=deadline.left)
+            if found.decision is None:
+                proved = found.status is Status.INFEASIBLE
+                break
+            people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
+            needed = self._deviation(people)
+        best = "the least relaxation" if proved and not deadline.passed else "a sufficient relaxation"
         if needed == 0:
             return f"{best}: bounds that hold the mean population, {people[0]}"
-        tolerance = f"{rounded_up(needed):.6g}"
+        if needed > 1:
+            return f"{best}: bounds {min(people)} to {max(people)}"
+        tolerance = f"{rounded_up(float(needed)):.6g}"
         return f"{best}: tolerance {tolerance}, for districts of population {min(people)} to {max(people)}"
+
+    def _deviation(self, people: Array) -> Fraction:
+        """The largest deviation of a district from its mean population, as a fraction of that."""
+        seats = self.seats or (1,) * self.districts
+        means = [Fraction(self.total * s, sum(seats)) for s in seats]
+        return max(abs(Fraction(int(n)) / m - 1) for n, m in zip(people, means, strict=True))
 
     # -- evaluating ----------------------------------------------------------------------------------------
 
@@ -662,6 +704,20 @@ class Districting(Problem):
             )
         )
 
+    @property
+    def inertia_takers(self) -> str:
+        """The methods that take the objective ``inertia`` with these seats, for errors."""
+        if not self.unequal_seats:
+            return (
+                "'separators', 'shirabe', 'multicommodity' and, on at most 128 nodes, 'set-partitioning' do"
+            )
+        if self._fixed():
+            return "with different numbers of seats and Fixed only 'local-search' does, without a proof"
+        return (
+            "with different numbers of seats 'set-partitioning' does, on at most 128 nodes, "
+            "and 'local-search', without a proof"
+        )
+
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
 
@@ -777,6 +833,8 @@ class Districting(Problem):
         for feature, there in given.items():
             if there and feature not in takes:
                 others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
+                if self.objective == "inertia":
+                    others = f"for the objective inertia, {self.inertia_takers}"
                 if method.startswith("count "):
                     others = "'dual-cycles' counts with it, on planar graphs with two districts"
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")

@@ -27,9 +27,9 @@ _ATTEMPTS = 200
 
 @Districting.algorithm(
     "recom",
-    exact=False,
     cites="DeFord, Duchin and Solomon (2021), Recombination",
     prepare=jit_warmup("local-search"),
+    rank="published",
 )
 def recom(
     problem: Districting,

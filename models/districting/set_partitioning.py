@@ -444,9 +444,12 @@ def set_partitioning(
         "set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats", "Share", "SplitLimit")
     )
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
+        others = (
+            problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
+        )
         raise DeclarationError(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
-            "objective deviation; 'labels-separators' takes both"
+            f"objective deviation; {others}"
         )
     reason = problem.infeasibility_reason()
     if reason:
@@ -474,8 +477,7 @@ def set_partitioning(
             break
     if not cover.done:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        end = "the time limit" if trace.deadline.passed else f"the budget of {budget} partial districts"
-        message = f"stopped by {'on_improvement' if trace.stopped else end}"
+        message = trace.end if trace.over else f"stopped by the budget of {budget} partial districts"
         return Outcome(plan, float("-inf"), status, cover.looked_at, message, trace.steps)
     if plan is None:
         message = "no exact cover by connected districts exists"

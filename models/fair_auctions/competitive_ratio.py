@@ -241,9 +241,9 @@ def _ell(problem: CompetitiveRatio, ell: float | None = None) -> float:
 
 @CompetitiveRatio.algorithm(
     "inverse-proportional",
-    exact=False,
     guarantee=_lost,
     cites="Chawla, Rezvan and Sauerberg (2022), Theorem 12",
+    rank="published",
 )
 def inverse_proportional(
     problem: CompetitiveRatio, *, ell: float | None = None, time_limit: float | None = None
@@ -264,7 +264,7 @@ def inverse_proportional(
     return Outcome(problem.allocation(M, ell), guarantee=_lost(problem, ell))
 
 
-@CompetitiveRatio.algorithm("two-profiles", exact=False, cites="new: see `two_profile_bound`")
+@CompetitiveRatio.algorithm("two-profiles", cites="new: see `two_profile_bound`", rank="published")
 def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) -> Outcome:
     """A bound in closed form for one slot, beside the inverse proportional rule.
 

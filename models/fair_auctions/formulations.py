@@ -121,7 +121,7 @@ def lp(problem: FairAuction, model: Model) -> Handles:
     return _write(problem, model, lazily=False)
 
 
-@FairAuction.formulation("qp", exact=False, cites=f"{_PAPER}, equation (2), whose KKT conditions it has")
+@FairAuction.formulation("qp", cites=f"{_PAPER}, equation (2), whose KKT conditions it has", rank="published")
 def qp(
     problem: FairAuction,
     model: Model,

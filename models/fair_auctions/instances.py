@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from forcopt.models.fair_auctions.notions import (
     TotalVariationStability,
     ValueStability,
 )
+from forcopt.models.fair_auctions.problem import FairAuction
 from forcopt.models.fair_auctions.stability import PowerStability
 
 __all__ = ["INSTANCES"]
@@ -27,6 +29,12 @@ def _ratio(ads: int, slots: int, levels: int) -> CompetitiveRatio:
         stability=PowerStability(ell=1.0),
         levels=np.geomspace(0.2, 1.0, levels).round(6),
     )
+
+
+def _segments(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
+    """Values are rounded: their last bits depend on the processor."""
+    drawn = random_segments(users, ads, slots, seed=users, **fields)
+    return drawn.replace(values=drawn.values.round(9))
 
 
 def _mechanism(bidders: int, values: int, ell: float | None, fill: bool = False) -> FairMechanism:
@@ -54,16 +62,14 @@ INSTANCES = by_name(
         *(
             Instance(
                 f"auctions/ratio-{users}-{ads}-{slots}",
-                partial(
-                    random_segments, users, ads, slots, seed=users, constraint=_ORDERED, objective="ratio"
-                ),
+                partial(_segments, users, ads, slots, constraint=_ORDERED, objective="ratio"),
                 "lp",
             )
             for users, ads, slots in ((10, 4, 2), (40, 5, 2))
         ),
         Instance(
             "auctions/entries-20-5-3",
-            partial(random_segments, 20, 5, 3, seed=20, constraint=ValueStability(f=PowerStability(ell=0.5))),
+            partial(_segments, 20, 5, 3, constraint=ValueStability(f=PowerStability(ell=0.5))),
             "lp",
         ),
         Instance(

@@ -306,8 +306,8 @@ def cuts(problem: FairMechanism, model: Model) -> Handles:
 
 @FairMechanism.algorithm(
     "inverse-proportional",
-    exact=False,
     cites="Chawla, Rezvan and Sauerberg (2022), Algorithm 1 and section 5",
+    rank="published",
 )
 def inverse_proportional(
     problem: FairMechanism, *, ell: float | None = None, time_limit: float | None = None

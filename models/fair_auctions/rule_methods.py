@@ -32,7 +32,7 @@ def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
 
 
 @FairAuction.algorithm(
-    "inverse-proportional", exact=False, guarantee=_lost_inverse, cites=f"{_PAPER}, Algorithms 1 and 3"
+    "inverse-proportional", guarantee=_lost_inverse, cites=f"{_PAPER}, Algorithms 1 and 3", rank="published"
 )
 def inverse_proportional(
     problem: FairAuction,
@@ -64,7 +64,7 @@ def inverse_proportional(
 
 
 @FairAuction.algorithm(
-    "proportional", exact=False, guarantee=_lost_proportional, cites=f"{_PAPER}, Algorithms 2 and 4"
+    "proportional", guarantee=_lost_proportional, cites=f"{_PAPER}, Algorithms 2 and 4", rank="published"
 )
 def proportional(
     problem: FairAuction,
@@ -95,7 +95,7 @@ def proportional(
     return Outcome(problem.allocation(M, rule, ell), guarantee=kept)  # type: ignore[arg-type]
 
 
-@FairAuction.algorithm("highest-bid", exact=False, cites="Vickrey, Clarke and Groves, without fairness")
+@FairAuction.algorithm("highest-bid", cites="Vickrey, Clarke and Groves, without fairness", rank="published")
 def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
     """The highest effective value gets the first slot, and so on: the largest welfare, fair or not.
 
@@ -110,7 +110,7 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
     return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
 
 
-@FairAuction.algorithm("uniform", exact=False, cites="the baseline that every notion allows")
+@FairAuction.algorithm("uniform", cites="the baseline that every notion allows", rank="published")
 def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
     """Every ad has every slot with probability 1 / n.
 

@@ -8,6 +8,7 @@ Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FO
 
 from typing import TYPE_CHECKING, Any
 
+from forcopt.errors import needs_sklearn
 from forcopt.learning import (
     AllFunctions,
     Finite,
@@ -52,8 +53,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "FairClassifier":  # its module imports scikit-learn
-        from forcopt.models.fair_classification.estimator import FairClassifier
-
-        return FairClassifier
+    if name == "FairClassifier":
+        return needs_sklearn("forcopt.models.fair_classification.estimator", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

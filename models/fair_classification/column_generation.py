@@ -21,7 +21,6 @@ __all__ = ["generate"]
 
 GAP = 1e-9
 """Relative: nearer than this, error and bound are the same."""
-TIMED_OUT = "the time limit was reached"
 NEARBY = (1.25, 0.8)
 """Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
 SECOND = 0.3
@@ -104,7 +103,7 @@ def generate(
         try:
             return improve(dual)
         except OracleTimeout:
-            reason = TIMED_OUT
+            reason = deadline.end
             return Pricing([], -np.inf)
 
     def improve(dual: Duals) -> Iterable[Column] | Pricing:
@@ -177,8 +176,8 @@ def generate(
             message = "no mixture of the classifiers that the learner finds is fair; this proves nothing"
         return Outcome(None, status=status, iterations=ended.rounds, message=message)
     if not reason and solution.status is not Status.OPTIMAL:
-        reason = TIMED_OUT if deadline.passed else "all rounds were played"
-    if reason == TIMED_OUT:
+        reason = deadline.end if deadline.passed else "all rounds were played"
+    if deadline.passed and reason == deadline.end:
         gap = solution.objective - lower
         known_to = "" if oracle.exact else ", if the learner's fits are optimal"
         reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""

@@ -15,6 +15,7 @@ from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.classes import as_cells
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
+from forcopt.learning.names import aligned
 from forcopt.models.fair_classification.features import as_table
 from forcopt.problem.drawing import finished, panel
 
@@ -56,6 +57,10 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         On the sum of the multipliers; their own sum if None.
     classes : int, default 2
         The number of classes, C, which are numbered from 0.
+    features : tuple[str, ...], optional
+        The names of the features, in order: a frame is aligned by them.
+    labels : tuple, optional
+        The label of each class, which `predict` returns; the numbers by default.
 
     Raises
     ------
@@ -68,6 +73,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     multipliers: Array | None = field(default=None, repr=False)
     multiplier_bound: float | None = field(default=None, repr=False)
     classes: int = 2
+    features: tuple[str, ...] = field(default=(), repr=False)
+    labels: tuple[Any, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
@@ -81,6 +88,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 f"weights has least entry {weights.min():g} and sum {weights.sum():g}; they must be "
                 "probabilities"
             )
+        if self.labels and len(self.labels) != self.classes:
+            raise DeclarationError(f"labels are {self.labels!r}; there are {self.classes} classes")
         weights = np.maximum(weights, 0.0)
         object.__setattr__(self, "weights", weights / weights.sum())
 
@@ -92,6 +101,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         multipliers: Array | None = None,
         multiplier_bound: float | None = None,
         classes: int = 2,
+        features: tuple[str, ...] = (),
     ) -> RandomizedClassifier:
         """A mixture of hypotheses; equal ones are joined, and ones without weight left out.
 
@@ -105,11 +115,17 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])
         kept = tuple(c for c, _ in joined.values())
-        return cls(kept, total / total.sum(), multipliers, multiplier_bound, classes)
+        return cls(kept, total / total.sum(), multipliers, multiplier_bound, classes, features)
 
     def votes(self, X: Any) -> Array:
-        """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``."""
-        features = as_table(X)  # without the names of a frame's columns, as in training
+        """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``.
+
+        Raises
+        ------
+        DeclarationError
+            For a frame that lacks a feature, or has another column, by its name.
+        """
+        features = as_table(aligned(X, self.features))  # an array, as in training
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 
     def probability(self, records: Any) -> Array:
@@ -121,8 +137,13 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         chance = np.clip(self.weights @ as_cells(votes, self.classes), 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
+    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each row of X, as `draw` does; a member of `labels`, if these are known."""
+        drawn = self.draw(X, seed)
+        return np.asarray(self.labels)[drawn] if self.labels else drawn
+
     def to_dict(self) -> dict[str, Any]:
-        """The classifiers and their weights as plain data; multipliers are left out.
+        """The classifiers, weights, names and labels as plain data; multipliers are left out.
 
         Raises
         ------
@@ -133,13 +154,21 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             "classifiers": [classifier_to_dict(c) for c in self.classifiers],
             "weights": self.weights.tolist(),
             **({} if self.classes == 2 else {"classes": self.classes}),
+            **({"features": list(self.features)} if self.features else {}),
+            **({"labels": list(self.labels)} if self.labels else {}),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
         classifiers = tuple(map(classifier_from_dict, data["classifiers"]))
-        return cls(classifiers, np.asarray(data["weights"]), classes=int(data.get("classes", 2)))
+        return cls(
+            classifiers,
+            np.asarray(data["weights"]),
+            classes=int(data.get("classes", 2)),
+            features=tuple(data.get("features", ())),
+            labels=tuple(data.get("labels", ())),
+        )
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None, problem: Any = None) -> Figure:
         """Draw the probability of each classifier; with the problem, its error against its disparity.

@@ -12,7 +12,6 @@ from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
 from forcopt.learning import Hypothesis
 from forcopt.learning.halfspaces import RegressionOracle
-from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import (
@@ -32,7 +31,6 @@ __all__ = ["dp_oracle_learner"]
 
 @FairClassification.algorithm(
     "dp-oracle-learner",
-    exact=False,
     guarantee=lambda problem: plan(problem).gap,
     cites="Jagielski et al. (2019), Algorithm 3 and Theorem 4.3",
     private=True,
@@ -98,7 +96,7 @@ def dp_oracle_learner(
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups
-        decision = RandomizedClassifier.of([1.0], [oracle.best(game.costs)])
+        decision = problem.policy([1.0], [oracle.best(game.costs)])
         return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
     deadline = Deadline(time_limit)
     planned = (
@@ -133,15 +131,13 @@ def dp_oracle_learner(
         plays[found] = plays.get(found, 0) + 1
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
         auditor.learn(rows @ noise.send(exact, rng) - ends)
-    decision = RandomizedClassifier.of(
-        np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound
-    )
+    decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
         private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
         iterations=rounds,
-        message=_message(problem, planned, as_printed, beta, rounds, rng, louder),
+        message=_message(problem, planned, as_printed, beta, rounds, deadline.end, rng, louder),
         guarantee=planned.gap if rounds == planned.rounds and not louder else np.inf,
     )
 
@@ -225,7 +221,8 @@ def _spend(problem: FairClassification, accountant: Accountant, as_printed: bool
     privacy = problem.privacy
     if privacy is None or (as_printed and privacy.floor is None):
         raise DeclarationError("accountant: the run is not private, so no budget allows it")
-    accountant.spend(Profile.pure(privacy.epsilon, privacy.delta), name="dp-oracle-learner")
+    profile = Profile.pure(privacy.epsilon, privacy.delta)
+    accountant.spend(profile, name="dp-oracle-learner", neighbours="substitute")
 
 
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:
@@ -245,6 +242,7 @@ def _message(
     as_printed: bool,
     beta: float,
     rounds: int,
+    end: str,
     rng: Randomness,
     louder: bool,
 ) -> str:
@@ -255,7 +253,7 @@ def _message(
     elif rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     if rounds < planned.rounds:
-        return f"{private}; the time limit was reached after {rounds} of {planned.rounds} rounds: no bound"
+        return f"{private}; {end} after {rounds} of {planned.rounds} rounds: no bound"
     if louder:
         return f"{private}; the mechanism adds more noise than was planned: no bound"
     return (

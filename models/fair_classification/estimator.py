@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -21,8 +21,8 @@ from forcopt.models.fair_classification.group_aware import (
     GroupAware,
     accepted,
     check_class_count,
+    check_labels,
     draw,
-    subset,
     takes_several,
 )
 from forcopt.models.fair_classification.problem import FairClassification
@@ -83,14 +83,13 @@ class TrainingReport:
     @classmethod
     def of(cls, solution: Solution) -> TrainingReport:
         """The report of a solution; of a private one without error, violations and rates."""
-        assert solution.evaluation is not None
-        private = solution.private
+        assessed = None if solution.private else solution.evaluation
         return cls(
             status=solution.status,
-            error=np.nan if private else solution.objective,
-            bound=-np.inf if private else solution.bound,
-            violations={} if private else dict(solution.evaluation.violations),
-            metrics={} if private else dict(solution.evaluation.metrics),
+            error=np.nan if assessed is None else assessed.objective,
+            bound=-np.inf if assessed is None else solution.bound,
+            violations={} if assessed is None else dict(assessed.violations),
+            metrics={} if assessed is None else dict(assessed.metrics),
             method=solution.method,
             message=solution.message,
             iterations=solution.iterations,
@@ -116,6 +115,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given to `fit`: columns of X by
         name (of a frame) or position, which are then no features; or a function of X that returns the groups.
+        A table to predict may lack them.
     combine : {"cross", "each"}, default "cross"
         With several sensitive columns, whether the constraint holds over the groups that they form together,
         or over the values of each column for itself.
@@ -213,7 +213,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         sensitive_features : array_like, optional
             The group of each record, missing or observed through a channel as `FairClassification` allows; a
             table of several columns is combined by `combine`. Needed, here or by `sensitive`, if the
-            constraint looks at groups.
+            constraint looks at groups. A series or frame must have the index of X in the same order.
         sample_weight : array_like, optional
             The weight of each record in the error and in the rates, shape ``(n,)``.
 
@@ -229,19 +229,22 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         self._check_parameters()
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
-        given, X_given = sensitive_features, X
+        given, X_given, y_given = sensitive_features, X, y
+        check_labels(y)
         X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         check_class_count(self.classes_, self._takes_several())
-        groups, constraint = self._groups(X_given, given, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        kept = None
         # as if these records were left out; pairs name records by position, so that all stay
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
             X, labels, weights = X[kept], labels[kept], weights[kept]
-            groups = None if groups is None else subset(groups, kept)
+        groups, constraint = self._groups(
+            X_given, given, constraint, kept, y=y_given, sample_weight=sample_weight
+        )
         learner = self.learner
         hypotheses = learner if learner is None or isinstance(learner, Hypotheses) else Learner(learner)
         problem = FairClassification(
@@ -253,6 +256,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             hypotheses=hypotheses,
             privacy=self.privacy,
             classes=tuple(map(str, self.classes_)) if len(self.classes_) > 2 else (),
+            feature_names=tuple(getattr(self, "feature_names_in_", ())),
         )
         options = dict(self.options or {})
         if "accountant" in options:
@@ -269,7 +273,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
                 f"method is {self.method!r}, whose predictions need the group of each record, which predict "
                 "is not given here; solve a FairClassification by it"
             )
-        self.policy_: RandomizedClassifier = solution.decision
+        self.policy_: RandomizedClassifier = replace(solution.decision, labels=tuple(self.classes_.tolist()))
         self.report_ = TrainingReport.of(solution)
         if self.keep_solution:
             self.solution_ = solution
@@ -305,7 +309,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _table(self, X: Any) -> Any:
         """The features of records to predict, checked."""
-        return validate_data(self, self._features(X), reset=False, **self._accepted())
+        return validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""

@@ -56,8 +56,8 @@ def multiplier_bound(problem: FairClassification, accuracy: float) -> float:
 
 @FairClassification.algorithm(
     "exponentiated-gradient",
-    exact=False,
     cites="Agarwal et al. (2018), Algorithm 1; Jagielski et al. (2019), Algorithm 5",
+    rank="published",
 )
 def exponentiated_gradient(
     problem: FairClassification,

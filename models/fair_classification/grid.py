@@ -23,7 +23,7 @@ __all__ = ["grid"]
 ACCURACY = 0.01
 
 
-@FairClassification.algorithm("grid", exact=False, cites="Agarwal et al. (2018), section 3.4")
+@FairClassification.algorithm("grid", cites="Agarwal et al. (2018), section 3.4", rank="published")
 def grid(
     problem: FairClassification,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from numbers import Integral
@@ -11,9 +12,10 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import get_tags
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, Notion
+from forcopt.learning.names import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups
@@ -23,9 +25,12 @@ __all__ = [
     "SensitiveColumns",
     "accepted",
     "check_class_count",
+    "check_labels",
     "check_seed",
     "column_names",
     "combined",
+    "crossing_title",
+    "crossings",
     "draw",
     "subset",
     "takes_several",
@@ -37,17 +42,26 @@ class SensitiveColumns:
 
     sensitive: Any
     combine: Literal["cross", "each"]
+    n_features_in_: int
 
-    def _sensitive(self, X: Any, given: Any) -> tuple[Any, list[str] | None]:
-        """The sensitive columns, given or found by `sensitive`, and their names if these are known."""
+    def _sensitive(self, X: Any, given: Any, **others: Any) -> tuple[Any, list[str] | None]:
+        """The sensitive columns, given or found by `sensitive`, and their names if these are known.
+
+        Raises
+        ------
+        DeclarationError
+            For a series or frame with the index of X, or of another one, in another order.
+        """
+        columns = {"X": X, **others, "sensitive_features": getattr(given, "reports", given)}
+        check_label_order(type(self).__name__, columns)
         if given is not None or self.sensitive is None:
             return given, None
         if callable(self.sensitive):
             return self.sensitive(X), None
         return _columns(X, self._positions(X))
 
-    def _positions(self, X: Any) -> list[int]:
-        """The positions of the sensitive columns."""
+    def _positions(self, X: Any, unused: bool = False) -> list[int]:
+        """The positions of the sensitive columns; with `unused` of those that X has."""
         if self.sensitive is None or callable(self.sensitive):
             return []
         single = isinstance(self.sensitive, str | Integral)
@@ -57,19 +71,23 @@ class SensitiveColumns:
         for name in asked:
             if names is not None and name in names:
                 found.append(names.index(name))
+            elif unused and np.shape(X)[1] <= self.n_features_in_:
+                continue
             elif isinstance(name, Integral) and 0 <= int(name) < np.shape(X)[1]:
                 found.append(int(name))
-            else:
+            elif not unused or names is None:
                 raise DeclarationError(f"sensitive is {name!r}; X has no such column")
         return found
 
-    def _features(self, X: Any) -> Any:
-        """X without the sensitive columns."""
-        positions = self._positions(X)
-        if not positions:
-            return X
-        kept = [j for j in range(np.shape(X)[1]) if j not in positions]
-        return X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
+    def _features(self, X: Any, served: bool = False) -> Any:
+        """X without the sensitive columns, of which a table to predict may have none."""
+        positions = self._positions(X, unused=served)
+        if positions:
+            kept = [j for j in range(np.shape(X)[1]) if j not in positions]
+            X = X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
+        if served and hasattr(self, "feature_names_in_"):
+            X = aligned(X, list(self.feature_names_in_)) if names_of(X) else X
+        return X
 
     def _check_combine(self) -> None:
         check_choice("combine", self.combine, "cross", "each")
@@ -104,9 +122,15 @@ class GroupAware(SensitiveColumns):
             self.constraint = type(self.constraint)(**{**fields, **changed})
         return self
 
-    def _groups(self, X: Any, given: Any, constraint: Notion) -> tuple[Any, Notion]:
-        """The group of each record and the constraint over these groups; no groups if none are looked at."""
-        given, names = self._sensitive(X, given)
+    def _groups(
+        self, X: Any, given: Any, constraint: Notion, kept: Array | None = None, **others: Any
+    ) -> tuple[Any, Notion]:
+        """The group of each record and the constraint over these groups; no groups if none are looked at.
+
+        Records that are not `kept` are left out.
+        """
+        given, names = self._sensitive(X, given, **others)
+        given = given if kept is None or given is None else subset(given, kept)
         if given is None:
             if self.constraint is not None and constraint.rates:
                 raise DeclarationError(
@@ -159,6 +183,30 @@ def check_class_count(classes: Array, several: bool) -> None:
         raise DeclarationError(
             f"y has {len(classes)} classes; Only binary classification is supported by the learner"
         )
+
+
+def check_labels(y: Any) -> None:
+    """Refuse labels that are missing, and ones that differ by case or blanks alone.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the record, or the two labels.
+    """
+    column = np.asarray(y)
+    if column.ndim != 1 or column.dtype.kind not in "OUST":
+        return
+    entries = column.tolist()
+    for at, value in enumerate(entries):
+        if is_missing(value):
+            raise DeclarationError(f"y[{at}] is missing (NaN); every record must have a label")
+    spelt: dict[str, str] = {}
+    for value in dict.fromkeys(v for v in entries if isinstance(v, str)):
+        first = spelt.setdefault(value.strip().casefold(), value)
+        if first != value:
+            raise DeclarationError(
+                f"y holds {first!r} and {value!r}, which differ by case or blanks alone; spell them alike"
+            )
 
 
 def check_seed(seed: Any) -> Any:
@@ -269,10 +317,10 @@ def combined(
     table = np.asarray(given, dtype=object)
     if table.shape[1] == 1:
         return table[:, 0].tolist(), constraint
-    rows = [tuple(None if is_missing(v) else str(v) for v in row) for row in table.tolist()]
+    rows = crossings(table)
     titles: dict[str, tuple[str | None, ...]] = {}
     for row in dict.fromkeys(rows):
-        title = " & ".join(f"{name}={'?' if v is None else v}" for name, v in zip(names, row, strict=True))
+        title = crossing_title(names, row)
         if title in titles:
             raise DeclarationError(f"sensitive_features: two groups have the name {title!r}; rename values")
         titles[title] = row
@@ -288,14 +336,27 @@ def combined(
     return [title_of[row] for row in rows], AllOf(notions=tuple(demands))
 
 
+def crossings(table: Any) -> list[tuple[str | None, ...]]:
+    """The values of each record in several sensitive columns as text, None where missing."""
+    entries = np.asarray(table, dtype=object).tolist()
+    return [tuple(None if is_missing(v) else str(v) for v in row) for row in entries]
+
+
+def crossing_title(names: Sequence[str], row: tuple[str | None, ...]) -> str:
+    """The name of a crossing, such as ``sex=f & race=u``."""
+    return " & ".join(f"{name}={'?' if v is None else v}" for name, v in zip(names, row, strict=True))
+
+
 def subset(groups: Any, kept: Array) -> Any:
-    """The groups of some records."""
+    """The groups of some records, a column or a table."""
     if isinstance(groups, ObservedGroups):
         return groups.channel.observe(subset(groups.reports, kept))
-    column = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    if len(column) != len(kept):
-        raise DeclarationError(f"sensitive_features has {len(column)} entries for {len(kept)} records")
-    return [value for value, keep in zip(column, kept.tolist(), strict=True) if keep]
+    given = groups if hasattr(groups, "iloc") or hasattr(groups, "dtype") else list(groups)
+    if len(given) != len(kept):
+        raise DeclarationError(f"sensitive_features has {len(given)} entries for {len(kept)} records")
+    if isinstance(given, list):
+        return [value for value, keep in zip(given, kept.tolist(), strict=True) if keep]
+    return given.iloc[np.flatnonzero(kept)] if hasattr(given, "iloc") else given[kept]
 
 
 def _row_numbers(X: Any, seed: int) -> Array:

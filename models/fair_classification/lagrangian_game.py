@@ -21,8 +21,6 @@ __all__ = ["Auditor", "LagrangianGame"]
 _ENDED = {
     "gap": "the gap is within the accuracy",
     "rounds": "all rounds were played",
-    "time": "the time limit was reached",
-    "caller": "the caller stopped the run",
 }
 
 
@@ -151,8 +149,9 @@ class LagrangianGame:
 
     def outcome(self, end: GameEnd) -> Outcome:
         """The best mixture; with the proved bound if the oracle is exact."""
+        why = _ENDED.get(end.reason) or self.trace.end
         if not len(self.weights):
-            return Outcome(None, status=Status.LIMIT, iterations=end.rounds, message=_ENDED[end.reason])
+            return Outcome(None, status=Status.LIMIT, iterations=end.rounds, message=why)
         weights = np.concatenate([self.weights, np.zeros(len(self.met.hypotheses) - len(self.weights))])
         budget = max(self.bound, float(self.prices.sum()))  # a linear program's prices may exceed the bound
         decision = self.problem.policy(weights, self.met.hypotheses, self.prices[self.kept], budget)
@@ -164,7 +163,7 @@ class LagrangianGame:
             status=Status.APPROXIMATE,
             iterations=end.rounds,
             message=(
-                f"{_ENDED[end.reason]}: {name} {self.upper - self.lower:.3g} with multipliers of sum at most "
+                f"{why}: {name} {self.upper - self.lower:.3g} with multipliers of sum at most "
                 f"{budget:.4g}; {self.calls} calls of the oracle"
             ),
             trace=self.trace.steps,

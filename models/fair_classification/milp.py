@@ -22,12 +22,13 @@ def single_model(problem: FairClassification) -> Model:
     return model
 
 
-@FairClassification.algorithm("milp", exact=False, cites="Jung et al. (2021), section 3.2")
+@FairClassification.algorithm("milp", cites="Jung et al. (2021), section 3.2", rank="published")
 def milp(problem: FairClassification, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The fair classifier of least error that draws no lots, by a mixed-integer program.
 
     Exact among single classifiers (halfspaces: among those with the margin). Mixtures can do better, so it
-    proves no bound on the problem, and its infeasibility proves nothing either.
+    proves no bound on the problem. If no single classifier is fair it fails with these words, as a mixture
+    may still be fair.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
     solution = model.solve(backend, time_limit=time_limit, gap=0.0)
     if solution.point is None:
         none = solution.status is Status.INFEASIBLE
-        message = "no single classifier is fair" if none else solution.message
-        return Outcome(None, status=Status.LIMIT if none else solution.status, message=message)
+        message = "proved: no single classifier is fair; a mixture may be" if none else solution.message
+        return Outcome(None, status=Status.FAILED if none else solution.status, message=message)
     proved = (
         "the best single classifier" if solution.status is Status.OPTIMAL else "not proved to be the best"
     )

@@ -72,10 +72,10 @@ def min_cut(problem: FairClassification, *, time_limit: float | None = None) -> 
     base = problem.lagrangian.base
     unconstrained = costs < 0
     if unfairness(unconstrained) <= notion.budget + SAME:
-        return Outcome(_mixture(oracle, [unconstrained], [1.0]), iterations=calls)
+        return Outcome(_mixture(problem, oracle, [unconstrained], [1.0]), iterations=calls)
     fair = cut(None)
     if notion.budget == 0.0:
-        return Outcome(_mixture(oracle, [fair], [1.0]), iterations=calls)
+        return Outcome(_mixture(problem, oracle, [fair], [1.0]), iterations=calls)
     below, above = fair, unconstrained  # in unfairness, around the budget
     bound = base + float(costs @ unconstrained)
     status = None
@@ -95,13 +95,15 @@ def min_cut(problem: FairClassification, *, time_limit: float | None = None) -> 
             below = found
         else:
             above = found
-    decision = _mixture(oracle, [below, above], [1.0 - share, share])
-    message = "" if status is None else "the time limit was reached"
+    decision = _mixture(problem, oracle, [below, above], [1.0 - share, share])
+    message = "" if status is None else deadline.end
     return Outcome(decision, bound=bound, status=status, iterations=calls, message=message)
 
 
-def _mixture(oracle: AllFunctionsOracle, labels: list[Array], weights: list[float]) -> RandomizedClassifier:
-    return RandomizedClassifier.of(weights, [oracle.hypothesis(x) for x in labels])
+def _mixture(
+    problem: FairClassification, oracle: AllFunctionsOracle, labels: list[Array], weights: list[float]
+) -> RandomizedClassifier:
+    return problem.policy(weights, [oracle.hypothesis(x) for x in labels])
 
 
 def _closure(costs: Array, arcs: Array, capacity: Array, total: float) -> Array:

@@ -61,7 +61,7 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
 
 
 @FairClassification.algorithm(
-    "no-regret", exact=False, cites="Jung et al. (2021), Algorithms 1 and 2, Theorem 1"
+    "no-regret", cites="Jung et al. (2021), Algorithms 1 and 2, Theorem 1", rank="published"
 )
 def no_regret(
     problem: FairClassification,

@@ -28,13 +28,14 @@ from forcopt.fairness import (
 )
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.classes import as_cells
+from forcopt.learning.names import aligned, take_names
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.features import Features
 from forcopt.models.fair_classification.groups import Groups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["FairClassification"]
 
@@ -74,6 +75,9 @@ class FairClassification(Problem):
         then holds classwise: for each class against all others. A notion over error rates holds once, for
         the error of all classes. The hypotheses are `Learner`, `AllFunctions` or `Finite`; there is no
         `privacy`.
+    feature_names : tuple[str, ...], optional
+        Of the d features; those of a frame by default. The decision then knows them, and takes the columns of
+        a frame by name.
 
     Raises
     ------
@@ -113,6 +117,12 @@ class FairClassification(Problem):
     hypotheses: Hypotheses | None = None
     privacy: PrivacyBudget | None = None
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        return take_names(data)
 
     @field_validator("features")
     @classmethod
@@ -148,6 +158,11 @@ class FairClassification(Problem):
     def _fits_together(self) -> Self:
         n = len(self.labels)
         self._has_classes()
+        if self.feature_names and len(set(self.feature_names)) != self.features.shape[1]:
+            raise DeclarationError(
+                f"feature_names are {', '.join(self.feature_names)}; they must be {self.features.shape[1]} "
+                "different names, one for each feature"
+            )
         if not isinstance(self.hypotheses, Learner):
             kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
             if not issparse(self.features) and np.isnan(self.features).any():
@@ -221,14 +236,14 @@ class FairClassification(Problem):
         if self.groups.channel is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
-        if privacy.floor is not None and least < privacy.floor:
+        if privacy.floor is not None and least < privacy.floor:  # how many there are is private
             raise DeclarationError(
-                f"privacy.floor is {privacy.floor:g}, but a group and label has {least} records"
+                f"privacy.floor is {privacy.floor:g}, but a group and label has fewer records"
             )
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``dp-oracle-learner`` if there is `privacy`."""
-        return super().method(name or (None if self.privacy is None else "dp-oracle-learner"))
+    def choose_method(self) -> str:
+        """Choose ``dp-oracle-learner`` if there is `privacy`, else ``column-generation``."""
+        return "column-generation" if self.privacy is None else "dp-oracle-learner"
 
     # -- shared by the methods -------------------------------------------------------------------------------
 
@@ -317,7 +332,7 @@ class FairClassification(Problem):
                 raise DeclarationError(
                     f"the decision has {decision.classes} classes; there are {self.class_count}"
                 )
-            return decision.probability(self.features)
+            return decision.probability(self._named_for(decision))
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
             if self.classes:
@@ -338,6 +353,10 @@ class FairClassification(Problem):
             raise DeclarationError("the decision: the probabilities of a record's classes do not sum to 1")
         return np.clip(values, 0.0, 1.0)
 
+    def _named_for(self, decision: RandomizedClassifier) -> Any:
+        """The features in the order in which the decision has them."""
+        return aligned(self.features, decision.features, self.feature_names)
+
     def mixture(self, decision: Any) -> tuple[Array, Array]:
         """The weights of a mixture, and the predictions of its k classifiers, shape ``(k, n)``.
 
@@ -348,7 +367,7 @@ class FairClassification(Problem):
         """
         if not isinstance(decision, RandomizedClassifier):
             raise DeclarationError(f"a {type(decision).__name__} is no mixture of hypotheses")
-        return decision.weights, as_cells(decision.votes(self.features), self.class_count)
+        return decision.weights, as_cells(decision.votes(self._named_for(decision)), self.class_count)
 
     def policy(
         self,
@@ -359,7 +378,7 @@ class FairClassification(Problem):
     ) -> RandomizedClassifier:
         """The decision that mixes hypotheses, see `RandomizedClassifier.of`."""
         return RandomizedClassifier.of(
-            weights, hypotheses, multipliers, multiplier_bound, classes=self.class_count
+            weights, hypotheses, multipliers, multiplier_bound, self.class_count, self.feature_names
         )
 
     def rates(self, predicted: Any) -> Any:
@@ -473,7 +492,7 @@ def _default_hypotheses(features: Array, weights: Array) -> Learner:
         from sklearn.preprocessing import StandardScaler
     except ImportError:
         raise NotInstalledError(
-            "the default learner is scikit-learn's, which is not installed: pip install 'forcopt[learn]'; or "
+            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
             "name other hypotheses, such as Thresholds()"
         ) from None
 

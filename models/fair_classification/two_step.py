@@ -110,7 +110,7 @@ class TwoStepClassifier(PolicyFile):
 
 
 @FairClassification.algorithm(
-    "two-step", exact=False, cites="Mozannar, Ohannessian and Srebro (2020), Algorithms 1 and 2"
+    "two-step", cites="Mozannar, Ohannessian and Srebro (2020), Algorithms 1 and 2", rank="published"
 )
 def two_step(
     problem: FairClassification,

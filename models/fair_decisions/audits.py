@@ -28,6 +28,9 @@ Rule = CoverageRule | GrantRule | Apportionment | Callable[[Array], Array]
 
 _CELLS_AT_ONCE = 2_000_000
 
+CONFIDENCE = 0.95
+"""That no pair of sampled means is called inverted that is not."""
+
 
 def audit(
     rule: Rule,
@@ -64,8 +67,8 @@ def audit(
         A row for each assignee: ``outcome`` from the true counts; ``expected`` from noisy ones; their
         ``ratio``; the difference ``per_million`` of all outcomes; ``correct``, the probability of the true
         outcome, for coverage and seats; ``inverted``, whether an assignee with a different count has an
-        expected outcome in the wrong order, for counts of shape ``(k,)``; ``standard_error`` of ``expected``,
-        0 if exact.
+        expected outcome in the wrong order, for counts of shape ``(k,)``, see Notes; ``standard_error`` of
+        ``expected``, 0 if exact.
 
     Raises
     ------
@@ -74,6 +77,10 @@ def audit(
 
     Notes
     -----
+    Means of trials are in the wrong order only if that is significant: if intervals that hold all k expected
+    outcomes at once with probability `CONFIDENCE` lie in the wrong order. These are Student's intervals with
+    Bonferroni's correction; the probability holds up to the normal approximation of a mean.
+
     Trials in which a grant rule has no finite grants count as outcomes of 0; `GrantRule.allocate` marks them.
 
     References
@@ -113,7 +120,7 @@ def audit(
     if isinstance(rule, CoverageRule | Apportionment):
         columns["correct"] = correct
     if x.ndim == 1:
-        columns["inverted"] = _inverted(x, expected)
+        columns["inverted"] = _inverted(x, expected, _room(error, trials))
     return pd.DataFrame(columns | {"standard_error": error})
 
 
@@ -184,14 +191,25 @@ def _sampled(
     return mean, hits / trials, np.sqrt(variance / trials)
 
 
-def _inverted(x: Array, expected: Array) -> Array:
-    """Whether another count is smaller and its expected outcome larger, or the reverse."""
+def _room(error: Array, trials: int) -> Array:
+    """How far simultaneous intervals reach from the means; no room if these are exact."""
+    from scipy.stats import t
+
+    if trials < 2:
+        return np.full(len(error), np.inf if trials else 0.0)
+    return np.asarray(error * t.ppf(1 - (1 - CONFIDENCE) / (2 * len(error)), trials - 1))
+
+
+def _inverted(x: Array, expected: Array, room: Array) -> Array:
+    """Whether another count is smaller and its expected outcome larger, or the reverse, by more than room."""
+
+    low, high = expected - room, expected + room
     values, group = np.unique(x, return_inverse=True)
     most = np.full(len(values), -np.inf)
     least = np.full(len(values), np.inf)
-    np.maximum.at(most, group, expected)
-    np.minimum.at(least, group, expected)
+    np.maximum.at(most, group, low)
+    np.minimum.at(least, group, high)
     before = np.concatenate([[-np.inf], np.maximum.accumulate(most)[:-1]])  # the most of smaller counts
     after = np.concatenate([np.minimum.accumulate(least[::-1])[::-1][1:], [np.inf]])
     slack = 1e-12 * np.abs(expected).max(initial=0.0)
-    return np.asarray((expected < before[group] - slack) | (expected > after[group] + slack))
+    return np.asarray((high < before[group] - slack) | (low > after[group] + slack))

@@ -66,9 +66,14 @@ class Nested(Mechanism):
         """See `Mechanism`."""
         return self.mechanism.profile(distance)
 
-    def total_variation(self, values: Any) -> float:
+    @property
+    def shows_size(self) -> bool:
+        """See `Mechanism`."""
+        return True
+
+    def total_variation(self, output: Any) -> float:
         """See `Channel`."""
-        return self.mechanism.total_variation(values)
+        return self.mechanism.total_variation(output)
 
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: nested counts from the largest to the smallest along the last axis."""

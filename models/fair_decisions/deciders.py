@@ -18,14 +18,14 @@ _DUST = 1e-9
 """Probabilities below, whose wide range solvers report as imprecise, count as 0 in the program."""
 
 
-@CoverageDecision.algorithm("standard", exact=False, cites="Pujol et al. (2020), Table 1")
+@CoverageDecision.algorithm("standard", cites="Pujol et al. (2020), Table 1", rank="published")
 def standard(problem: CoverageDecision, *, time_limit: float | None = None) -> Outcome:
     """Apply the rule to the noisy counts as if they were exact."""
     return Outcome(_corner(problem, 0.0, 0.0))
 
 
 @CoverageDecision.algorithm(
-    "margins", exact=False, cites="moved thresholds; Pujol et al. (2020), section 4.3"
+    "margins", cites="moved thresholds; Pujol et al. (2020), section 4.3", rank="published"
 )
 def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float | None = None) -> Outcome:
     """Lower both thresholds by some standard deviations of the noise: the best of a few directions.
@@ -68,7 +68,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
     return Outcome(best[1])
 
 
-@CoverageDecision.formulation("decision-table", exact=False, cites="linear program over monotone tables")
+@CoverageDecision.formulation("decision-table", cites="linear program over monotone tables")
 def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
@@ -108,7 +108,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     )
 
 
-@CoverageDecision.algorithm("posterior", exact=False, cites="Pujol et al. (2020), section 4.3")
+@CoverageDecision.algorithm("posterior", cites="Pujol et al. (2020), section 4.3", rank="published")
 def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | None = None) -> Outcome:
     """Cover where the posterior probability of coverage, under a flat prior, exceeds a threshold.
 

@@ -31,7 +31,7 @@ def divisor(problem: Apportionment, *, time_limit: float | None = None) -> Outco
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if deadline.passed:
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the first seat")
+        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
     method = cast(DivisorMethod, problem.criterion)
     found = apportion(problem.populations, problem.seats, method, minimum=low, maximum=high)

@@ -17,13 +17,13 @@ from forcopt.status import Status
 __all__ = ["exact_quantile", "finite_or_infeasible", "least_slacks", "no_penalty", "plain"]
 
 
-@FormulaGrant.algorithm("plain", exact=False, cites="Pujol et al. (2020), Table 2")
+@FormulaGrant.algorithm("plain", cites="Pujol et al. (2020), Table 2", rank="published")
 def plain(problem: FormulaGrant, *, time_limit: float | None = None) -> Outcome:
     """Divide in proportion to the clipped noisy counts. About half of all districts lose."""
     return Outcome(problem.rule(0.0, 0.0, clipped=True))
 
 
-@FormulaGrant.algorithm("no-penalty", exact=False, cites="Pujol et al. (2020), Theorem 5.2, corrected")
+@FormulaGrant.algorithm("no-penalty", cites="Pujol et al. (2020), Theorem 5.2, corrected", rank="published")
 def no_penalty(
     problem: FormulaGrant, *, as_printed: bool = False, time_limit: float | None = None
 ) -> Outcome:
@@ -55,7 +55,7 @@ def no_penalty(
     return finite_or_infeasible(problem, problem.rule(each, float(w.sum()) * total, clipped=True))
 
 
-@FormulaGrant.algorithm("exact-quantile", exact=False, cites="Pujol et al. (2020), section 5.3; exact tails")
+@FormulaGrant.algorithm("exact-quantile", cites="Pujol et al. (2020), section 5.3; exact tails")
 def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) -> Outcome:
     """Take exact quantiles of the noises and of their sum, split for the least inflation.
 

@@ -71,7 +71,7 @@ def greedy(problem: Apportionment, *, time_limit: float | None = None) -> Outcom
     winners: list[int] = []
     for step in range(left):
         if step % _EVERY == 0 and deadline.passed:
-            return Outcome(None, status=Status.LIMIT, message=f"the time limit passed after {step} seats")
+            return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} after {step} seats")
         claim, size, i = heap[0]
         if claim != last:
             last, winners = claim, []

@@ -193,7 +193,7 @@ def _partition(problem: IntervalPartition, lengths: Array, time_limit: float | N
     except TimeoutError:
         found = None
     if found is None:
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the last count")
+        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the last count")
     return Outcome(problem.partition(found))
 
 
@@ -204,7 +204,7 @@ def dynamic(problem: IntervalPartition, *, time_limit: float | None = None) -> O
     return _partition(problem, np.arange(len(problem.counts), 0, -1), time_limit)
 
 
-@IntervalPartition.algorithm("powers-of-two", exact=False, cites="Li, Hay, Miklau and Wang (2014)")
+@IntervalPartition.algorithm("powers-of-two", cites="Li, Hay, Miklau and Wang (2014)", rank="published")
 def powers_of_two(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
     """As `dynamic`, over buckets of 1, 2, 4, 8, ... counts only; O(n^2) time."""
     return _partition(problem, 2 ** np.arange(len(problem.counts).bit_length())[::-1], time_limit)

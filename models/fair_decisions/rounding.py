@@ -15,7 +15,7 @@ from forcopt.status import Status
 __all__ = ["as_printed", "largest_remainder"]
 
 
-@Apportionment.algorithm("largest-remainder", exact=False, cites="Balinski and Young (2001), chapter 3")
+@Apportionment.algorithm("largest-remainder", cites="Balinski and Young (2001), chapter 3", rank="published")
 def largest_remainder(problem: Apportionment, *, time_limit: float | None = None) -> Outcome:
     """Round the quotas down, and give the seats left to the largest remainders (Hamilton).
 
@@ -26,14 +26,14 @@ def largest_remainder(problem: Apportionment, *, time_limit: float | None = None
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if deadline.passed:
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the first seat")
+        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
     return Outcome(
         problem.allocation(by_remainders(problem.populations, problem.seats, minimum=low, maximum=high))
     )
 
 
-@Apportionment.algorithm("as-printed", exact=False, cites="Pujol et al. (2020), Table 3")
+@Apportionment.algorithm("as-printed", cites="Pujol et al. (2020), Table 3", rank="published")
 def as_printed(problem: Apportionment, *, time_limit: float | None = None) -> Outcome:
     """Round each quota to the nearest whole number, one half up, and to the minimum at least.
 

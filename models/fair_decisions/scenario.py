@@ -21,7 +21,7 @@ _SAFETY = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Standard errors by which the fitted frequency of failures stays below the check's limit."""
 
 
-@FormulaGrant.algorithm("scenario", exact=False, cites="Clopper and Pearson (1934); sampled slacks")
+@FormulaGrant.algorithm("scenario", cites="Clopper and Pearson (1934); sampled slacks", rank="published")
 def scenario(
     problem: FormulaGrant,
     *,
@@ -70,7 +70,7 @@ def scenario(
     deadline, rng = Deadline(time_limit), Simulated(np.random.default_rng(seed))
     drawn = [_draw(problem, samples, rng, deadline) for _ in range(2)]
     if any(part is None for part in drawn):
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed while the noise was drawn")
+        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} while the noise was drawn")
     (lows, sums), (fresh_lows, fresh_sums) = (part for part in drawn if part is not None)
     miss = (1 - confidence) / len(_SAFETY)
     error = np.sqrt(problem.failure * (1 - problem.failure) / samples)

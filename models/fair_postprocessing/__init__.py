@@ -8,6 +8,7 @@ Of scores: Hardt, Price and Srebro (2016), section 4.2.
 
 from typing import TYPE_CHECKING, Any
 
+from forcopt.errors import needs_sklearn
 from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
@@ -34,8 +35,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ThresholdPostprocessor":  # its module imports scikit-learn
-        from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
-
-        return ThresholdPostprocessor
+    if name == "ThresholdPostprocessor":
+        return needs_sklearn("forcopt.models.fair_postprocessing.threshold_postprocessor", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from forcopt.problem import Outcome
 __all__ = ["as_predicted"]
 
 
-@FairPostprocessing.algorithm("as-predicted", exact=False)
+@FairPostprocessing.algorithm("as-predicted", rank="published")
 def as_predicted(problem: FairPostprocessing, *, time_limit: float | None = None) -> Outcome:
     """Leave the predictions as they are: the evaluation shows their error and their disparity.
 

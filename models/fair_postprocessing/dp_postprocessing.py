@@ -105,7 +105,6 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
 
 @FairPostprocessing.algorithm(
     "dp-postprocessing",
-    exact=False,
     guarantee=lambda problem: privacy_cost(problem).error,
     cites="Jagielski et al. (2019), Algorithm 1 and Theorem 3.1",
     private=True,
@@ -160,7 +159,7 @@ def dp_postprocessing(
     parities, noise = _parities_of(problem.constraint), _largest_noise(problem, beta)
     rng, mechanism = randomness(seed=seed), _mechanism(problem)
     if accountant is not None:
-        accountant.spend(mechanism, name="dp-postprocessing")
+        accountant.spend(mechanism, name="dp-postprocessing", neighbours="substitute")
     noisy = np.asarray(mechanism.release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)

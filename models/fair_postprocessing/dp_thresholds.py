@@ -26,7 +26,6 @@ SENSITIVITY = 2.0
 
 @ScorePostprocessing.algorithm(
     "dp-thresholds",
-    exact=False,
     private=True,
     cites="Hardt, Price and Srebro (2016), section 4.2; Jagielski et al. (2019), Algorithm 1",
 )
@@ -107,7 +106,7 @@ def dp_thresholds(
         Laplace(scale=SENSITIVITY / privacy.epsilon), sensitivity=SENSITIVITY, dimension=counts.size
     )
     if accountant is not None:
-        accountant.spend(mechanism, name="dp-thresholds")
+        accountant.spend(mechanism, name="dp-thresholds", neighbours="substitute")
     noisy = np.asarray(mechanism.release(counts, rng))
 
     model = Model("private thresholds")

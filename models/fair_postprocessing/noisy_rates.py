@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, Notion
+from forcopt.privacy import PrivacyBudget
 
-__all__ = ["emptied", "undefined_rates"]
+__all__ = ["check_declared", "emptied", "undefined_rates"]
 
 
 def emptied(rates: GroupRates, notion: Notion) -> str:
@@ -29,6 +33,21 @@ def emptied(rates: GroupRates, notion: Notion) -> str:
                 f"{rate.name}; more than {enough:.6g} true ones would have been enough"
             )
     return ""
+
+
+def check_declared(names: Sequence[str] | None, privacy: PrivacyBudget | None) -> None:
+    """Refuse a private problem without the names of its groups: whether a name occurs is private.
+
+    Raises
+    ------
+    DeclarationError
+        For `privacy` without `names`.
+    """
+    if privacy is not None and not names:
+        raise DeclarationError(
+            "names is missing; with privacy it must list all groups, as those that occur in the records are "
+            'private: names=("a", "b")'
+        )
 
 
 def undefined_rates(rates: GroupRates, notion: Notion) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,9 +22,9 @@ from forcopt.fairness import (
     tabulate,
 )
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.models.fair_postprocessing.noisy_rates import undefined_rates
+from forcopt.models.fair_postprocessing.noisy_rates import check_declared, undefined_rates
 from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["FairPostprocessing"]
 
@@ -153,18 +153,24 @@ class FairPostprocessing(Problem):
         if self.privacy is not None and self.privacy.delta:
             raise DeclarationError("privacy.delta is positive; Laplace noise needs none")
         floor = None if self.privacy is None else self.privacy.floor
-        least = int(self.counts.sum(axis=0).min())
-        if floor is not None and least < floor:
-            raise DeclarationError(f"privacy.floor is {floor:g}, but a group and label has {least} records")
+        if floor is not None and self.counts.sum(axis=0).min() < floor:  # how many there are is private
+            raise DeclarationError(f"privacy.floor is {floor:g}, but a group and label has fewer records")
         return self
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``dp-postprocessing`` if there is `privacy`, else ``lp``."""
-        return super().method(name or ("lp" if self.privacy is None else "dp-postprocessing"))
+    def choose_method(self) -> str:
+        """Choose ``dp-postprocessing`` if there is `privacy`, else ``lp``."""
+        return "lp" if self.privacy is None else "dp-postprocessing"
 
     @classmethod
     def from_predictions(
-        cls, predictions: Any, groups: Any, labels: Any, constraint: Notion, **fields: Any
+        cls,
+        predictions: Any,
+        groups: Any,
+        labels: Any,
+        constraint: Notion,
+        *,
+        names: Sequence[str] | None = None,
+        **fields: Any,
     ) -> Self:
         """Count records.
 
@@ -178,18 +184,23 @@ class FairPostprocessing(Problem):
             0 or 1 for each record.
         constraint : Notion
             The fairness notion.
+        names : Sequence[str], optional
+            Of all groups, also of groups without records; those that occur by default. With `privacy` they
+            must be given: which groups occur is private.
         fields : Any
             The other fields of the declaration.
 
         Raises
         ------
         DeclarationError
-            For columns of different length, other values, or a missing group.
+            For columns of different length, other values, a missing group or one that is not among `names`,
+            and for `privacy` without `names`.
         """
         if isinstance(groups, ObservedGroups):
             fields, groups = {"channel": groups.channel, **fields}, groups.reports
-        counts, names = tabulate(predictions, groups, labels)
-        return cls(counts=counts, constraint=constraint, groups=names, **fields)
+        check_declared(names, fields.get("privacy"))
+        counts, known = tabulate(predictions, groups, labels, names)
+        return cls(counts=counts, constraint=constraint, groups=known, **fields)
 
     # -- rates -----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.learning.thresholds import middles
 
 __all__ = ["RocHull", "roc_hull"]
 
@@ -18,8 +19,8 @@ class RocHull:
     Attributes
     ----------
     thresholds : Array
-        For each of the v vertices, the score from which on 1 is predicted; infinite for nobody, minus
-        infinite for everybody. Shape ``(v,)``.
+        For each of the v vertices, the score from which on 1 is predicted, see `middles`; infinite for
+        nobody, minus infinite for everybody. Shape ``(v,)``.
     positives : Array
         The mass with label 0 and with label 1 that is predicted 1, shape ``(v, 2)``.
     """
@@ -59,15 +60,14 @@ def roc_hull(scores: Array, labels: Array, weights: Array) -> RocHull:
     --------
     >>> hull = roc_hull(np.array([4, 3, 2, 1]), np.array([1, 0, 1, 0]), np.ones(4))
     >>> hull.thresholds.tolist()
-    [inf, -inf, 2.0, 4.0]
+    [inf, -inf, 1.5, 3.5]
     >>> hull.positives.tolist()
     [[0.0, 0.0], [2.0, 2.0], [1.0, 2.0], [0.0, 1.0]]
     """
     values, place = np.unique(-scores, return_inverse=True)  # from the largest score down
     mass = np.stack([np.bincount(place, weights * (labels == y), len(values)) for y in (0, 1)], axis=1)
     points = np.vstack([np.zeros((1, 2)), np.cumsum(mass, axis=0)])
-    thresholds = np.concatenate([[np.inf], -values])
-    thresholds[-1] = -np.inf
+    thresholds = np.concatenate([[np.inf], middles(-values[::-1])[::-1], [-np.inf]])
     lower, upper = _chain(points, 1.0), _chain(points, -1.0)
     around = lower + [k for k in reversed(upper) if k not in set(lower)]
     return RocHull(thresholds[around], points[around])

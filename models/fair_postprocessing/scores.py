@@ -24,11 +24,11 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.noisy_rates import undefined_rates
+from forcopt.models.fair_postprocessing.noisy_rates import check_declared, undefined_rates
 from forcopt.models.fair_postprocessing.roc import RocHull, roc_hull
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 __all__ = ["ScorePostprocessing"]
 
@@ -42,9 +42,9 @@ class ScorePostprocessing(Problem):
     """Choose randomised thresholds on a score for each group, for the least error that is fair.
 
     A record of group `a` is predicted 1 if its score is at least a threshold that is drawn by a law of the
-    group. Error and rates of a group depend on that law by two numbers alone, false and true positive rate,
-    and these range over the convex hull of the group's ROC curve: the problem is a linear program over the
-    hulls' vertices.
+    group; thresholds lie midway between neighbouring scores, see `middles`. Error and rates of a group depend
+    on that law by two numbers alone, false and true positive rate, and these range over the convex hull of
+    the group's ROC curve: the problem is a linear program over the hulls' vertices.
 
     Attributes
     ----------
@@ -62,15 +62,15 @@ class ScorePostprocessing(Problem):
         Let the decision be private in the groups of the records (not in scores and labels), such as
         ``PrivacyBudget(epsilon=1.0)``.
     names : tuple[str, ...], optional
-        The names of all groups, also of groups without records; those that occur by default. They are public,
-        so with `privacy` give all that may occur.
+        The names of all groups, also of groups without records; those that occur by default. With `privacy`
+        they must be given: which groups occur is private.
 
     Raises
     ------
     DeclarationError
         For columns of different length, labels other than 0 and 1, a missing group, negative weights, a
         group without the records over which a rate of `constraint` is taken (not with `privacy`: the refusal
-        would reveal it), and a constraint on single records.
+        would reveal it), a constraint on single records, and for `privacy` without `names`.
 
     Notes
     -----
@@ -121,6 +121,7 @@ class ScorePostprocessing(Problem):
             )
         if self.privacy is not None and (self.privacy.delta or self.privacy.floor is not None):
             raise DeclarationError("privacy: Laplace noise on a histogram needs no delta and no floor")
+        check_declared(self.names, self.privacy)
         if len(set(self.names)) < len(self.names):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
         nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
@@ -129,9 +130,9 @@ class ScorePostprocessing(Problem):
                 rates.rate(rate)
         return self
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``dp-thresholds`` if there is `privacy`, else ``lp``."""
-        return super().method(name or ("lp" if self.privacy is None else "dp-thresholds"))
+    def choose_method(self) -> str:
+        """Choose ``dp-thresholds`` if there is `privacy`, else ``lp``."""
+        return "lp" if self.privacy is None else "dp-thresholds"
 
     @cached_property
     def _read(self) -> tuple[Array, tuple[str, ...]]:
@@ -246,13 +247,15 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
     def start(decision: RandomizedThresholds) -> dict[Any, Array]:
         values = np.zeros(len(group))
         for a, hull in enumerate(hulls):
-            place = {t: k for k, t in enumerate(hull.thresholds.tolist())}
-            for t, w in zip(decision.thresholds[a].tolist(), decision.weights[a].tolist(), strict=True):
-                if w > 0 and t not in place:
+            known = np.sort(problem.scores[problem._read[0] == a])
+            place = {below: k for k, below in enumerate(np.searchsorted(known, hull.thresholds).tolist())}
+            belows = np.searchsorted(known, decision.thresholds[a]).tolist()
+            for below, t, w in zip(belows, decision.thresholds[a], decision.weights[a], strict=True):
+                if w > 0 and below not in place:
                     raise DeclarationError(
                         f"group {problem.group_names[a]!r}: the threshold {t:g} is no vertex of its ROC hull"
                     )
-                values[ends[a] + place.get(t, 0)] += w
+                values[ends[a] + place.get(below, 0)] += w
         return {mixture: values}
 
     return Handles(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.sparse import csr_array, hstack, issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -18,15 +19,21 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.fairness.records import read_groups
+from forcopt.learning.thresholds import ROUNDING, levels
 from forcopt.models.fair_classification.estimator import TrainingReport
 from forcopt.models.fair_classification.group_aware import (
     GroupAware,
     accepted,
     check_class_count,
+    check_labels,
+    column_names,
+    combined,
+    crossing_title,
+    crossings,
     draw,
     subset,
     takes_several,
@@ -63,19 +70,19 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
     combine : {"cross", "each"}, default "cross"
         The constraint for several sensitive columns, see `FairClassifier`. Thresholds differ by the groups
-        that the columns form together.
+        that the columns form together. With ``"each"`` a group of known values that did not occur in training
+        is treated as the mixture of those that share the most values with it.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
-        `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, and the names of
-        the groups are public.
+        `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, `names` are
+        required, and several columns are crossed.
     names : sequence of str, optional
-        With `privacy`, the names of all groups that may occur, of crossed columns such as ``sex=f & race=u``;
-        without it those that occur become public.
+        With `privacy`, the names of all groups that may occur, of crossed columns such as ``sex=f & race=u``.
     edges : array_like, optional
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
     draws : {"record", "row"}, default "record"
-        Whether `predict` draws for each record, or once for all with the same group and score; see
+        Whether `predict` draws for each record, or once for all with the same group and features; see
         `FairClassifier`.
     backend : str, default "highs"
         Solves the linear program.
@@ -92,6 +99,12 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         The thresholds of each group; with more than two labels the law of the label for each predicted one.
     report_ : TrainingReport
         Training error, bound and rates; with `privacy` the message alone, as all else is of the true groups.
+
+    Notes
+    -----
+    The score of a record has another last digit alone than in a batch. So scores that differ by rounding are
+    one score (`levels`), and a threshold lies midway between two: a record gets the same probability in every
+    batch.
 
     References
     ----------
@@ -165,23 +178,30 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             raise DeclarationError(
                 "edges is given without privacy; without it every score may be a threshold"
             )
-        if self.names is not None and (self.privacy is None or self.combine == "each"):
+        if self.names is not None and self.privacy is None:
+            raise DeclarationError("names is given without privacy; then the groups are those that occur")
+        if self.privacy is not None and self.combine == "each":
             raise DeclarationError(
-                "names is given without privacy or with combine='each'; then the groups are those that occur"
+                "combine is 'each'; the crossings that occur are private, so with privacy use 'cross' and "
+                "names"
             )
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
-        given = X
+        given, y_given = X, y
+        check_labels(y)
         X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         check_class_count(self.classes_, self._takes_several())
-        groups, constraint = self._groups(given, sensitive_features, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        kept = None
         if weights is not None and (weights == 0).any():  # as if these records were left out
             kept = weights > 0
             X, y, labels, weights = X[kept], y[kept], labels[kept], weights[kept]
-            groups = None if groups is None else subset(groups, kept)
+        groups, constraint = self._groups(
+            given, sensitive_features, constraint, kept, y=y_given, sample_weight=sample_weight
+        )
+        self._learn_crossings(given, sensitive_features, kept, weights)
         self._fit_estimator(X, y, weights)
         self._blind = groups is None
         groups = ("all",) * len(y) if groups is None else groups
@@ -194,13 +214,13 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             )
         else:
             problem = ScorePostprocessing(
-                scores=self._score(X),
+                scores=_levelled(self._score(X)),
                 labels=labels,
                 groups=groups,
                 constraint=constraint,
                 weights=weights,
                 privacy=self.privacy,
-                names=() if self.names is None else tuple(self.names),
+                names=tuple(self.names or (("all",) if self._blind and self.privacy is not None else ())),
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = problem.solve(backend=self.backend, **options)
@@ -212,13 +232,13 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         return self
 
     def _edges(self) -> Any:
-        if self.edges is not None:
-            return self.edges
-        if not hasattr(self.estimator_, "predict_proba"):
+        """The public thresholds, a rounding below the numbers: a score that is one of them reaches it."""
+        if self.edges is None and not hasattr(self.estimator_, "predict_proba"):
             raise DeclarationError(
                 "edges is None; with privacy and an estimator without predict_proba, give public thresholds"
             )
-        return np.arange(1, 20) / 20
+        edges = np.arange(1, 20) / 20 if self.edges is None else as_numbers(self.edges, "edges")
+        return edges - ROUNDING * np.maximum(1.0, np.abs(edges))
 
     def _takes_several(self) -> bool:
         """Whether the estimator takes more than two classes; private thresholds are for two."""
@@ -262,32 +282,98 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             return np.asarray(self.estimator_.decision_function(X), dtype=float)
         return np.asarray(np.asarray(self.estimator_.predict(X)) == self.classes_[1], dtype=float)
 
-    def _scored(self, X: Any, sensitive_features: Any) -> tuple[Array, Array, Array]:
-        """Scores, the number of each group, and the probability of the second class (or of each)."""
+    def _scored(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Array, Array]:
+        """Features, scores, the number of each group, and the probability of the second class, or of each."""
         check_is_fitted(self)
         given = X
-        X = validate_data(self, self._features(X), reset=False, **self._accepted())
+        X = validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
         score = self._score(X)
         if self._blind:
-            groups = ["all"] * len(score)
+            groups: Any = ["all"] * len(score)
         else:
-            groups, _ = self._groups(given, sensitive_features, self.constraint or UNCONSTRAINED)
+            groups, names = self._sensitive(given, sensitive_features)
             if groups is None:
                 raise DeclarationError("sensitive_features is None; the thresholds differ by group")
+            if self._crossings:
+                return self._scored_crossings(X, score, groups)
+            if np.ndim(groups) == 2:
+                groups, _ = combined(groups, UNCONSTRAINED, self.combine, names)
         codes, _ = read_groups(groups, self.policy_.groups)
-        return score, codes, self.policy_.probability(score, groups)
+        return X, score, codes, self.policy_.probability(score, groups)
+
+    def _learn_crossings(self, X: Any, given: Any, kept: Array | None, weights: Array | None) -> None:
+        """Remember the crossings of several sensitive columns and how much each weighs."""
+        self._crossings: dict[tuple[str | None, ...], float] = {}
+        given, names = self._sensitive(X, given)
+        if given is None or np.ndim(given) != 2 or np.shape(given)[1] < 2:
+            return
+        self._columns = names or column_names(given)
+        rows = crossings(given if kept is None else subset(given, kept))
+        for row, weight in zip(rows, np.ones(len(rows)) if weights is None else weights, strict=True):
+            self._crossings[row] = self._crossings.get(row, 0.0) + float(weight)
+
+    def _scored_crossings(self, X: Any, score: Array, given: Any) -> tuple[Any, Array, Array, Array]:
+        """As `_scored`, for several sensitive columns; see `combine` for a crossing that training lacks."""
+        columns = []
+        for name, known, values in zip(
+            self._columns,
+            zip(*self._crossings, strict=True),
+            zip(*crossings(given), strict=True),
+            strict=True,
+        ):
+            spelt = tuple(dict.fromkeys(v for v in known if v is not None))
+            asked = list(dict.fromkeys(v for v in values if v is not None))
+            try:
+                codes: list[int] = read_groups(asked, spelt)[0].tolist() if asked else []
+            except DeclarationError as error:
+                raise DeclarationError(f"sensitive_features: column {name!r}: {error}") from None
+            place: dict[str | None, str | None] = {v: spelt[c] for v, c in zip(asked, codes, strict=True)}
+            columns.append([place.get(v) for v in values])
+        rows = list(zip(*columns, strict=True))
+        number = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        which = np.array([number[row] for row in rows])
+        groups = self.policy_.groups
+        places = np.full(len(rows), len(groups))
+        chance: Any = None
+        for row, i in number.items():
+            members = which == i
+            title = crossing_title(self._columns, row)
+            if title not in groups and self.combine == "cross":
+                raise DeclarationError(f"groups holds {title!r}; the groups are {', '.join(groups)}")
+            laws = {row: 1.0} if title in groups else self._nearest(row)
+            found: Any = sum(
+                share
+                * self.policy_.probability(
+                    score[members], [crossing_title(self._columns, law)] * sum(members)
+                )
+                for law, share in laws.items()
+            )
+            chance = np.zeros((len(rows), *found.shape[1:])) if chance is None else chance
+            chance[members] = found
+            places[members] = groups.index(title) if title in groups else len(groups)
+        return X, score, places, chance
+
+    def _nearest(self, row: tuple[str | None, ...]) -> dict[tuple[str | None, ...], float]:
+        """The crossings of training that share the most values with this one, and their shares."""
+        shared = {other: sum(a == b for a, b in zip(row, other, strict=True)) for other in self._crossings}
+        near = {other: self._crossings[other] for other, k in shared.items() if k == max(shared.values())}
+        return {other: mass / sum(near.values()) for other, mass in near.items()}
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
-        chance = self._scored(X, sensitive_features)[2]
+        chance = self._scored(X, sensitive_features)[3]
         return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        score, codes, chance = self._scored(X, sensitive_features)
-        if isinstance(self.policy_, RandomizedRemix):
-            score = np.array(list(map(self.policy_.classes.index, score.tolist())))
-        drawn = draw(chance, np.column_stack([score, codes]), self.draws, self.random_state)
+        X, score, codes, chance = self._scored(X, sensitive_features)
+        if self.draws == "row":  # the digits of the score depend on the batch
+            rows = hstack([X, csr_array(codes[:, None])]) if issparse(X) else np.column_stack([X, codes])
+        else:
+            if isinstance(self.policy_, RandomizedRemix):
+                score = np.array(list(map(self.policy_.classes.index, score.tolist())))
+            rows = np.column_stack([score, codes])
+        drawn = draw(chance, rows, self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
@@ -303,3 +389,9 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
+
+
+def _levelled(scores: Array) -> Array:
+    """The scores, where those that differ by rounding are equal."""
+    low, high, place = levels(scores, ROUNDING)
+    return np.asarray((low / 2 + high / 2)[place])

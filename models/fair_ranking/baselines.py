@@ -36,7 +36,7 @@ def _attributes(problem: FairRanking, by: Any) -> tuple[str, ...] | None:
     return names
 
 
-@FairRanking.algorithm("sort", exact=False, cites="the ranking without demands")
+@FairRanking.algorithm("sort", cites="the ranking without demands", rank="published")
 def sort(problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None) -> Outcome:
     """By falling score, whatever is demanded; ties by seed.
 
@@ -59,7 +59,7 @@ def _loss(problem: FairRanking) -> float:
 
 
 @FairRanking.algorithm(
-    "counterfactual", exact=False, guarantee=_loss, cites=f"{_YANG}, section 2.2, algorithm of the paper"
+    "counterfactual", guarantee=_loss, cites=f"{_YANG}, section 2.2, algorithm of the paper", rank="published"
 )
 def counterfactual(
     problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None
@@ -83,7 +83,7 @@ def counterfactual(
     return Outcome(ranking, bound=problem.best if problem.scores is not None else None)
 
 
-@FairRanking.algorithm("quotas", exact=False, cites=f"{_YANG}, section 3, quotas")
+@FairRanking.algorithm("quotas", cites=f"{_YANG}, section 3, quotas", rank="published")
 def quotas(
     problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
 ) -> Outcome:
@@ -105,7 +105,7 @@ def quotas(
 
 
 @FairRanking.algorithm(
-    "det-const-sort", exact=False, cites="Geyik, Ambler and Kenthapadi (2019), Algorithm 3"
+    "det-const-sort", cites="Geyik, Ambler and Kenthapadi (2019), Algorithm 3", rank="published"
 )
 def det_const_sort(
     problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
@@ -197,7 +197,7 @@ def fair_table(k: int, share: float, significance: float, adjust: bool = True) -
     return single(max(low, 1e-300))
 
 
-@FairRanking.algorithm("fa-ir", exact=False, cites="Zehlike et al. (2017), Algorithm 2")
+@FairRanking.algorithm("fa-ir", cites="Zehlike et al. (2017), Algorithm 2", rank="published")
 def fair_star(
     problem: FairRanking,
     *,

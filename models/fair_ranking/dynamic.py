@@ -97,7 +97,7 @@ def dynamic_programme(
         states, value = new[pick], total[pick]
         history.append((origin[pick], cell[pick]))
         if deadline.passed or len(pick) > _MOST_STATES:
-            why = "time limit" if deadline.passed else f"more than {_MOST_STATES:,} states (try beam=)"
+            why = deadline.end if deadline.passed else f"more than {_MOST_STATES:,} states (try beam=)"
             message = f"{why} after {j + 1} of {k} positions"
             return Outcome(None, bound=problem.best, status=Status.LIMIT, message=message)
     at = int(np.argmax(value))

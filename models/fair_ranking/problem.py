@@ -28,7 +28,7 @@ from forcopt.models.fair_ranking.measures import (
     sensitivity,
     utility_loss,
 )
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -243,26 +243,24 @@ class FairRanking(Problem):
         first = np.searchsorted(codes[order], np.arange(codes.max() + 1))
         return order[np.arange(self.size) - first[codes[order]] < self.length]
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default an exact one that fits."""
-        if name:
-            return super().method(name)
+    def choose_method(self) -> str:
+        """Choose an exact method that fits."""
         from forcopt.models.fair_ranking.column_generation import generates
 
         prefixes = any(limit.prefix is not None for limit in self.limits)
         drops = int((np.diff(self.position_weights, append=0.0) < 0).sum())
         small = len(self.kept) * drops <= _MOST_COLUMNS
         if self.groupwise and (small or prefixes or self.integer):
-            return super().method("prefix-counts")
+            return "prefix-counts"
         if self.integer:
-            return super().method("milp")
+            return "milp"
         if self.scores is None and self.size * self.length <= _MOST_COLUMNS:
-            return super().method("assignment")
+            return "assignment"
         if self.scores is not None and [type(notion) for notion in self.notions] == [CounterfactualOrder]:
-            return super().method("isotonic")
+            return "isotonic"
         if generates(self):
-            return super().method("column-generation")
-        return super().method("assignment" if prefixes or self.scores is None else "exposures")
+            return "column-generation"
+        return "assignment" if prefixes or self.scores is None else "exposures"
 
     def infeasibility_reason(self) -> str:
         """Describe demands that contradict each other, and the prefix; empty if none is found.

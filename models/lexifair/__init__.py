@@ -6,6 +6,7 @@ Generalization, FORC 2021.
 
 from typing import TYPE_CHECKING, Any
 
+from forcopt.errors import needs_sklearn
 from forcopt.learning import Finite, ListedHypotheses, Stumps
 from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     column_generation,
@@ -44,8 +45,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "FairRegressor":  # its module imports scikit-learn
-        from forcopt.models.lexifair.estimator import FairRegressor
-
-        return FairRegressor
+    if name == "FairRegressor":
+        return needs_sklearn("forcopt.models.lexifair.estimator", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

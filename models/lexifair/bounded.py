@@ -12,6 +12,7 @@ from forcopt.arrays import rounded_up
 from forcopt.declaration import Name, Numbers
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
+from forcopt.learning.names import take_names
 from forcopt.models.lexifair.problem import members_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
@@ -24,7 +25,7 @@ class BoundedLossRegression(Problem):
 
     Attributes
     ----------
-    features, labels, groups, names, weights, radius
+    features, labels, groups, names, weights, radius, feature_names
         As in `LexifairRegression`.
     bound : float
         On the mean squared error of every group, at least 0.
@@ -59,6 +60,12 @@ class BoundedLossRegression(Problem):
     names: tuple[Name, ...] = Field(default=(), kw_only=True)
     weights: Numbers | None = Field(default=None, kw_only=True)
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(default=None, kw_only=True)
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        return take_names(data)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -72,6 +79,7 @@ class BoundedLossRegression(Problem):
             labels=self.labels,
             groups=self.groups,
             features=self.features,
+            feature_names=self.feature_names,
             radius=self.radius,
             names=self.names,
             weights=self.weights,

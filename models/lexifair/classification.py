@@ -23,6 +23,7 @@ from forcopt.learning.files import (
     distribution,
     finite_numbers,
 )
+from forcopt.learning.names import aligned
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["ClassifierMixture", "LexifairClassification"]
@@ -55,7 +56,8 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
 
     def probability(self, records: Any) -> Array:
         """The probability of predicting 1 for records with these features, shape ``(n,)``."""
-        return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, records))
+        table = aligned(records, self.features)
+        return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, table))
 
     def to_dict(self) -> dict[str, Any]:
         """Names, losses, and the classifiers with their probabilities as plain data.
@@ -83,7 +85,8 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         stored = StoredClassifiers(tuple(map(classifier_from_dict, drawn)))
         chances = distribution([entry["probability"] for entry in drawn], "classifiers: the probabilities")
         losses = finite_numbers(data, "losses", len(data["names"]))
-        return cls(losses, tuple(data["names"]), np.arange(len(drawn)), chances, stored)
+        names = tuple(data.get("features", ()))
+        return cls(losses, tuple(data["names"]), np.arange(len(drawn)), chances, stored, features=names)
 
 
 class LexifairClassification(Lexifair):
@@ -171,7 +174,8 @@ class LexifairClassification(Lexifair):
         distinct, place = np.unique(numbers, return_inverse=True)
         total = np.bincount(place, weights=chances)
         losses = total @ self._errors(distinct)
-        return ClassifierMixture(losses, self.group_names, distinct, total, self.hypotheses)
+        names = getattr(self.hypotheses, "feature_names", ())
+        return ClassifierMixture(losses, self.group_names, distinct, total, self.hypotheses, features=names)
 
     def _errors(self, which: Array) -> Array:
         """The errors of some classifiers in every group, shape ``(len(which), K)``."""

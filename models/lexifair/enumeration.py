@@ -13,7 +13,9 @@ from forcopt.status import Status
 __all__ = ["enumeration"]
 
 
-@LexifairClassification.algorithm("enumeration", exact=True, cites="Diana et al. (2021), Definition 1")
+@LexifairClassification.algorithm(
+    "enumeration", exact=True, cites="Diana et al. (2021), Definition 1", rank="oracle"
+)
 def enumeration(problem: LexifairClassification, *, time_limit: float | None = None) -> Outcome:
     """Sort the sorted error vectors of all classifiers: the best single one. O(N K log(N K)).
 
@@ -37,7 +39,7 @@ def enumeration(problem: LexifairClassification, *, time_limit: float | None = N
             bound=float(largest[best]),
             status=Status.FEASIBLE,
             iterations=len(table),
-            message="the time limit was reached: only the largest errors were compared",
+            message=f"{deadline.end}: only the largest errors were compared",
         )
     ordered = -np.sort(-table, axis=1)[:, : problem.level_count]
     best = int(np.lexsort(ordered.T[::-1])[0])

@@ -14,7 +14,12 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
 from forcopt.fairness.records import read_groups
 from forcopt.models.fair_classification.estimator import TrainingReport
-from forcopt.models.fair_classification.group_aware import SensitiveColumns, column_names, combined
+from forcopt.models.fair_classification.group_aware import (
+    SensitiveColumns,
+    check_labels,
+    column_names,
+    combined,
+)
 from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 
@@ -116,9 +121,10 @@ class FairRegressor(SensitiveColumns, RegressorMixin, BaseEstimator):  # type: i
         self._check_combine()
         if self.bound is not None and self.levels is not None:
             raise DeclarationError(f"levels is {self.levels!r}; with bound there are no levels")
-        X_given = X
+        X_given, y_given = X, y
+        check_labels(y)
         X, y = validate_data(self, self._features(X), y, y_numeric=True)
-        given, names = self._sensitive(X_given, sensitive_features)
+        given, names = self._sensitive(X_given, sensitive_features, y=y_given, sample_weight=sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if weights is not None and weights.min() < 0:
             raise DeclarationError(
@@ -181,4 +187,6 @@ class FairRegressor(SensitiveColumns, RegressorMixin, BaseEstimator):  # type: i
     def predict(self, X: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
         check_is_fitted(self)
-        return self.model_.predict(self._design(validate_data(self, self._features(X), reset=False)))
+        return self.model_.predict(
+            self._design(validate_data(self, self._features(X, served=True), reset=False))
+        )

@@ -39,8 +39,12 @@ def compact(problem: Lexifair, model: Model) -> Handles:
     return _write(problem, model, "compact")
 
 
-@LexifairRegression.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
-@LexifairClassification.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
+@LexifairRegression.formulation(
+    "row-generation", exact=True, cites="Diana et al. (2021), program (1)", rank="published"
+)
+@LexifairClassification.formulation(
+    "row-generation", exact=True, cites="Diana et al. (2021), program (1)", rank="published"
+)
 def row_generation(problem: Lexifair, model: Model) -> Handles:
     """The paper's rows, a sum of losses for each set of groups; sorting the losses finds the violated ones.
 

@@ -74,7 +74,7 @@ class Leader:
         return self.problem.mixture(which, times / times.sum())
 
 
-@LexifairClassification.algorithm("ftpl", exact=False, cites="Diana et al. (2021), Theorems 14 and 19")
+@LexifairClassification.algorithm("ftpl", cites="Diana et al. (2021), Theorems 14 and 19", rank="published")
 def ftpl(
     problem: LexifairClassification,
     *,

@@ -205,9 +205,7 @@ def play_levels(
         if end.reason != "gap":
             message = message or f"level {level} was left after {end.rounds} rounds at slack {slack:.2g}"
         if end.reason in ("time", "caller"):
-            message += {"time": ": the time limit was reached", "caller": ": the caller stopped the run"}[
-                end.reason
-            ]
+            message += f": {trace.end}"
             break
     levels = prove(sums_of_largest(best.losses), proofs, played)
     return Outcome(

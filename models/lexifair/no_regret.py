@@ -195,9 +195,9 @@ def theorem_parameters(
     return ceil(round(top**2, 6)), (alpha + level * largest) / alpha
 
 
-@LexifairRegression.algorithm("no-regret", exact=False, cites="Diana et al. (2021), Algorithm 2")
+@LexifairRegression.algorithm("no-regret", cites="Diana et al. (2021), Algorithm 2", rank="published")
 @LexifairClassification.algorithm(
-    "no-regret", exact=False, cites="Diana et al. (2021), Algorithm 2, Theorem 13"
+    "no-regret", cites="Diana et al. (2021), Algorithm 2, Theorem 13", rank="published"
 )
 def no_regret(
     problem: Lexifair,
@@ -288,7 +288,7 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trac
         proofs.append([] if found is None else [found])
         limits.append(average)
         if done < needed or (trace.over and level < problem.level_count):
-            message = f"level {level} was left after {done} of {needed} rounds: the time limit was reached"
+            message = f"level {level} was left after {done} of {needed} rounds: {trace.end}"
             break
     levels = prove(totals, proofs, played)
     return Outcome(

@@ -73,11 +73,14 @@ class GroupModel(PolicyFile):
         Of the groups.
     levels : tuple[Level, ...], optional
         The proof of its method; empty if the method gives none.
+    features : tuple[str, ...], optional
+        The names of the features, in order: a frame to predict is aligned by them.
     """
 
     losses: Array
     names: tuple[str, ...] = field(repr=False)
     levels: tuple[Level, ...] = field(default=(), repr=False, kw_only=True)
+    features: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
 
     @property
     def sorted_losses(self) -> Array:
@@ -91,7 +94,8 @@ class GroupModel(PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """Names and losses of the groups as plain data; subclasses add the parameters of the model."""
-        return {"names": list(self.names), "losses": self.losses.tolist()}
+        known = {"features": list(self.features)} if self.features else {}
+        return {"names": list(self.names), "losses": self.losses.tolist(), **known}
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.names))
@@ -301,7 +305,7 @@ class Lexifair(Problem):
         if deadline.passed:
             if claimed:
                 solution.status = Status.FEASIBLE
-                solution.message += "; the time limit left no time to prove the levels"
+                solution.message += f"; {deadline.end} before the levels were proved"
             return solution
         from forcopt.models.lexifair.column_generation import finish
 

@@ -11,13 +11,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.learning.files import finite_numbers
+from forcopt.learning.names import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["LexifairRegression", "LinearModel"]
@@ -42,7 +43,8 @@ class LinearModel(GroupModel):
 
     def predict(self, features: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
-        return np.asarray(as_numbers(features, "features") @ self.coefficients)
+        table = as_numbers(aligned(features, self.features), "features")
+        return np.asarray(table @ self.coefficients)
 
     def to_dict(self) -> dict[str, Any]:
         """Names, losses and coefficients as plain data; the proof of the levels is left out."""
@@ -52,7 +54,8 @@ class LinearModel(GroupModel):
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The model of plain data."""
         losses = finite_numbers(data, "losses", len(data["names"]))
-        return cls(losses, tuple(data["names"]), finite_numbers(data, "coefficients"))
+        names = tuple(data.get("features", ()))
+        return cls(losses, tuple(data["names"]), finite_numbers(data, "coefficients"), features=names)
 
 
 class LexifairRegression(Lexifair):
@@ -67,6 +70,8 @@ class LexifairRegression(Lexifair):
         Shape ``(n, d)``; add a column of ones for an intercept.
     radius : float, optional
         The Euclidean norm of the coefficients is at most this; None for no limit.
+    feature_names : tuple[str, ...], optional
+        Of the d features; those of a frame by default. The decision takes the columns of a frame by name.
 
     Raises
     ------
@@ -94,6 +99,12 @@ class LexifairRegression(Lexifair):
 
     features: Numbers
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        return take_names(data)
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:
@@ -123,11 +134,13 @@ class LexifairRegression(Lexifair):
     def model(self, coefficients: Any) -> LinearModel:
         """The decision with these coefficients, shape ``(d,)``."""
         theta = self._coefficients(coefficients)
-        return LinearModel(self.group_losses(theta), self.group_names, theta)
+        return LinearModel(self.group_losses(theta), self.group_names, theta, features=self.feature_names)
 
     def _coefficients(self, decision: Any) -> Array:
         given = decision.coefficients if isinstance(decision, LinearModel) else decision
         theta = as_numbers(given, "decision")
+        if isinstance(decision, LinearModel) and decision.features and self.feature_names:
+            theta = aligned(theta[None], self.feature_names, decision.features)[0]
         if theta.shape != self.features.shape[1:]:
             raise DeclarationError(
                 f"the decision has shape {theta.shape}; it must be {self.features.shape[1:]}, "

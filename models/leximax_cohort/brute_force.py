@@ -49,7 +49,7 @@ def all_cohorts(problem: LeximaxCohort) -> Iterator[Array]:
         yield rows[good]
 
 
-@LeximaxCohort.algorithm("brute-force", exact=True)
+@LeximaxCohort.algorithm("brute-force", exact=True, rank="oracle")
 def brute_force(problem: LeximaxCohort, *, time_limit: float | None = None) -> Outcome:
     """One cohort: compare the sorted utilities of all. O(C(n, k) m log m); for 5,000,000 cohorts at most."""
     if not problem.integer:
@@ -72,7 +72,7 @@ def brute_force(problem: LeximaxCohort, *, time_limit: float | None = None) -> O
         status = Status.LIMIT if cohort is None else Status.FEASIBLE
         found = None if cohort is None else problem.lottery(cohort)
         return Outcome(
-            found, status=status, iterations=looked, message=f"{looked} cohorts before the time limit"
+            found, status=status, iterations=looked, message=f"{deadline.end} after {looked} cohorts"
         )
     if cohort is None:
         return Outcome(None, status=Status.INFEASIBLE, message="no cohort of the size meets the demands")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,14 +185,14 @@ class CohortLottery:
         Returns
         -------
         DataFrame
-            One row for each cohort, with the columns ``probability`` and ``members`` (names, joined by
-            spaces); the rows have the order of `draw`.
+            One row for each cohort, with the columns ``probability`` and ``members``; the rows have the order
+            of `draw`. Members are the JSON list of their names, so that names may hold any characters.
         """
         from pandas import DataFrame
 
         cohorts, weights = self.distribution()
         names = np.array(self.names)
-        members = [" ".join(names[row > 0.5]) for row in cohorts]
+        members = [json.dumps(names[row > 0.5].tolist(), ensure_ascii=False) for row in cohorts]
         return DataFrame({"probability": weights, "members": members})
 
     def draw(self, public_seed: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ __all__ = ["ellipsoid"]
 
 
 @LeximaxCohort.algorithm(
-    "ellipsoid", exact=False, cites="Henzinger et al. (2022), Lemma 16, made full-dimensional"
+    "ellipsoid", cites="Henzinger et al. (2022), Lemma 16, made full-dimensional", rank="published"
 )
 def ellipsoid(
     problem: LeximaxCohort,

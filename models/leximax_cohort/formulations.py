@@ -124,7 +124,7 @@ def compact(problem: LeximaxCohort, model: Model) -> Handles:
     return _leximin(problem, model, "compact")
 
 
-@LeximaxCohort.formulation("cuts", exact=True, cites=f"{_HENZINGER}, Algorithms 1 and 2")
+@LeximaxCohort.formulation("cuts", exact=True, cites=f"{_HENZINGER}, Algorithms 1 and 2", rank="published")
 def cuts(problem: LeximaxCohort, model: Model) -> Handles:
     """Stage k over the sums of all subsets of k groups, separated by sorting.
 
@@ -165,7 +165,7 @@ def milp(problem: LeximaxCohort, model: Model) -> Handles:
     return _leximin(problem, model, "compact")
 
 
-@LeximaxCohort.formulation("enumeration", exact=True, cites=f"{_HENZINGER}, section 3")
+@LeximaxCohort.formulation("enumeration", exact=True, cites=f"{_HENZINGER}, section 3", rank="published")
 def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
     """The paper's linear programs with the sums over all ``2**m - 1`` subsets as rows; for 14 groups at most.
 
@@ -194,7 +194,9 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
     return handles
 
 
-@LeximaxCohort.formulation("maximin", exact=False, guarantee=lambda _: 0.0, cites="the first stage alone")
+@LeximaxCohort.formulation(
+    "maximin", guarantee=lambda _: 0.0, cites="the first stage alone", rank="published"
+)
 def maximin(problem: LeximaxCohort, model: Model) -> Handles:
     """The baseline: only the smallest utility counts. Its other levels may be anything.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array, is_missing
 from forcopt.data.csv_files import read_csv
+from forcopt.data.levels import check_levels, nearest_level, refuse_doubles
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -32,33 +33,41 @@ def panel_fields(
     Raises
     ------
     DeclarationError
-        For a column that is missing, two candidates with one identifier, a candidate without
-        a value of a feature with quotas, or a quota that is no number.
+        For a column that is missing, two candidates with one identifier or one without, a candidate without a
+        value of a feature with quotas, a quota that is no number or doubled, or a level that has candidates
+        but no quota, or a quota but no candidates; its rows are named.
     """
     people = _read(candidates, "candidates")
-    wanted = _read_quotas(quotas)
+    wanted, rows = _read_quotas(quotas)
     for column in [*wanted, *filter(None, (identifier, household))]:
         if column not in people.columns:
             known = ", ".join(map(str, people.columns))
             raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
-    names = people.index if identifier is None else people[identifier]
-    if names.duplicated().any():
-        raise DeclarationError(
-            f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
-        )
+    names = tuple(map(_level, people.index if identifier is None else people[identifier]))
+    if "" in names:
+        raise DeclarationError(f"candidates: row {people.index[names.index('')]} has no identifier")
+    refuse_doubles("candidates", names, people.index)
     levels = {feature: tuple(map(_level, people[feature])) for feature in wanted}
     for feature, of_all in levels.items():
         if "" in of_all:
-            who = str(list(names)[of_all.index("")])
+            who = names[of_all.index("")]
             raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
+        check_levels(f"candidates: {feature}", of_all, wanted[feature], rows=names, rule="has no quota")
+        check_levels(
+            f"quotas of {feature}",
+            list(wanted[feature]),
+            sorted(set(of_all)),
+            rows=rows[feature],
+            rule="is a level of no candidate",
+        )
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
-        "groups": tuple(map(str, names)),
+        "groups": names,
         "features": levels,
         "quotas": wanted,
     }
     if household is not None:
-        fields["households"] = tuple(people[household].fillna("").astype(str).str.strip())
+        fields["households"] = tuple(map(_level, people[household]))
     return fields
 
 
@@ -79,37 +88,49 @@ def _read(table: Any, subject: str) -> DataFrame:
     return table
 
 
-def _read_quotas(quotas: Any) -> dict[str, dict[str, tuple[float, float]]]:
+_Quotas = dict[str, dict[str, tuple[float, float]]]
+
+
+def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
+    """The ends of each level by feature, and the rows that they stand in."""
     if isinstance(quotas, Mapping):
         try:
-            return {
-                str(feature): {str(value): (float(low), float(high)) for value, (low, high) in levels.items()}
+            listed = [
+                (feature, value, float(low), float(high), value)
                 for feature, levels in quotas.items()
-            }
+                for value, (low, high) in levels.items()
+            ]
         except (AttributeError, TypeError, ValueError) as error:
             raise DeclarationError(
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
-    table = _read(quotas, "quotas")
-    named = {}
-    for spellings in _QUOTA_COLUMNS:
-        found = [column for column in spellings if column in table.columns]
-        if not found:
-            raise DeclarationError(
-                f"quotas: there is no column {spellings[0]!r}; the columns are "
-                f"{', '.join(map(str, table.columns))}"
-            )
-        named[spellings[0]] = table[found[0]]
-    out: dict[str, dict[str, tuple[float, float]]] = {}
-    for feature, value, least, most in zip(*named.values(), strict=True):
+    else:
+        table, named = _read(quotas, "quotas"), []
+        for spellings in _QUOTA_COLUMNS:
+            found = [column for column in spellings if column in table.columns]
+            if not found:
+                raise DeclarationError(
+                    f"quotas: there is no column {spellings[0]!r}; the columns are "
+                    f"{', '.join(map(str, table.columns))}"
+                )
+            named.append(table[found[0]])
+        listed = list(zip(*named, table.index, strict=True))
+    out: _Quotas = {}
+    rows: dict[str, list[Any]] = {}
+    keys = []
+    for feature, value, least, most, row in listed:
+        of, level = _level(feature), _level(value)
+        if not (of and level):
+            raise DeclarationError(f"quotas: row {row} has no {'value' if of else 'feature'}")
         try:
             ends = float(least), float(most)
         except (TypeError, ValueError):
-            raise DeclarationError(
-                f"quotas of {feature} = {value}: {least!r}, {most!r} are no numbers"
-            ) from None
-        out.setdefault(str(feature).strip(), {})[str(value).strip()] = ends
-    return out
+            raise DeclarationError(f"quotas of {of} = {level}: {least!r}, {most!r} are no numbers") from None
+        out.setdefault(of, {})[level] = ends
+        rows.setdefault(of, []).append(row)
+        keys.append(f"{of} = {level}")
+    refuse_doubles("quotas", keys, [row for *_, row in listed])
+    return out, rows
 
 
 def replacement_fields(
@@ -122,15 +143,16 @@ def replacement_fields(
     DeclarationError
         For a candidate that does not exist, or is both kept and dropped.
     """
-    names = {name: i for i, name in enumerate(problem.groups)} if problem.groups else {}
-    n = len(problem.utilities)
+    names = {name: i for i, name in enumerate(problem.groups or map(str, range(len(problem.utilities))))}
 
     def positions(members: Iterable[Any]) -> Array:
         found = []
         for member in members:
-            at = names.get(str(member)) if names else int(member)
-            if at is None or not 0 <= at < n:
-                raise DeclarationError(f"{member!r} is no candidate")
+            at = names.get(str(member))
+            if at is None:
+                near = nearest_level(str(member), names)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise DeclarationError(f"{member!r} is no candidate{hint}")
             found.append(at)
         return np.unique(np.array(found, dtype=np.int64))
 
@@ -173,11 +195,18 @@ def draw_publicly(weights: Array, public_seed: str) -> int:
     int
         The line, from 0.
 
+    Raises
+    ------
+    DeclarationError
+        If the seed is no text.
+
     Examples
     --------
     >>> draw_publicly(np.array([0.25, 0.25, 0.5]), "lotto 2026-11-21: 4 8 15 16 23 42")
     1
     """
+    if not isinstance(public_seed, str):
+        raise DeclarationError(f"public_seed is {public_seed!r}; it must be text, such as '{public_seed}'")
     digest = hashlib.sha256(public_seed.encode()).digest()
     fraction = (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
     ends = np.cumsum(weights)

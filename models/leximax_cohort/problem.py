@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.panel import panel_fields, replacement_fields
 from forcopt.models.leximax_cohort.relaxation import reason
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -219,8 +219,9 @@ class LeximaxCohort(Problem):
         Raises
         ------
         DeclarationError
-            For a missing column, a doubled identifier, a candidate without a value of a feature with quotas,
-            or a quota that is no number or no level.
+            For a missing column, a doubled or missing identifier, a candidate without a value of a feature
+            with quotas, a quota that is no number or is given twice, a level of a candidate without a quota,
+            or a quota of a level that no candidate has. The error names the rows and the nearest level.
 
         Examples
         --------
@@ -338,10 +339,9 @@ class LeximaxCohort(Problem):
         """
         return reason(self, time_limit)
 
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default one that is exact for these fields."""
-        fitting = "milp" if self.integer else "saturation" if self.mixes else "column-generation"
-        return super().method(name or fitting)
+    def choose_method(self) -> str:
+        """Choose a method that is exact for these fields."""
+        return "milp" if self.integer else "saturation" if self.mixes else "column-generation"
 
     # -- judging ---------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def _cut_short(
 
 
 @LeximaxCohort.algorithm(
-    "cumulative", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), section 4.2"
+    "cumulative", guarantee=_first_slack, cites="Henzinger et al. (2022), section 4.2", rank="published"
 )
 def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The paper's modified linear programs: each sum of smallest utilities may give way by its slack, once.
@@ -85,7 +85,10 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
 
 
 @LeximaxCohort.algorithm(
-    "recursive", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), Definitions 10 and 12"
+    "recursive",
+    guarantee=_first_slack,
+    cites="Henzinger et al. (2022), Definitions 10 and 12",
+    rank="published",
 )
 def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """Recursive leximax for the given slack, exactly; with equal slacks significant leximax.

@@ -11,7 +11,7 @@ from forcopt.status import Status
 __all__ = ["no_projection"]
 
 
-@SecureSum.algorithm("no-projection", exact=False, cites="noncentral chi-square law")
+@SecureSum.algorithm("no-projection", cites="noncentral chi-square law", rank="published")
 def no_projection(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
     """Reveal every coordinate with noise to server 0.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import log
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +18,10 @@ from forcopt.privacy import (
     Laplace,
     Noise,
     Randomness,
+    TabulatedNoise,
     randomness,
 )
+from forcopt.privacy.noises.base import MOST_VALUES
 
 __all__ = ["SharedNoise", "shared_noise"]
 
@@ -40,7 +44,8 @@ def shared_noise(
     size : int
         The dimension of the sum.
     seed : int or Generator, optional
-        None seeds the draws with the system's randomness; see `SumProtocol.run`.
+        Simulates. Without one, `DiscreteLaplace` is drawn from a table of 63 bits with the system's
+        randomness, and real noise in floating point with a seed of the system, which is no private release.
 
     Returns
     -------
@@ -73,8 +78,15 @@ def shared_noise(
     _check_servers(servers, corrupted)
     if isinstance(size, bool) or size != int(size) or size < 0:
         raise DeclarationError(f"size is {size!r}; it must be a whole number, at least 0")
-    honest, shape = servers - corrupted, (servers, size)
-    generator = randomness(seed=seed).generator()
+    return _parts(noise, servers, servers - corrupted, size, randomness(seed=seed))
+
+
+def _parts(noise: Noise, servers: int, honest: int, size: int, rng: Randomness) -> Array:
+    shape = (servers, size)
+    if isinstance(noise, DiscreteLaplace) and not rng.simulated:
+        law = _half_of_a_part(noise, honest)
+        return np.asarray(law.sample(shape, rng) - law.sample(shape, rng))
+    generator = rng.generator()
     if isinstance(noise, Gaussian):
         return np.asarray(generator.normal(scale=noise.scale / np.sqrt(honest), size=shape))
     if isinstance(noise, Laplace):
@@ -84,6 +96,24 @@ def shared_noise(
         one, two = generator.negative_binomial(1 / honest, -np.expm1(-1 / noise.scale), size=(2, *shape))
         return np.asarray(one - two)
     raise _not_shared(noise)
+
+
+@lru_cache(maxsize=8)
+def _half_of_a_part(noise: DiscreteLaplace, honest: int) -> TabulatedNoise:
+    """The negative binomial law of which a part is a difference, as a table for secure draws.
+
+    Its tail of mass below 2^-66 is dropped.
+    """
+    r = 1 / honest
+    reach = int(noise.scale * (66 * log(2) + max(log(noise.scale), 0.0)) + 2)
+    if reach > MOST_VALUES // 8:
+        raise DeclarationError(
+            f"noise is {noise!r}; a secure draw tabulates its parts of {reach:.3g} values, at most "
+            f"{MOST_VALUES // 8:.3g}: take a smaller scale, on coarser sums"
+        )
+    k = np.arange(reach)
+    mass = np.cumprod(np.append(1.0, (k + r) / (k + 1) * np.exp(-1 / noise.scale)))
+    return TabulatedNoise(mass / mass.sum(), first=0)
 
 
 class SharedNoise(AdditiveMechanism):
@@ -130,8 +160,12 @@ class SharedNoise(AdditiveMechanism):
     def _coalition(self) -> int:
         return self.servers - 1 if self.corrupted is None else self.corrupted
 
+    @property
+    def _honest(self) -> int:
+        return self.servers - self._coalition
+
     def send(self, values: Any, rng: Randomness) -> Array:
-        """Add the parts of all servers; real noise in a simulation only.
+        """Add the parts of all servers; real noise in a simulation only, whole noise from tables.
 
         Raises
         ------
@@ -144,14 +178,23 @@ class SharedNoise(AdditiveMechanism):
                 f"rng is {rng!r}; parts of {type(self.noise).__name__} noise are floating-point draws, which "
                 "are not private: simulate with a seed"
             )
-        seed = rng.generator()
-        parts = shared_noise(self.noise, self.servers, self._coalition, exact.size, seed)
+        parts = _parts(self.noise, self.servers, self._honest, exact.size, rng)
+        exact = exact.astype(np.int64) if self.noise.whole else exact
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))
+
+    def total_variation(self, output: Any) -> float:
+        """See `Channel`: two draws from the table of a part for each server and number."""
+        if not isinstance(self.noise, DiscreteLaplace):
+            return 0.0
+        # the k-th mass has gathered 3 k roundings; their mean is below 3 scale / honest
+        rounding = 2.0**-50 * (1 + self.noise.scale) + 2.0**-66
+        one = _half_of_a_part(self.noise, self._honest).total_variation + rounding
+        return 2 * self.servers * one * int(np.size(output))
 
     @property
     def error(self) -> float:
         """The root mean square error of each number."""
-        return float(np.sqrt(self.noise.variance * self.servers / (self.servers - self._coalition)))
+        return float(np.sqrt(self.noise.variance * self.servers / self._honest))
 
 
 def _check_servers(servers: int, corrupted: int) -> None:

@@ -32,7 +32,7 @@ def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:
     return Outcome(even_shares(problem.servers, size, problem.mu))
 
 
-@ShareDesign.algorithm("talwar", exact=False, cites="Talwar (2022), Algorithm 1 and Theorem 12")
+@ShareDesign.algorithm("talwar", cites="Talwar (2022), Algorithm 1 and Theorem 12", rank="published")
 def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
     """The vector at server 0, hidden by the noise of all others.
 
@@ -95,7 +95,7 @@ def worst_coalitions(
         if loss <= problem.mu * (1 + 1e-7) or most in active:
             return Outcome(best, min(bound, best.variance) if best else bound, iterations=len(active))
         active.append(most)
-    message = f"the time limit passed with {len(active)} of {len(problem.groups)} coalitions"
+    message = f"{deadline.end} with {len(active)} of {len(problem.groups)} coalitions"
     if best is None:
         return Outcome(None, bound, Status.LIMIT, len(active), message)
     return Outcome(best, min(bound, best.variance), Status.FEASIBLE, len(active), message)

@@ -18,7 +18,7 @@ __all__ = ["split"]
 DELTAS = (0.1, 0.5)
 
 
-@SecureSum.algorithm("split", exact=False, cites="Talwar (2022), Theorem 16 with exact parts")
+@SecureSum.algorithm("split", cites="Talwar (2022), Theorem 16 with exact parts", rank="published")
 def split(problem: SecureSum, *, fraction: float | None = None, time_limit: float | None = None) -> Outcome:
     """Give the shares a budget of their own, and the check the rest.
 

@@ -20,7 +20,7 @@ __all__ = ["exact_tails", "talwar"]
 
 
 @SecureSum.algorithm(
-    "talwar", exact=False, guarantee=lambda problem: inf, cites="Talwar (2022), Theorems 13 to 16"
+    "talwar", guarantee=lambda problem: inf, cites="Talwar (2022), Theorems 13 to 16", rank="published"
 )
 def talwar(
     problem: SecureSum,
@@ -53,7 +53,7 @@ def talwar(
 
 
 @SecureSum.algorithm(
-    "exact-tails", exact=False, cites="Talwar (2022), Theorem 15 with exact chi-square quantiles"
+    "exact-tails", cites="Talwar (2022), Theorem 15 with exact chi-square quantiles", rank="published"
 )
 def exact_tails(
     problem: SecureSum, *, fraction: float | None = None, time_limit: float | None = None

@@ -9,7 +9,7 @@ from forcopt.status import Status
 __all__ = ["shifted_truth", "truth"]
 
 
-@StrategicLinearClassifier.algorithm("truth", exact=False, cites="Ahmadi et al. (2022), Lemma 16")
+@StrategicLinearClassifier.algorithm("truth", cites="Ahmadi et al. (2022), Lemma 16", rank="published")
 def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
     a, b = problem.truth
@@ -17,7 +17,7 @@ def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None
 
 
 @StrategicLinearClassifier.algorithm(
-    "shifted-truth", exact=False, cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18"
+    "shifted-truth", cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18", rank="published"
 )
 def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Require more than anyone can game: accept exactly the agents who are qualified already (Lemma 17).

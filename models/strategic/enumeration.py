@@ -22,13 +22,15 @@ MOST_CRITERIA = 20
 ROUNDING = 1e-9
 
 
-@StrategicClassification.algorithm("enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1")
+@StrategicClassification.algorithm(
+    "enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1", rank="oracle"
+)
 def enumerate_sets(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
     """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
-    groups = problem.group_of
-    found = _outcomes(problem, groups, problem.group_count, Deadline(time_limit))
+    groups, deadline = problem.group_of, Deadline(time_limit)
+    found = _outcomes(problem, groups, problem.group_count, deadline)
     if found is None:
-        message = "the time limit ended the enumeration; no criterion is open, which has the value 0"
+        message = f"{deadline.end}; no criterion is open, which has the value 0"
         return Outcome(OpenCriteria(()), status=Status.FEASIBLE, message=message)
     true, false, _ = found
     allowed = np.flatnonzero(_within_limit(problem, false.sum(axis=0)))
@@ -38,12 +40,15 @@ def enumerate_sets(problem: StrategicClassification, *, time_limit: float | None
     return Outcome(_criteria(allowed[best], problem.criteria), iterations=true.shape[1])
 
 
-@LeastEffortClassification.algorithm("enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1")
+@LeastEffortClassification.algorithm(
+    "enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1", rank="oracle"
+)
 def enumerate_efforts(problem: LeastEffortClassification, *, time_limit: float | None = None) -> Outcome:
     """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
-    found = _outcomes(problem, np.zeros(problem.agents, dtype=np.int64), 1, Deadline(time_limit))
+    deadline = Deadline(time_limit)
+    found = _outcomes(problem, np.zeros(problem.agents, dtype=np.int64), 1, deadline)
     if found is None:
-        return Outcome(None, status=Status.LIMIT, message="the time limit ended the enumeration")
+        return Outcome(None, status=Status.LIMIT, message=deadline.end)
     true, false, effort = found
     enough = true[0] >= problem.min_true_positives - ROUNDING
     allowed = np.flatnonzero(_within_limit(problem, false[0]) & enough)

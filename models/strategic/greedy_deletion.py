@@ -14,7 +14,7 @@ __all__ = ["greedy_deletion", "largest_gaming_free_set"]
 
 
 @StrategicClassification.algorithm(
-    "greedy-deletion", exact=False, cites="Ahmadi et al. (2022), Algorithm 1, Theorem 2"
+    "greedy-deletion", cites="Ahmadi et al. (2022), Algorithm 1, Theorem 2", rank="published"
 )
 def greedy_deletion(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
     """Withdraw criteria until no agent games: optimal where no false positive is allowed, otherwise feasible.

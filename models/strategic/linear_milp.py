@@ -175,6 +175,8 @@ class _Best:
         status = Status.OPTIMAL if self.proved() else Status.FEASIBLE
         if self.classifier is None:
             status = Status.LIMIT
+        if status is not Status.OPTIMAL and self.trace.over:
+            message = message or self.trace.end
         bound = max(self.bound, self.value)
         return Outcome(self.classifier, bound, status, iterations, message, self.trace.steps)
 
@@ -252,7 +254,9 @@ def _realize(
 
 
 @StrategicLinearClassifier.formulation(
-    "margin-milp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, with a binary for each outcome"
+    "margin-milp",
+    cites="Ahmadi et al. (2022), Proposition 22, with a binary for each outcome",
+    rank="published",
 )
 def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: float = _MARGIN) -> Handles:
     """Write binaries for the movement feature and each agent's outcome, tied to the classifier.

@@ -20,8 +20,8 @@ LEVELS = np.linspace(0, 1, 20)
 
 @StrategicClassification.formulation(
     "lp",
-    exact=False,
     cites="Ahmadi et al. (2022), section 3; the relaxation's exactness follows from Theorem 2",
+    whole="milp",
 )
 def lp(problem: StrategicClassification, model: Model) -> Handles:
     """Relax the binaries: the value bounds the optimum, and equals it where no false positive is allowed.

@@ -47,9 +47,10 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
     responses = write_responses(problem, model, integer=True, all_rows=all_rows)
     true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
+    # without all rows an objective, not an expression: before the optimum, the model may understate the value
+    total = values.sum()
     return Handles(
-        # an objective, not an expression: before the optimum, the model may understate the decision's value
-        objective=maximize(values.sum()) if problem.groups is None else leximin(values),
+        objective=leximin(values) if problem.groups is not None else total if all_rows else maximize(total),
         decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,

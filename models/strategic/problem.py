@@ -496,6 +496,7 @@ class LeastEffortClassification(StrategicGraph):
 
     sense: ClassVar[Any] = "min"
     default_method: ClassVar[str] = "milp"
+    ideal: ClassVar[float | None] = 0.0  # costs and weights are not negative
 
     min_true_positives: Limit = Field(default=...)
 

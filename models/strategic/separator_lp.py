@@ -49,7 +49,7 @@ class Separator:
 
 
 @StrategicLinearClassifier.algorithm(
-    "separator-lp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, Theorem 23, Corollary 24"
+    "separator-lp", cites="Ahmadi et al. (2022), Proposition 22, Theorem 23, Corollary 24", rank="published"
 )
 def separator_lp(
     problem: StrategicLinearClassifier, *, backend: str = "highs", time_limit: float | None = None
@@ -68,8 +68,7 @@ def separator_lp(
     try:
         found = find_separator(problem, yes, no, improve, backend=backend, deadline=deadline)
     except TimeoutError:
-        message = "the time limit ended the linear programs"
-        return Outcome(None, problem.upper_bound(), Status.LIMIT, tried, message)
+        return Outcome(None, problem.upper_bound(), Status.LIMIT, tried, deadline.end)
     if found is None:
         message = "no linear classifier accepts the qualified, improves the improvable and rejects all others"
         return Outcome(

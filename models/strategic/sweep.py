@@ -50,7 +50,7 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: floa
     for x in Y[order[counted[order]]]:
         if deadline.passed:  # agents that were not seen yet might game on these targets
             empty, bound = Targets(np.empty((0, 2))), float(problem.agent_weights.sum())
-            return Outcome(empty, bound, Status.FEASIBLE, len(lower), "the time limit ended the sweep")
+            return Outcome(empty, bound, Status.FEASIBLE, len(lower), deadline.end)
         # where along the improvable feature x qualifies
         lack = s - t2 * x[1]
         needed = lack / t1 if t1 > 0 else np.inf if lack > TOLERANCE else -np.inf

@@ -22,8 +22,8 @@ _SECONDS = 4e-7
 """A pair of an agent and a point takes at most about this long."""
 
 
-@TargetDesign2D.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
-@TargetDesign.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
+@TargetDesign2D.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
+@TargetDesign.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
 def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None = None) -> Outcome:
     """The best targets among the multiples of `step`, by greedy deletion: optimal if all data lies on the
     grid.

@@ -14,6 +14,7 @@ from forcopt.models.adaptive_queries import (
     Query,
     guarantee,
 )
+from forcopt.status import Status
 
 
 def scored_people(size=5000):
@@ -84,3 +85,15 @@ def test_noise_of_counting_queries_inside_a_block():
     found = guarantee(data, alpha, plan.beta, plan.epsilon, plan.delta, plan.c, plan.d, n)
     assert found.alpha == pytest.approx(s.objective, rel=1e-5)
     assert found.beta <= 0.05 * (1 + 1e-9)
+
+
+def test_every_objective_of_a_budget_has_a_default_method():
+    for objective in ("worst", "weighted", "leximin"):
+        p = BudgetAllocation(
+            DecayingCorrelation(attributes=6, independence=0.5, width=1),
+            [[i, i] for i in range(1, 7)],
+            objective=objective,
+        )
+        s = p.solve()
+        assert s.evaluation.feasible and s.status is Status.OPTIMAL
+        assert s.method == ("cone" if objective == "weighted" else "progressive-filling")

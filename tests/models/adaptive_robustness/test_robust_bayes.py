@@ -298,3 +298,12 @@ def test_files():
     assert RobustBayes.from_dict(p.to_dict()) == p
     q = RobustBayes([[0.0], [1.0]], [[0.5, 0], [0, 0.5]], 0.3)
     assert RobustBayes.from_dict(q.to_dict()) == q
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_bound_on_the_way_excludes_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    X, P = random_law(rng, 40)
+    steps = []
+    s = RobustBayes(X, P, 0.7).solve("max-flow", on_improvement=lambda step: steps.append(step) or False)
+    assert len(steps) > 1 and max(step.bound for step in steps) <= s.objective + 1e-9

@@ -556,3 +556,35 @@ def test_records_with_missing_values_are_refused(column):
     farms[column] = farms[column].where(farms.index != 1)
     with pytest.raises(ValueError, match=f"column '{column}' misses a value in row 1"):
         StratifiedAllocation.from_records(farms, by="type", values="area", sample_size=2)
+
+
+@pytest.mark.parametrize("excess", [0.0, 1e-12, 3e-9, 1e-7, 9e-7, 2e-6, 1e-4])
+def test_all_methods_and_the_evaluation_have_one_rule_for_what_is_precise_enough(excess):
+    """The cheapest sizes miss the target by a little: every method takes them, or none does."""
+    p = PrecisionAllocation(sizes=[8, 8, 5], deviations=[2, 3, 1e-4], targets=1.0, costs=[2, 0.5, 1])
+    variance = float(p.variances(np.array([3.0, 7.0, 1.0]))[0])
+    q = p.replace(targets=[variance / (1 + excess)])
+    accepted = q.evaluate([3, 7, 1]).feasible
+    assert accepted == (excess < 1e-6)
+    for method in ("enumeration", "milp", "misocp"):
+        if method == "misocp" and backends()["scip"].missing() is not None:
+            continue
+        s = q.solve(method)
+        assert s.status is fo.Status.OPTIMAL
+        assert (s.objective, s.evaluation.feasible) == (10.5 if accepted else 11.0, True), method
+        assert s.bound == pytest.approx(s.objective, rel=1e-4)
+    assert q.solve("greedy").evaluation.feasible
+    assert q.solve("neyman").bound <= (10.5 if accepted else 11.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_sweep_is_exact_over_many_noise_scales(seed):
+    rng = np.random.default_rng(seed)
+    p = PrivateAllocation(
+        sizes=rng.integers(20, 45, 3),
+        deviations=rng.uniform(0.5, 5, 3),
+        sample_size=40,
+        epsilon=rng.uniform(0.3, 2, 3),
+        value_bound=float(rng.uniform(2, 8)),
+    )
+    assert p.solve("sweep").objective == pytest.approx(p.solve("enumeration").objective, rel=1e-12)

@@ -317,9 +317,9 @@ def test_gaussian_noise_of_a_given_mean_error():
         (lambda: Hierarchy.from_edges([("r", "a"), ("b", "c"), ("c", "b")]), "hold a cycle"),
         (
             lambda: Hierarchy.from_edges([("r", "a"), ("r", "b")], {"r": 4, "a": 1, "b": 2}),
-            "unit r: 4, its children 3",
+            "unit r: 4, its leaves 3",
         ),
-        (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "code 48001 is given twice"),
+        (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "codes: .48001. is in rows 0, 1"),
         (lambda: Hierarchy.homogeneous([2, 0]), "branching has 0"),
         (lambda: Hierarchy.homogeneous("ab"), "branching must be numbers"),
         (lambda: Hierarchy.homogeneous(3), r"branching has shape \(\)"),

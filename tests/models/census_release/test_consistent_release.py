@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from forcopt.models import ConsistentRelease
 from forcopt.models.census_release import Invariant, Measurement, measure
 from forcopt.models.census_release.certificate import tree_certificate
 from forcopt.models.census_release.formulations import unit_steps
+from forcopt.status import Status
 
 TREE = Hierarchy(
     parents=([0, 0], [0, 0, 1, 1, 1]), names=(("r",), ("A", "B"), ("A1", "A2", "B1", "B2", "B3"))
@@ -705,3 +707,68 @@ def test_a_linear_program_with_ties_ends_at_a_vertex(backend, precision):
     s = p.solve("network-lp", backend=backend)
     assert s.status is fo.Status.OPTIMAL
     assert s.objective == pytest.approx(p.solve("tree-integer").objective)
+
+
+def _steps_off(p, decision, best):
+    """By level, how many tenths squared the decision is worse than `best`; noisy counts have one decimal."""
+    found = []
+    for counts, noisy, level in zip(decision.counts, p.noisy, matrices(p.hierarchy), strict=True):
+        tenths = np.round(10 * noisy[:, 0]).astype(int)
+        mine = ((10 * counts[:, 0].astype(int) - tenths) ** 2).sum()
+        found.append(int(mine - ((10 * level.astype(int) @ best - tenths) ** 2).sum()))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "scip"])
+@pytest.mark.parametrize("power", [-9, -7, -6, 6, 7, 9])
+def test_whole_counts_are_optimal_for_precisions_in_any_ratio(power, backend):
+    rng, tree = np.random.default_rng(abs(power)), Hierarchy(parents=([0] * 4,))
+    points = np.array(list(product(range(9), repeat=4)))
+    for _ in range(4):
+        noisy = [float(rng.integers(2, 9))], np.round(rng.normal(1.5, 1.5, 4), 1)
+        root = (10 * points.sum(axis=1) - round(10 * noisy[0][0])) ** 2
+        leaves = ((10 * points - np.round(10 * noisy[1]).astype(int)) ** 2).sum(axis=1)
+        heavy = 10 ** abs(power)
+        joint = points[np.argmin(root + heavy * leaves if power > 0 else heavy * root + leaves)]
+        p = ConsistentRelease(tree, noisy, precision=[1.0, 10.0**power], integer=True)
+        s = p.solve("network-lp", backend=backend)
+        off = _steps_off(p, s.decision, joint)
+        assert s.status is Status.OPTIMAL
+        assert (off[0] + heavy * off[1] if power > 0 else heavy * off[0] + off[1]) == 0
+        first = points[np.lexsort((leaves, root))[0]]
+        for precision in ([1.0, 10.0**power], [10.0**power, 1.0]):
+            q = p.replace(order="top-down", precision=precision)
+            s = q.solve("network-lp", backend=backend)
+            assert s.status is Status.OPTIMAL
+            assert _steps_off(q, s.decision, first) == [0, 0]
+
+
+def test_integer_programs_in_top_down_order_take_precisions_in_any_ratio():
+    p = ConsistentRelease(
+        Hierarchy(parents=([0] * 4,)), ([5], [1.4, 0.9, -0.8, 2.2]), precision=[1e-9, 1], integer=True
+    )
+    s = p.replace(order="top-down").solve("miqp", backend="scip")
+    assert s.decision.leaves.ravel().tolist() == [2, 1, 0, 2]
+
+
+@pytest.mark.parametrize("method", ["network-lp", "tree-integer"])
+@pytest.mark.parametrize("each", [0.6, 0.4, 1.7, 2.3])
+def test_windows_grow_to_both_sides_where_the_whole_optimum_lies_far_from_the_real_one(each, method):
+    """A hundred leaves are rounded to one side, so that the root lies up to forty from its noisy count."""
+    p = ConsistentRelease(
+        Hierarchy(parents=([0] * 100,)), ([100 * each], [each] * 100), precision=[1e-6, 1.0], integer=True
+    )
+    s, low = p.solve(method), np.floor(each)
+    more = np.arange(101)
+    root = 1e-6 * (100 * each - 100 * low - more) ** 2
+    best = (root + more * (low + 1 - each) ** 2 + (100 - more) * (each - low) ** 2).min()
+    assert s.status is Status.OPTIMAL
+    assert s.objective == pytest.approx(best, rel=1e-9)
+
+
+def test_a_window_that_is_given_is_not_widened():
+    p = ConsistentRelease(
+        Hierarchy(parents=([0] * 20,)), ([12], [0.6] * 20), precision=[1e-6, 1.0], integer=True
+    )
+    with pytest.raises(DeclarationError, match="beyond its window; give reach="):
+        p.solve("network-lp", reach=2)

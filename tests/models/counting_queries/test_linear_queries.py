@@ -2,6 +2,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import circulant, hadamard
 from scipy.optimize import minimize
@@ -102,15 +103,25 @@ def test_sensitivities_by_enumeration():
 
 def test_workloads():
     assert LinearQueries.ranges(4, 1.0, 1e-6).workload.shape == (10, 4)
-    frame = {"sex": ["m", "f", "f"], "age": [1, 2, 3]}
+    frame = {"sex": ["m", "f"], "age": [1, 2, 3]}
     two = LinearQueries.marginals(frame, 1, 1.0, 1e-6)
     assert two.workload.shape == (5, 6) and (two.workload.sum(axis=0) == 2).all()
     assert LinearQueries.marginals(frame, 2, 1.0, 1e-6).workload.tolist() == np.eye(6).tolist()
     for bad in (0, 3, 1.5, True):
         with pytest.raises(DeclarationError, match="order"):
             LinearQueries.marginals(frame, bad, 1.0, 1e-6)
-    with pytest.raises(DeclarationError, match="no rows"):
+    with pytest.raises(DeclarationError, match="an attribute of categories has none"):
         LinearQueries.marginals({"sex": [], "age": [1]}, 1, 1.0, 1e-6)
+
+
+@pytest.mark.parametrize("ages", [[1, 2, 3, 3], [1, 2, 2, 2]])
+def test_marginals_take_no_column_of_records(ages):
+    """The workload would have as many columns as categories occur, which one record may change."""
+    records = {"sex": ["m", "f", "f", "f"], "age": ages}
+    with pytest.raises(DeclarationError, match="categories of 'sex' repeat; list each once"):
+        LinearQueries.marginals(records, 1, 1.0, 1e-6)
+    with pytest.raises(DeclarationError, match="categories is a DataFrame"):
+        LinearQueries.marginals(pd.DataFrame(records), 1, 1.0, 1e-6)
 
 
 def test_errors_are_those_of_simulated_noise():

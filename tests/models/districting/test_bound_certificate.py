@@ -244,7 +244,7 @@ def test_a_limit_on_time_proves_nothing():
     proof = BoundCertificate.of(p, cost, prices, fee, plan=labels)
     found = proof.check(p, time_limit=0)
     assert found.bound is None and found.optimal is None and found.objective == cost
-    assert "not proved: 0 s were not enough" in found.how
+    assert "not proved: the time limit of 0 s passed" in found.how
 
 
 def test_graphs_that_no_certificate_takes():
@@ -332,3 +332,11 @@ def test_column_generation_keeps_its_proof(districts, tmp_path):
     assert s.status == "optimal" and found.optimal and found.objective == s.objective
     assert pickle.loads(pickle.dumps(s)).certify().bound == s.bound
     assert s.certify(time_limit=0).bound is None
+
+
+def test_a_plan_whose_districts_are_not_connected_is_none():
+    p = Districting(grid(2, 2), districts=2, tolerance=0)
+    proof = BoundCertificate.of(p, 2, [2.0] * 4, -2.0, scale=2, plan=[0, 1, 1, 0])
+    found = proof.check(p)
+    assert found.feasible is False and "district 0 is not connected" in found.how
+    assert BoundCertificate.of(p, 2, [2.0] * 4, -2.0, scale=2, plan=[0, 0, 1, 1]).check(p).optimal

@@ -1,6 +1,7 @@
 """What a districting declaration accepts, refuses, and says of plans."""
 
 import re
+from itertools import combinations, permutations
 
 import matplotlib.colors
 import networkx as nx
@@ -168,8 +169,8 @@ TRIANGLE = [CannotLink([0, 3]), CannotLink([3, 5]), CannotLink([0, 5])]
         (Districting(path(3, 3), 2, tolerance=0, seats=(1, 2)), "contradict each other; .* tolerance 0.5"),
         (Districting(TWO, 1, bounds=(1, 9)), "2 components, more than 1 districts"),
         (Districting(islands(1, 1), 2, tolerance=1), "3 components, more than 2 districts"),
-        (Districting(islands(1), 2, bounds=(3, 4)), "component of node 'island 0' has population 1: no"),
-        (Districting(islands(0), 2, bounds=(1, 9)), "component of node 'island 0' has population 0: no"),
+        (Districting(islands(1), 2, bounds=(3, 4)), "'island 0' has no neighbours, and population 1"),
+        (Districting(islands(0), 2, bounds=(1, 9)), "'island 0' has no neighbours, and population 0"),
         (Districting(TWO, 2, tolerance=0, side_constraints=[MustLink([0, 2])]), "satisfies MustLink"),
         (
             Districting(grid(2, 4), 2, tolerance=0, side_constraints=[MustLink([0, 1, 2, 4, 5])]),
@@ -370,3 +371,71 @@ def test_the_shipped_example(s21):
     path = Path(districting.__file__).parent / "examples" / "grid-3x7.json"
     p = Districting.load(path)
     assert p == Districting(s21, 3, tolerance=0.2) and p.solve().objective == 6
+
+
+@pytest.mark.parametrize(("tolerance", "hint"), [(5, "0.05 for 5 percent"), (1.01, "at most 1")])
+def test_a_tolerance_in_percent_is_refused(tolerance, hint):
+    with pytest.raises(fo.DeclarationError, match=hint):
+        Districting(grid(2, 2), districts=2, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("district", ["ZZ", "", "ZZZ"])
+def test_a_plan_file_with_a_node_in_no_district_is_refused(tmp_path, district):
+    (tmp_path / "plan.csv").write_text(f"GEOID,District\n0,1\n1,1\n2,{district}\n3,{district}\n")
+    with pytest.raises(fo.DeclarationError, match=r"node '2' the district .* stands for none"):
+        Plan.from_csv(Districting(grid(1, 4), 2, tolerance=0), tmp_path / "plan.csv")
+
+
+def test_a_misspelt_first_row_of_a_plan_file_is_no_header(tmp_path):
+    (tmp_path / "plan.csv").write_text("x0,1\n0,1\n1,1\n2,2\n3,2\n")
+    with pytest.raises(fo.DeclarationError, match="assigns 'x0', which the graph lacks"):
+        Plan.from_csv(Districting(grid(1, 4), 2, tolerance=0), tmp_path / "plan.csv")
+
+
+class _Foreign:
+    """A graph of another library that gives itself as networkx's, as GerryChain's does since 1.0."""
+
+    def __init__(self, graph):
+        self.graph = graph
+
+    def to_networkx_graph(self):
+        return self.graph
+
+
+def test_graphs_that_give_themselves_as_networkx_are_taken():
+    assert Districting(_Foreign(grid(2, 2)), 2, tolerance=0).solve("set-partitioning").objective == 2
+    with pytest.raises(fo.DeclarationError, match=r"must be a networkx graph, not builtins\.object"):
+        Districting(object(), 2, tolerance=0)
+
+
+def test_the_least_relaxation_with_unequal_seats_is_least_by_shares():
+    """Every plan of a path by enumeration: the tolerance named allows one, a smaller one allows none."""
+    rng, seats = np.random.default_rng(4), (1, 3, 3)
+    for _ in range(6):
+        people = rng.integers(1, 30, 5).tolist()
+        means = [sum(people) * s / 7 for s in seats]
+        needed = min(
+            max(abs(n / m - 1) for n, m in zip(parts, means, strict=True))
+            for a, b in combinations(range(1, 5), 2)
+            for parts in permutations((sum(people[:a]), sum(people[a:b]), sum(people[b:])))
+        )
+        p = Districting(grid(1, 5, population=people), 3, seats=seats, tolerance=0)
+        reason = p.least_relaxation(time_limit=60)
+        if needed <= 1:
+            assert float(re.search(r"tolerance ([\d.]+)", reason)[1]) == pytest.approx(needed, rel=1e-5)
+        else:
+            assert "least relaxation: bounds" in reason
+
+
+def test_the_inertia_with_seats_names_only_methods_that_take_it():
+    p = Districting(
+        grid(2, 4), 2, seats=(1, 3), tolerance=0, objective="inertia", side_constraints=[Fixed(0, 1)]
+    )
+    for method in ("portfolio", "separators", "shirabe", "set-partitioning", "labels-separators"):
+        with pytest.raises(fo.DeclarationError, match="only 'local-search' does, without a proof"):
+            p.solve(method)
+    assert p.solve("local-search", seed=0).evaluation.feasible
+    free = p.replace(side_constraints=())
+    with pytest.raises(fo.DeclarationError, match="'set-partitioning' does"):
+        free.solve("shirabe")
+    assert free.solve("set-partitioning").status is fo.Status.OPTIMAL

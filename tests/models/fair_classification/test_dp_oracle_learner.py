@@ -245,7 +245,7 @@ def test_bad_input_is_named(fields, options, said):
 
 
 def test_bad_declarations_are_named():
-    with pytest.raises(fo.DeclarationError, match=r"floor is 4, but a group and label has 3 records"):
+    with pytest.raises(fo.DeclarationError, match=r"floor is 4, but a group and label has fewer records"):
         twelve(privacy=PrivacyBudget(1.0, floor=4))
     with pytest.raises(fo.DeclarationError, match="reported ones"):
         FairClassification(

@@ -54,6 +54,24 @@ def test_buckets_invert_the_order_of_districts():
     assert found.inverted.tolist() == [True, False, False, False, False, False, True, False]
 
 
+@pytest.mark.parametrize("trials", [1, 2, 20, 200])
+def test_noise_alone_inverts_no_district(trials):
+    """The exact means rise with the counts; sampled means of neighbours often do not. Confidence 95 %."""
+    counts = np.round(100 * np.exp(np.random.default_rng(0).normal(0, 1.5, 60))) + 8
+    rule = FormulaGrant(counts.tolist(), laplace(0.1)).solve("plain").decision
+    assert not audit(rule, counts, laplace(0.1)).inverted.any()
+    flagged = [audit(rule, counts, laplace(0.1), trials=trials, seed=s).inverted.any() for s in range(10)]
+    assert sum(flagged) <= 3  # more have probability .001 if each has .05
+
+
+def test_enough_draws_show_a_real_inversion():
+    def swap(x):
+        return np.stack([x[:, 1], x[:, 0], x[:, 2]], axis=1)
+
+    found = audit(swap, [10.0, 12.0, 50.0], laplace(1.0), trials=1000, seed=0)
+    assert found.inverted.tolist() == [True, True, False]
+
+
 def test_refusals():
     slack = FormulaGrant([1, 2, 3], laplace(1.0)).rule(1.0, 1.0)
     with pytest.raises(DeclarationError, match="no exact expectation"):

@@ -27,8 +27,9 @@ def problem(n=4000, constraint=None, epsilon=1.0, groups="ab", **fields):
     group = rng.choice(list(groups), n)
     score = rng.normal(size=n) + 0.4 * (group == "a")
     label = (score + rng.normal(size=n) > 0.5).astype(int)
+    notion, names = constraint or EqualizedOdds(0.02), tuple(groups)
     return ScorePostprocessing(
-        score, label, group, constraint or EqualizedOdds(0.02), privacy=PrivacyBudget(epsilon), **fields
+        score, label, group, notion, names=names, privacy=PrivacyBudget(epsilon), **fields
     )
 
 
@@ -179,7 +180,12 @@ def test_only_the_edges_are_thresholds():
 def test_noise_that_empties_a_group_is_a_failure_that_spends():
     account = Accountant(PureDP(1.0))
     p = ScorePostprocessing(
-        [0, 1, 0, 1], [0, 1, 1, 0], list("aabb"), EqualizedOdds(), privacy=PrivacyBudget(0.1)
+        [0, 1, 0, 1],
+        [0, 1, 1, 0],
+        list("aabb"),
+        EqualizedOdds(),
+        names=("a", "b"),
+        privacy=PrivacyBudget(0.1),
     )
     found = {p.solve(edges=[0.5], seed=seed, accountant=account).status for seed in range(10)}
     assert "failed" in found and account.remaining() == 0.0

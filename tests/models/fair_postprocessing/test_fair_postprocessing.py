@@ -437,7 +437,7 @@ def test_a_problem_is_frozen():
 
 def test_methods_say_what_they_are():
     methods = small().methods
-    assert list(methods) == ["as-predicted", "dp-postprocessing", "lp"]
+    assert list(methods) == ["lp", "dp-postprocessing", "as-predicted"]
     assert methods["lp"].exact and methods["lp"].kind == "formulation"
     assert not methods["as-predicted"].exact
     assert "Jagielski" in methods["lp"].cites

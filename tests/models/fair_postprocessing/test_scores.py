@@ -227,12 +227,13 @@ def test_private_thresholds_by_the_front():
     a = rng.integers(0, 2, 20_000)
     X = rng.normal(size=(20_000, 2)) + 0.5 * a[:, None]
     y = X.sum(axis=1) + rng.normal(size=20_000) > 1
-    front = ThresholdPostprocessor(constraint=EqualizedOdds(0.02), privacy=PrivacyBudget(1e6))
+    budget, names = PrivacyBudget(1e6), ("0", "1")
+    front = ThresholdPostprocessor(constraint=EqualizedOdds(0.02), privacy=budget, names=names)
     front.fit(X, y, sensitive_features=a)
     cuts = np.concatenate([cut[np.isfinite(cut)] for cut in front.policy_.thresholds])
-    assert np.isin(cuts, np.arange(1, 20) / 20).all()
+    assert np.isin(cuts.round(9), np.arange(1, 20) / 20).all()
     score = front.estimator_.predict_proba(X)[:, 1]
-    own = ScorePostprocessing(score, y, a, EqualizedOdds(0.02), privacy=PrivacyBudget(1e6))
+    own = ScorePostprocessing(score, y, a, EqualizedOdds(0.02), names=names, privacy=budget)
     other = own.solve(edges=np.arange(1, 20) / 20, seed=0)
     judged = own.evaluate(front.policy_)
     assert judged.objective == pytest.approx(other.objective, abs=1e-4)
@@ -244,7 +245,7 @@ def test_private_thresholds_by_the_front():
     with pytest.raises(fo.DeclarationError, match="it takes none"):
         front.fit(X, y, sensitive_features=a, sample_weight=np.ones(len(y)))
     with pytest.raises(fo.DeclarationError, match="edges is None; with privacy"):
-        ThresholdPostprocessor(Perceptron(), EqualizedOdds(0.1), privacy=PrivacyBudget(1.0)).fit(
+        ThresholdPostprocessor(Perceptron(), EqualizedOdds(0.1), privacy=budget, names=names).fit(
             X, y, sensitive_features=a
         )
     with pytest.raises(fo.DeclarationError, match="edges is given without privacy"):
@@ -267,9 +268,15 @@ def test_a_private_front_has_the_groups_that_are_named():
     assert clone(front).get_params()["names"] == ["a", "b", "c"]
     with pytest.raises(fo.DeclarationError, match="groups holds 'b'; the groups are a, c"):
         clone(front).set_params(names=["a", "c"]).fit(X, y, sensitive_features=a)
-    for fields in ({"privacy": None}, {"combine": "each"}):
-        with pytest.raises(fo.DeclarationError, match="names is given without privacy or with combine"):
+    for fields, rule in (
+        ({"privacy": None}, "names is given without privacy"),
+        ({"combine": "each"}, "combine is 'each'; the crossings that occur are private"),
+        ({"names": None}, "names is missing; with privacy it must list all groups"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=rule):
             clone(front).set_params(**fields).fit(X, y, sensitive_features=a)
+    blind = clone(front).set_params(names=None, constraint=None).fit(X, y)
+    assert blind.policy_.groups == ("all",)
 
 
 def test_labels_sparse_tables_and_several_columns():

@@ -279,3 +279,21 @@ def test_no_backend_claims_an_optimum_whose_levels_are_off(method, backend):
         best = p.solve("column-generation").decision.sorted_losses
         assert s.objective == pytest.approx(best[0], rel=2e-5)
         assert s.decision.sorted_losses == pytest.approx(best, abs=5e-4 * best[0])
+
+
+@pytest.mark.parametrize("method", ["column-generation", "compact", "row-generation", "saturation"])
+def test_five_records_within_a_small_radius(method):
+    """HiGHS stumbles over a warm master here, and went on stumbling after ``clearSolver``."""
+    rng = np.random.default_rng(16)
+    rng.integers(2, 9), rng.integers(1, 4), rng.integers(1, 4), rng.random()
+    X = rng.normal(size=(5, 2))
+    p = LexifairRegression(
+        features=X,
+        labels=[1.0, 0.0, 1.0, 0.0, 0.0],
+        groups=[[0, 1, 2, 3, 4], [1, 3, 4], [0, 3]],
+        weights=[1.0, 1.0, 1.0, 3.0, 0.5],
+        radius=1.0,
+    )
+    s = p.solve(method)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.decision.sorted_losses == pytest.approx([0.2867735, 0.1729632, 0.0195280], abs=1e-6)

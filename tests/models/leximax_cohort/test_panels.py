@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -31,8 +33,10 @@ QUOTAS = pd.DataFrame(
         ("sex", "f", 3, 3),
         ("sex", "m", 3, 3),
         ("age", "young", 2, 4),
+        ("age", "old", 0, 6),
         ("region", "N", 1, 2),
         ("region", "S", 1, 3),
+        ("region", "W", 0, 6),
     ],
     columns=["feature", "value", "min", "max"],
 )
@@ -142,13 +146,13 @@ def test_the_public_draw_repeats_and_follows_the_lottery():
 
 def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
     (tmp_path / "pool.csv").write_text("id,area\n007,NA\n008,NA\n009,None\n")
-    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\narea,SA,0,1\n")
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\n")
     p = LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
     d = p.solve().decision
     assert d.table().probability.round(9).to_dict() == {"007": 0.5, "008": 0.5, "009": 1.0}
     assert d.table().area.tolist() == ["NA", "NA", "None"]
-    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,SA,1,1\n")
-    with pytest.raises(fo.DeclarationError, match=r"area\.SA: no candidate has this level"):
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\narea,SA,0,1\n")
+    with pytest.raises(fo.DeclarationError, match=r"of area: 'SA' \(row 2\) is a level of no candidate"):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
     (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,,1\n")
     with pytest.raises(fo.DeclarationError, match="no numbers"):
@@ -160,9 +164,14 @@ def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
     [
         (lambda c, q: (c.drop(columns="age"), q), "candidates: there is no column 'age'"),
         (lambda c, q: (c, q.drop(columns="max")), "quotas: there is no column 'max'"),
-        (lambda c, q: (c.assign(name="Ann"), q), "'Ann' identifies two candidates"),
+        (lambda c, q: (c.assign(name="Ann"), q), "'Ann' is in rows 0, 1, 2, 3, 4 and 19 more; it must"),
         (lambda c, q: (c, q.astype(object).replace({3: "many"})), "are no numbers"),
-        (lambda c, q: (c, q.replace({"N": "East"})), "no candidate has this level"),
+        (lambda c, q: (c, q.replace({"N": "East"})), r"region: 'N' \(rows .*\) has no quota"),
+        (lambda c, q: (c.replace({"W": "w "}), q), r"region: 'w' \(rows .*\) has no quota; did you mean 'W'"),
+        (lambda c, q: (c, pd.concat([q, q[2:3]])), "quotas: 'age = young' is in rows 2, 2"),
+        (lambda c, q: (c, q.assign(min=q["min"].where(q.value != "old", 7))), r"old is \[7, 6\]"),
+        (lambda c, q: (c, q.astype(object).replace({"old": None})), "quotas: row 3 has no value"),
+        (lambda c, q: (c.assign(name=[None, *c.name[1:]]), q), "candidates: row 0 has no identifier"),
         (
             lambda c, q: (c.assign(age=[None, *c.age[1:]]), q),
             "candidates: '.*' has no value of 'age', which has quotas",
@@ -218,3 +227,53 @@ def test_a_missing_feature_is_refused():
 def test_quotas_of_another_form_are_refused(wrong):
     with pytest.raises(fo.DeclarationError, match="quotas must give a least and a greatest number"):
         LeximaxCohort.from_candidates(pool(), {"sex": wrong}, 6)
+
+
+def test_a_misspelt_level_does_not_escape_its_quota():
+    region = ["north"] * 4 + ["south"] * 2 + ["Nort", "North "]
+    people = pd.DataFrame({"id": [f"v{i}" for i in range(8)], "region": region})
+    quotas = {"region": {"north": (1, 2), "south": (1, 2)}}
+    with pytest.raises(fo.DeclarationError) as error:
+        LeximaxCohort.from_candidates(people, quotas, 4, identifier="id")
+    assert str(error.value) == (
+        "candidates: region: 'Nort' (row v6) has no quota; did you mean 'north'?; "
+        "'North' (row v7) has no quota; did you mean 'north'?"
+    )
+
+
+def test_a_quota_of_a_misspelt_level_is_refused():
+    people = pd.DataFrame({"region": ["north"] * 3 + ["south"] * 2})
+    quotas = {"region": {"north": (1, 2), "south": (1, 2), "souht": (0, 2)}}
+    with pytest.raises(fo.DeclarationError, match=r"'souht' \(row souht\) is .* did you mean 'south'"):
+        LeximaxCohort.from_candidates(people, quotas, 3)
+
+
+def test_published_panels_are_told_apart_whatever_the_names_are():
+    names = ["Ann Lee", "Ann", "Lee Ann", "Lee", 'Bo "B"', "C, y"]
+    people = pd.DataFrame({"id": names, "sex": list("ffffmm")})
+    p = LeximaxCohort.from_candidates(people, {"sex": {"f": (2, 2), "m": (1, 1)}}, 3, identifier="id")
+    d = p.solve().decision
+    members = [json.loads(line) for line in d.published().members]
+    assert members == [people.id[row > 0.5].tolist() for row in d.distribution()[0]]
+    assert list(d.draw("seed")) in members
+    with pytest.raises(fo.DeclarationError, match="public_seed is 5; it must be text, such as '5'"):
+        d.draw(5)
+
+
+def test_dropouts_are_positions_or_names_and_nothing_is_rounded_to_one():
+    p = LeximaxCohort(utilities=np.eye(4), size=2)
+    assert p.after_dropouts(kept=[1], dropped=["2"]).forced.tolist() == [1]
+    with pytest.raises(fo.DeclarationError, match=r"1\.5 is no candidate"):
+        p.after_dropouts(kept=[1.5], dropped=[])
+    named = p.replace(groups=("Ann", "Bo", "Cy", "Di"))
+    with pytest.raises(fo.DeclarationError, match="'ann ' is no candidate; did you mean 'Ann'"):
+        named.after_dropouts(kept=["ann "], dropped=[])
+
+
+def test_a_missing_household_is_one_of_its_own_without_a_warning():
+    people = pd.DataFrame({"sex": list("ffmm"), "home": [1.0, np.nan, np.nan, 1.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = LeximaxCohort.from_candidates(people, {"sex": {"f": (1, 1), "m": (1, 1)}}, 2, household="home")
+    assert p.households == ("1.0", "", "", "1.0")
+    assert p.household_rows.toarray().tolist() == [[1, 0, 0, 1]]
