@@ -39,6 +39,7 @@ ENGINE = {
     "forcopt.clock": "Clocks",
     "forcopt.errors": "Errors",
     "forcopt.status": "Status",
+    "forcopt.testing": "Checks of your own problems, methods and backends",
 }
 """The public modules of the engine, by the titles of their pages."""
 
