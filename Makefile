@@ -1,9 +1,9 @@
-# Two commands do everything: `make demo` and `make test`. Python 3.11 or newer is all they need.
+# Two commands do everything: `make demo` and `make test`. They need Python 3.11 or newer and install the rest.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types layers docs tests benchmark fuzz clean
+.PHONY: demo test check lint types layers docs tests nightly mutants kernels benchmark fuzz clean
 
 demo: $(VENV)/.installed
 	$(BIN)/forcopt compare postprocessing/compas --methods 'as-predicted,lp@*' --plot demo.png
@@ -23,8 +23,31 @@ layers: $(VENV)/.tested
 docs: $(VENV)/.tested
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
+
+# The core, while you work: two minutes on two cores.
+check: $(VENV)/.tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYTEST) -m core
+
 tests: $(VENV)/.tested
-	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+	$(PYTEST) -m 'not nightly'
+
+# Everything, with published tables, notebooks and large seeds.
+nightly: $(VENV)/.tested
+	$(PYTEST) --cov --cov-report=term:skip-covered
+
+# Break the code where it proves or refuses something: a test must fail each time.
+mutants: $(VENV)/.tested
+	$(BIN)/python tests/mutants/run.py --out tests/mutants/results.md
+
+# What rests on the last bit of a float differs between processors: the examples and the instances once more, by
+# the kernels of old ones.
+kernels: $(VENV)/.tested
+	OPENBLAS_CORETYPE=Prescott \
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c 'from numpy._core import _multiarray_umath as m; print(*m.__cpu_dispatch__)')" \
+		$(PYTEST) forcopt tests/study/test_library.py
 
 benchmark: $(VENV)/.tested
 	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox

@@ -1,3 +1,100 @@
-"""Loads the package before pytest imports a module by its path: else that module exists twice."""
+"""Tiers of the tests, and the seed of the day.
 
-import forcopt  # noqa: F401
+`core` is every test of the engine and one case of each method, `nightly` are tables, notebooks, large seeds.
+The full suite is what is not nightly. A day's seed decides which part of some large products is in it; the
+variable ``FORCOPT_TEST_SEED`` repeats a day, and pytest prints it.
+"""
+
+import datetime
+import os
+import random
+
+import pytest
+
+import forcopt  # noqa: F401  (before pytest imports a module by its path: else that module exists twice)
+
+CORE = (
+    *(f"forcopt/{room}" for room in ("arrays", "clock", "errors", "status", "declaration", "notebook")),
+    *(
+        f"forcopt/{room}/"
+        for room in ("language", "compile", "backends", "loops", "problem", "data", "fairness")
+    ),
+    *(f"tests/{room}/" for room in ("language", "compile", "loops", "problem", "data", "numeric", "graphs")),
+    *("tests/fairness/", "tests/games/", "tests/learning/", "tests/mutants/", "tests/cli/test_cli.py"),
+    *(
+        "tests/test_declaration.py",
+        "tests/test_file_schema.py",
+        "tests/test_choices.py",
+        "tests/test_import.py",
+    ),
+    *(
+        "tests/test_private_leaks.py",
+        "tests/test_registry_properties.py::test_a_method_conforms",
+        "tests/privacy/test_fft.py",
+        "tests/privacy/test_accounting.py",
+    ),
+)
+"""Where every test is core."""
+
+
+NIGHTLY = (
+    *("tests/published/", "tests/docs/test_notebooks.py", "tests/docs/test_site.py", "tests/test_package.py"),
+    "tests/models/counting_queries/test_counting_queries.py::test_profiles_agree",
+    "tests/models/counting_queries/test_counting_queries.py::test_targets_at_a_thousand_queries",
+    "tests/models/districting/test_exact_methods.py::test_a_complete_list_improves_the_linear_bound[3]",
+    "tests/models/districting/test_public_data.py::test_french_departments_in_two_districts",
+    "tests/models/fair_decisions/test_coverage.py::test_a_promise_for_every_covered_jurisdiction_costs",
+    "tests/models/fair_decisions/test_grants.py::test_exact_quantiles_keep_their_promise_and_inflate_least",
+    "tests/models/fair_decisions/test_noisy_seats.py::test_laws_are_those_of_simulations",
+    "tests/models/adaptive_robustness/test_robustness_radius.py::test_no_attack_is_better_than_the_milp_on_200",
+    "tests/models/adaptive_queries/test_schedule.py::test_local_ratio_has_a_third_of_the_optimum_on_300",
+)
+"""Published tables, notebooks, builds, large seeds."""
+
+DRAWN = (
+    *(
+        "tests/test_documents.py",
+        "tests/parity/",
+        "tests/cli/test_benchmark.py",
+        "tests/cli/test_terminal.py",
+    ),
+    *("tests/test_notebook_display.py", "tests/test_certified_decisions.py", "tests/study/test_compare.py"),
+    *("tests/study/test_store.py", "tests/study/test_sweep.py", "tests/study/test_page.py::test_a_phone"),
+    "tests/problem/test_problem.py::test_a_wrong_or_missing_field_of_any_declaration_is_refused",
+    "tests/models/adaptive_robustness/test_robustness_radius.py::test_changes_are_confirmed_at_any_scale",
+    *("tests/models/adaptive_queries/test_plans.py", "tests/models/allocation/test_allocation_ends.py"),
+    *("tests/models/districting/test_features.py", "tests/models/districting/test_heuristics.py"),
+    "tests/models/fair_decisions/test_apportionment.py::test_india_by_two_methods",
+    "tests/test_registry_properties.py::test_a_time_limit_is_kept_with_a_valid_bound",
+    "tests/test_registry_properties.py::test_the_schema_accepts_the_files_of_its_class_and_no_others",
+    "tests/models/counting_queries/test_counting_queries.py::test_every_method_meets_delta",
+    "tests/models/fair_classification/test_estimator.py::test_it_is_an_estimator",
+    "tests/models/fair_postprocessing/test_scores.py::test_it_is_an_estimator",
+)
+"""Large products, of which the full suite takes some each day, and the nightly one all."""
+
+SHARE = 0.34
+"""Of the drawn tests, this part is in the full suite of a day."""
+
+
+def pytest_configure(config):
+    """Set the seed of the day, for workers too."""
+    os.environ.setdefault("FORCOPT_TEST_SEED", datetime.date.today().isoformat())
+
+
+def pytest_report_header(config):
+    """Print the seed."""
+    return f"FORCOPT_TEST_SEED={os.environ['FORCOPT_TEST_SEED']}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark each test by its tier."""
+    seed = os.environ["FORCOPT_TEST_SEED"]
+    for item in items:
+        left_out = item.nodeid.startswith(DRAWN) and random.Random(seed + item.nodeid).random() >= SHARE
+        on_highs = item.nodeid.startswith("tests/backends/") and "highs" in item.nodeid.lower()
+        if left_out or item.nodeid.startswith(NIGHTLY):
+            item.add_marker("nightly")
+        elif item.nodeid.startswith(CORE) or on_highs:
+            item.add_marker("core")

@@ -11,6 +11,8 @@ Examples
 8.0
 """
 
+# ruff: noqa: F401 (the names of __all__ are imported when first used)
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +26,12 @@ from forcopt.errors import (
     UnknownNameError,
     UnsupportedError,
 )
-from forcopt.language import *  # noqa: F403
-from forcopt.language import __all__ as _language
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt import data, fairness, models, privacy
+    from forcopt.language import *  # noqa: F403
+    from forcopt.language import __all__ as _language
     from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
@@ -56,13 +58,13 @@ _LATER = {
     "replicate": "forcopt.study",
     "sweep": "forcopt.study",
 }
-"""Names that are imported when first used, so that ``import forcopt`` stays quick."""
+"""Names that are imported when first used, as those of `language` are: ``import forcopt`` stays quick, and
+`forcopt.check` needs no other package."""
 
-_LATER_MODULES = ("data", "fairness", "models", "privacy")
+_LATER_MODULES = ("data", "fairness", "language", "models", "privacy")
 """Packages that are imported when first used."""
 
-__all__ = [
-    *_language,
+_OWN = [
     "BackendError",
     "Comparison",
     "CurvatureError",
@@ -92,12 +94,26 @@ __all__ = [
     "sweep",
 ]
 
+if TYPE_CHECKING:
+    __all__ = [*_language, *_OWN]
+
 
 def __getattr__(name: str) -> Any:
     if name in _LATER_MODULES:
         return import_module(f"forcopt.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name == "__all__" or not name.startswith("__"):
+        language = import_module("forcopt.language")
+        if name == "__all__":
+            return [*language.__all__, *_OWN]
+        if name in language.__all__:
+            found = globals()[name] = getattr(language, name)
+            return found
     from forcopt.errors import missing
 
-    raise missing("forcopt", name, __all__)
+    raise missing("forcopt", name, __getattr__("__all__"))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -1,4 +1,4 @@
-"""Time limits and traces: the clock of a run, read alike by every method and solver loop."""
+"""Limits and traces: the clock of a run, read alike by every method and solver loop."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forcopt.errors import DeclarationError
+from forcopt.memory import memory_budget
 
 __all__ = [
     "Deadline",
@@ -156,7 +157,10 @@ def catch_interrupt() -> None:
 
 
 class Deadline:
-    """The seconds that a run has used, and the seconds that its time limit leaves.
+    """The seconds that a run has used, and those that its time limit leaves; it ends with its memory, too.
+
+    Every search asks it. Once the run's memory limit was found to be reached, the deadline has passed for
+    good, even if memory is freed: a search that stopped early must not seem to be complete.
 
     Parameters
     ----------
@@ -183,6 +187,8 @@ class Deadline:
             raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
         self.limit = limit
         self.began = time.perf_counter()
+        self.memory = memory_budget()
+        self._full = False
 
     @property
     def seconds(self) -> float:
@@ -191,8 +197,11 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the limit, 0 after Ctrl-C, None without a limit; fits every `time_limit` argument."""
-        if _Interruption.asked:
+        """Seconds until the limit, 0 after Ctrl-C or at the memory limit, None without a limit.
+
+        It fits every `time_limit` argument.
+        """
+        if _Interruption.asked or self.full:
             return 0.0
         return None if self.limit is None else max(self.limit - self.seconds, 0.0)
 
@@ -205,12 +214,38 @@ class Deadline:
         >>> Deadline(2.0).end
         'the time limit of 2 s passed'
         """
-        return "Ctrl-C asked to stop" if self.limit is None else f"the time limit of {self.limit:g} s passed"
+        late = self.limit is not None and self.seconds >= self.limit
+        if self._full or (self.memory.reached and not late):
+            return self.memory.end
+        if _Interruption.asked or self.limit is None:
+            return "Ctrl-C asked to stop"
+        return f"the time limit of {self.limit:g} s passed"
+
+    @property
+    def full(self) -> bool:
+        """Whether the memory limit is reached, or was when last asked."""
+        self._full = self._full or self.memory.passed
+        return self._full
 
     @property
     def passed(self) -> bool:
-        """Whether the limit is reached, or Ctrl-C asked to stop."""
-        return _Interruption.asked or (self.limit is not None and self.seconds >= self.limit)
+        """Whether a limit is reached, of time or of memory, or Ctrl-C asked to stop."""
+        return _Interruption.asked or (self.limit is not None and self.seconds >= self.limit) or self.full
+
+    def check(self) -> None:
+        """Raise an error if the run must end, for searches that can go on with less memory.
+
+        Raises
+        ------
+        MemoryError
+            If the process holds more than it may; the deadline itself has not passed then.
+        TimeoutError
+            If the time limit is reached, or Ctrl-C asked to stop.
+        """
+        if self.memory.passed:
+            raise MemoryError(self.memory.end)
+        if self.passed:
+            raise TimeoutError(self.end)
 
 
 class Trace:
@@ -253,6 +288,25 @@ class Trace:
         return self.stopped
 
     @property
+    def end(self) -> str:
+        """The reason of the end, for messages.
+
+        Examples
+        --------
+        >>> with stop_on_interrupt():
+        ...     signal.raise_signal(signal.SIGINT)
+        ...     Trace(Deadline(60.0)).end
+        'stopped: Ctrl-C asked to stop'
+        """
+        return "stopped by on_improvement" if self.stopped else f"stopped: {self.deadline.end}"
+
+    @property
     def over(self) -> bool:
-        """Whether the run must end: the time limit is reached, or the caller asked to stop."""
+        """Whether the run must end: a limit is reached, or the caller asked to stop."""
         return self.stopped or self.deadline.passed
+
+    def check(self) -> None:
+        """Raise an error if the run must end: see `Deadline.check`; `TimeoutError` if the caller asked."""
+        if self.stopped:
+            raise TimeoutError(self.end)
+        self.deadline.check()

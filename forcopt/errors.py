@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 __all__ = [
     "BackendError",
     "CurvatureError",
@@ -72,7 +75,7 @@ class UnboundedExpressionError(ForcoptError, ValueError):
     ...     m.solve()
     ... except fo.UnboundedExpressionError as error:
     ...     print(str(error).partition(";")[0])
-    big_m needs bounds on x - 3: variable x has no upper bound
+    big_m needs bounds on x: variable x has no upper bound
     """
 
 
@@ -113,6 +116,23 @@ class NotInstalledError(ForcoptError, RuntimeError):
 
 class BackendError(ForcoptError, RuntimeError):
     """A solver crashed, refused the model or answered nonsense; keeps the solver's own words."""
+
+
+def needs_sklearn(module: str, name: str) -> Any:
+    """Give a class from a module that imports scikit-learn, which is not a requirement.
+
+    Raises
+    ------
+    NotInstalledError
+        If that is missing, with the command that installs it.
+    """
+    try:
+        import_module("sklearn")
+    except ModuleNotFoundError:
+        raise NotInstalledError(
+            f"{name} needs scikit-learn, which is not installed: pip install scikit-learn"
+        ) from None
+    return getattr(import_module(module), name)
 
 
 def check_choice(name: str, value: object, *choices: str | None) -> None:
@@ -207,10 +227,46 @@ def counterpart(thing: object, name: str, known: dict[str, str]) -> AttributeErr
     >>> str(counterpart([], "addConstr", {"addconstr": "m.subject_to(...)"}))
     "'list' object has no attribute 'addConstr'; write m.subject_to(...)"
     """
-    call = known.get(name.replace("_", "").lower(), "")
+    call = known.get(_spelled(name), "")
     hint = f"; write {call}" if call else ""
     text = f"{type(thing).__name__!r} object has no attribute {name!r}{hint}"
     return AttributeError(text, name=name, obj=thing)
+
+
+def unexpected(function: str, name: str, known: dict[str, str]) -> TypeError:
+    """Build the error for an argument that a function lacks, with what other languages mean by it.
+
+    Examples
+    --------
+    >>> str(unexpected("variable", "lb", {"lb": "lower=..."}))
+    "variable() got an unexpected keyword argument 'lb'; write lower=..."
+    """
+    instead = known.get(_spelled(name), "")
+    hint = f"; write {instead}" if instead else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _spelled(name: str) -> str:
+    """A name as hints list it."""
+    return name.replace("_", "").lower()
+
+
+def unsettable(thing: object, name: str, known: dict[str, str]) -> AttributeError:
+    """Build the error for an assignment to an attribute that an object lacks, or that is fixed.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> m.time_limit = 3
+    Traceback (most recent call last):
+    AttributeError: 'Model' object has no attribute 'time_limit' to set; write m.solve(time_limit=...)
+    """
+    call = known.get(_spelled(name), "")
+    kind = type(thing).__name__
+    has = f"attribute {name!r} of {kind!r} object is fixed"
+    text = has if hasattr(type(thing), name) else f"{kind!r} object has no attribute {name!r} to set"
+    return AttributeError(text + (f"; write {call}" if call else ""), name=name, obj=thing)
 
 
 _LISTED, _SUGGESTED = 40, 3

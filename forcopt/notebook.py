@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from io import StringIO
+from functools import cache
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,49 @@ from forcopt.errors import DeclarationError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["brief", "facts_html", "picture_html", "table_html", "write_figure"]
+__all__ = ["brief", "facts_html", "new_figure", "picture_html", "table_html", "write_figure"]
 
 _LONGEST = 80
+
+
+@cache
+def _picture() -> type[Figure]:
+    """The class of figures that a notebook shows, made when matplotlib is first needed."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            drawn = BytesIO()
+            self.savefig(drawn, format="png", dpi=100)
+            return drawn.getvalue()
+
+        def __reduce__(self) -> Any:
+            return _unpickled, (), self.__getstate__()
+
+    return Picture
+
+
+def _unpickled() -> Figure:
+    kind = _picture()
+    return kind.__new__(kind)
+
+
+def new_figure(width: float | None = None, height: float = 4.8) -> Figure:
+    """Make a figure of matplotlib that a notebook shows as a picture, whether or not pyplot is loaded.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches; matplotlib's own by default.
+
+    Examples
+    --------
+    >>> figure = new_figure(4.0, 3.0)
+    >>> _ = figure.subplots()
+    >>> figure._repr_png_()[1:4], figure.get_size_inches().tolist()
+    (b'PNG', [4.0, 3.0])
+    """
+    return _picture()(figsize=None if width is None else (width, height), layout="constrained")
 
 
 def write_figure(figure: Any, path: str | Path | None, **options: Any) -> None:

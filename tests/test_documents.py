@@ -1,7 +1,8 @@
 """Every Python block of the README, CONTRIBUTING and the guide runs, in order, a namespace a page."""
 
-import os
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     text = page.read_text()
     assert not re.search(r"^```py$", text, re.MULTILINE), "a block that does not run"
     blocks = [(m.group(1), text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
-    namespace = {"__name__": f"page_{os.path.basename(page)}"}
+    module = types.ModuleType(f"page_{page.stem}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # classes of the page go into pickles
     for code, line in blocks:
-        exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), vars(module))

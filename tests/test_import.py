@@ -43,6 +43,24 @@ def test_an_import_loads_nothing_heavy_before_it_is_used(code, heavy):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("forcopt.models.fair_classification", "FairClassifier"),
+        ("forcopt.models.fair_postprocessing", "ThresholdPostprocessor"),
+        ("forcopt.models.lexifair", "FairRegressor"),
+        ("forcopt.causal", "CounterfactualTransformer"),
+    ],
+)
+def test_an_estimator_without_scikit_learn_names_the_command(module, name):
+    code = f"import sys; sys.modules['sklearn'] = None; from {module} import {name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        f"forcopt.errors.NotInstalledError: {name} needs scikit-learn, which is not installed: "
+        "pip install scikit-learn"
+    )
+
+
 def test_a_declaration_on_standard_input_is_of_any_registered_class():
     from forcopt.problem.registry import example_file
 

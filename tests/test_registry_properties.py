@@ -4,24 +4,22 @@
 has to go once its method is mended.
 """
 
-import copy
-import inspect
 import json
-import math
 import pickle
 import time
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 
-import numpy as np
 import pytest
 
 import forcopt as fo
 from forcopt.declaration import Declared
+from forcopt.memory import bytes_of
 from forcopt.problem import COMMON_OPTIONS, examples, load, problem_classes
 from forcopt.study.library import instances, known
 from forcopt.study.run import warm_up
-from forcopt.study.store import metadata
+from forcopt.testing import check_method
+from forcopt.testing.problem import accepts, as_text, check_declaration
 
 KNOWN: set[tuple[str, str]] = set()
 """``(class.method, property)`` for each failure of today."""
@@ -56,6 +54,16 @@ ATTEMPTS = 4
 """Runs of a method, at most, of which one has to keep the limit: a busy machine delays some."""
 
 NAMES = [*examples(), *instances()]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_has_one_default_and_its_oracles_prove(name):
+    cls = CLASSES[name]
+    ranks = [m.rank for m in cls.methods.values()]
+    assert ranks[0] == "default" and ranks.count("default") == 1
+    assert all(m.exact for m in cls.methods.values() if m.rank == "oracle")
+    chosen = {p.choose_method() for _, p in by_size(name)}
+    assert all(cls.methods[m].rank in ("default", "alternative") for m in chosen)
 
 
 def checked(class_name: str, method: str, prop: str, failure: str) -> None:
@@ -106,63 +114,17 @@ def test_every_class_has_an_example_or_an_instance():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_replace_rebuilds_and_equal_problems_have_equal_hashes(name):
+def test_a_declaration_conforms(name):
     p = problems()[name]
     if len(pickle.dumps(p)) > SMALL:
         pytest.skip("large")
-    plain = json.loads(json.dumps(p.to_dict()))
-    same = [p.replace(), p.model_copy(), copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p))]
-    same += [p.__replace__(), p.copy(), fo.Problem.from_dict(plain), type(p).from_dict(plain)]
-    for other in same:
-        assert other is not p
-        assert other == p
-        assert hash(other) == hash(p)
-    assert metadata(p)["fingerprint"] == metadata(same[0])["fingerprint"]
-
-
-def as_text(value):
-    """A number, or a few of them, as text; None for other values."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, np.ndarray):
-        return value.astype(str).tolist() if value.size else None
-    if isinstance(value, tuple) and value:
-        texts = tuple(as_text(entry) for entry in value)
-        return None if None in texts else texts
-    if isinstance(value, dict) and value:
-        texts = {key: as_text(entry) for key, entry in value.items()}
-        return None if None in texts.values() else texts
-    return None
+    check_declaration(p)
 
 
 @pytest.mark.parametrize("class_name", CLASSES)
-def test_text_is_no_number_in_any_field(class_name):
-    tried = 0
-    for _, p in by_size(class_name)[:3]:
-        for field in sorted(p.model_fields_set):
-            text = as_text(getattr(p, field))
-            if text is not None:
-                tried += 1
-                with pytest.raises(fo.DeclarationError, match=rf"\b{field}\b"):
-                    p.replace(**{field: text})
-    assert tried, "no numeric field"
-
-
-@pytest.mark.parametrize("class_name", CLASSES)
-def test_no_copy_carries_a_cache(class_name):
-    _, p = by_size(class_name)[0]
-    p.solve(**usual(class_name, p.method().name))
-    for name, attribute in inspect.getmembers(type(p)):
-        if isinstance(attribute, cached_property):
-            with suppress(fo.DeclarationError):  # some are for some declarations only
-                getattr(p, name)
-    hash(p)
-    assert set(p.__dict__) > set(type(p).model_fields)
-    for other in (p.replace(), p.model_copy(), copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
-        fresh = type(p)(**{name: getattr(p, name) for name in p.model_fields_set})
-        assert set(other.__dict__) <= set(fresh.__dict__)
+def test_every_class_has_numbers(class_name):
+    fields = [as_text(getattr(p, f)) for _, p in by_size(class_name)[:3] for f in p.model_fields_set]
+    assert any(fields), "no numeric field, so that no text can be refused"
 
 
 @pytest.mark.parametrize("class_name", CLASSES)
@@ -180,53 +142,6 @@ def test_a_solved_problem_that_is_replaced_equals_a_new_one_and_solves_like_it(c
         options["time_limit"] = 60.0  # both runs end by themselves
     one, two = changed.solve(**options), second.replace().solve(**options)
     assert one.objective == pytest.approx(two.objective, abs=1e-6, nan_ok=True)
-
-
-def accepts(schema, value, top) -> bool:
-    """Whether plain data fit a JSON schema, as far as our schemas go."""
-    if "$ref" in schema:
-        return accepts(top["$defs"][schema["$ref"].rpartition("/")[2]], value, top)
-    if "anyOf" in schema:
-        return any(accepts(kind, value, top) for kind in schema["anyOf"])
-    if "const" in schema:
-        return value == schema["const"]
-    if "enum" in schema:
-        return value in schema["enum"]
-    kinds = {
-        "object": dict,
-        "array": list,
-        "string": str,
-        "boolean": bool,
-        "null": type(None),
-        "integer": int,
-        "number": (int, float),
-    }
-    if "type" in schema and not isinstance(value, kinds[schema["type"]]):
-        # The schema of an array of numbers stands for a single number too.
-        return schema["type"] == "array" and schema.get("items") == {} and isinstance(value, int | float)
-    if isinstance(value, dict):
-        known_names = schema.get("properties", {})
-        rest = schema.get("additionalProperties", True)
-        if not set(schema.get("required", ())) <= set(value):
-            return False
-        if rest is False and not set(value) <= set(known_names):
-            return False
-        return all(
-            accepts(known_names.get(k, rest if isinstance(rest, dict) else {}), v, top)
-            for k, v in value.items()
-        )
-    if isinstance(value, list):
-        heads = schema.get("prefixItems", [])
-        long = len(value) >= schema.get("minItems", 0) and len(value) <= schema.get("maxItems", math.inf)
-        each = [*heads, *[schema.get("items", {})] * (len(value) - len(heads))]
-        return long and all(accepts(s, v, top) for s, v in zip(each, value, strict=False))
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return (
-            schema.get("minimum", -math.inf) <= value <= schema.get("maximum", math.inf)
-            and value > schema.get("exclusiveMinimum", -math.inf)
-            and value < schema.get("exclusiveMaximum", math.inf)
-        )
-    return True
 
 
 @pytest.mark.parametrize("class_name", CLASSES)
@@ -259,80 +174,40 @@ def test_every_name_in_a_schema_is_one_that_the_class_accepts(class_name):
                 assert f"unknown type '{name}'" not in str(error.value)
 
 
-# -- options -----------------------------------------------------------------------------------------------
-
-WRONG = {"text": "no word", "object": object(), "nan": math.nan, "list": [object()], "dict": {}}
-"""Values that no option takes."""
-
-VALUES = {
-    "backend": "highs",
-    "time_limit": 60.0,
-    "gap": 0.5,
-    "start": "a start",
-    "seed": 1,
-    "threads": 1,
-    "log": True,
-    "on_improvement": lambda step: None,
-}
+# -- methods -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("class_name", "method"), METHODS)
-def test_every_own_option_of_a_method_stands_in_its_docstring(class_name, method):
-    chosen = CLASSES[class_name].methods[method]
-    text = inspect.getdoc(chosen.function).partition("Returns\n")[0].partition("Parameters\n")[2]
-    named = {
-        name.strip() for line in text.splitlines() if " :" in line for name in line.split(" :")[0].split(",")
-    }
-    assert named >= set(chosen.options)
-
-
-@pytest.mark.parametrize(("class_name", "method"), METHODS)
-def test_an_option_that_a_method_does_not_take_is_refused_by_name(class_name, method):
+@pytest.mark.parametrize("after", [1, 4, 30])
+@pytest.mark.parametrize(("class_name", "method"), [m for m in METHODS if CLASSES[m[0]].methods[m[1]].exact])
+def test_an_exact_method_whose_memory_ends_says_so_or_is_done(class_name, method, after, monkeypatch):
+    """From some question on the process holds more than it may: at once, or in the middle of a search."""
     if not takers(class_name, method):
         pytest.skip("no shipped problem suits the method")
-    _, p = takers(class_name, method)[0]
-    chosen = p.method(method)
-    assert set(VALUES) == set(COMMON_OPTIONS)
-    for option in set(COMMON_OPTIONS) - set(chosen.common):
-        with pytest.raises(fo.DeclarationError, match=f"'{method}' (takes|uses) no {option}"):
-            p.solve(method, **{option: VALUES[option]})
-    with pytest.raises(fo.UnknownNameError, match=r"unknown option .* of method"):
-        p.solve(method, no_option=1)
-
-
-@pytest.mark.parametrize(("class_name", "method"), METHODS)
-@pytest.mark.parametrize(
-    "value", ["no word", object(), math.nan, [object()], {}], ids=["text", "object", "nan", "list", "dict"]
-)
-def test_a_value_of_another_type_is_refused_by_the_option_s_name(class_name, method, value):
-    if not takers(class_name, method):
+    _, p = takers(class_name, method)[-1]
+    p.method(method).compile()
+    asked = []
+    monkeypatch.setattr("forcopt.memory._EVERY", 0.0)
+    monkeypatch.setattr("forcopt.memory._give_back", lambda: None)
+    monkeypatch.setattr("forcopt.memory.resident", lambda: asked.append(1) or 10**12 * (len(asked) > after))
+    monkeypatch.setattr(
+        "forcopt.memory.bytes_of", lambda limit: asked.clear() or bytes_of(limit)
+    )  # of each run
+    s = solved(p, method, memory_limit="1 GB", **usual(class_name, method))
+    if s is None:
         pytest.skip("no shipped problem suits the method")
-    _, p = takers(class_name, method)[0]
-    chosen = p.method(method)
-    for option in chosen.options:
-        with pytest.raises(fo.DeclarationError) as error:
-            p.solve(method, **{option: value})
-        # a problem that the method does not take is refused first
-        assert option in str(error.value) or "needs" in str(error.value)
-    wrong = {"seed": ["x", -1, 1.5, object()], "on_improvement": [3, "x"]}
-    for option in set(wrong) & set(chosen.common):
-        for other in wrong[option]:
-            with pytest.raises(fo.DeclarationError, match=f"{option} is"):
-                p.solve(method, **{option: other})
+    if s.status in ("feasible", "limit") and len(asked) > after:
+        named = "the memory limit of 1 GB is reached" in s.message
+        checked(class_name, method, "memory", "" if named else f"{s.status}: {s.message!r}")
+    assert s.status != "failed", s.message
+    monkeypatch.undo()
+    if s.status == "infeasible":
+        again = solved(p, method, **usual(class_name, method))
+        assert again.status == "infeasible"
 
 
 @pytest.mark.parametrize(("class_name", "method"), METHODS)
 def test_every_method_takes_a_time_limit(class_name, method):
     assert "time_limit" in CLASSES[class_name].methods[method].common
-
-
-def first_solved(class_name: str, method: str, options: dict) -> tuple[fo.Problem, fo.Solution] | None:
-    """The smallest problem that the method takes, with its solution."""
-    for _, p in takers(class_name, method):
-        s = solved(p, method, **options)
-        if s is not None:
-            return p, s
-    return None
 
 
 def usual(class_name: str, method: str) -> dict:
@@ -342,47 +217,16 @@ def usual(class_name: str, method: str) -> dict:
     return options | ({"time_limit": 2.0} if "time_limit" in chosen.common else {})
 
 
-def agree(first, second) -> bool:
-    """Whether two decisions are equal, by their plain data."""
-    return pickle.dumps(first) == pickle.dumps(second) or repr(first) == repr(second)
-
-
 @pytest.mark.parametrize(("class_name", "method"), METHODS)
-def test_a_solution_pickles_and_its_trace_was_shown(class_name, method):
-    options, steps = usual(class_name, method), []
-    shown = "on_improvement" in CLASSES[class_name].methods[method].common
-    if shown:
-        options["on_improvement"] = lambda step: steps.append(step)
-    found = first_solved(class_name, method, options)
-    if found is None:
-        pytest.skip("no shipped problem suits the method")
-    _, s = found
-    read = pickle.loads(pickle.dumps(s))
-    failure = ""
-    if read.problem != s.problem or read.status is not s.status:
-        failure = "its pickle is another solution"
-    elif s.decision is not None and s.problem.evaluate(read.decision).objective != s.objective:
-        failure = "its decision changes in a pickle"
-    checked(class_name, method, "pickles", failure)
-    if shown and CLASSES[class_name].methods[method].kind == "algorithm":
-        missing = [step for step in s.trace if step not in steps]
-        checked(class_name, method, "trace shown", f"{len(missing)} steps were not shown" if missing else "")
-    assert s.status.has_solution or s.reason
-
-
-@pytest.mark.parametrize(
-    ("class_name", "method"), [m for m in METHODS if "seed" in CLASSES[m[0]].methods[m[1]].common]
-)
-def test_a_seed_repeats(class_name, method):
-    if CLASSES[class_name].methods[method].kind == "formulation":
-        pytest.skip("the backends' seeds are tested with the backends")
-    found = first_solved(class_name, method, usual(class_name, method))
-    if found is None:
-        pytest.skip("no shipped problem suits the method")
-    p, s = found
-    again = solved(p.replace(), method, **usual(class_name, method))
-    same = again is not None and agree(again.decision, s.decision)
-    checked(class_name, method, "seed", "" if same else f"{s.decision!r} and then {again!r}")
+def test_a_method_conforms(class_name, method):
+    """On the smallest problem that it takes."""
+    for _, p in takers(class_name, method):
+        try:
+            check_method(p, method)
+        except (fo.DeclarationError, fo.UnsupportedError):  # some take some declarations only
+            continue
+        return
+    pytest.skip("no shipped problem suits the method")
 
 
 def excess(p: fo.Problem, method: str) -> tuple[float, fo.Solution] | None:

@@ -230,8 +230,9 @@ def real(quick: bool) -> tuple[str, list[Row]]:
         x = np.bincount(cells, minlength=int(np.prod([len(c[0]) for c in codes])))
         for order in (2, 3):
             if len(frame) >= order:
+                domain = {column: c[0] for column, c in zip(frame, codes, strict=True)}
                 cases.append(
-                    (f"{order}-way marginals of {name}", LinearQueries.marginals(frame, order, 1.0, 1e-6), x)
+                    (f"{order}-way marginals of {name}", LinearQueries.marginals(domain, order, 1.0, 1e-6), x)
                 )
     for name, p, x in cases[1:2] if quick else cases:
         truth = p.workload @ x

@@ -214,8 +214,9 @@ def dawa(quick: bool) -> tuple[str, list[Row]]:
         "CPU of a draw",
     ]
     note = (
-        f"\n\nMeans of {trials} draws; bias and deviation are root mean squares over districts. With sampled "
-        "means some districts are in the wrong order by chance.\n"
+        f"\n\nMeans of {trials} draws; bias and deviation are root mean squares over districts. Districts "
+        "are in the wrong order if that is significant: by intervals that hold all means at once with "
+        "probability 95 %.\n"
     )
     return table(columns, rows) + note, []
 

@@ -96,7 +96,7 @@ def postprocessing(
     notion = EqualizedOdds(gamma)
     privacy = None if epsilon is None else PrivacyBudget(epsilon)
     problem = FairPostprocessing.from_predictions(
-        split.base[0], split.a[0], split.y[0], notion, privacy=privacy
+        split.base[0], split.a[0], split.y[0], notion, names=sorted(set(split.a[0])), privacy=privacy
     )
     codes = np.searchsorted(problem.groups, split.a[1])
     found = []

@@ -45,6 +45,9 @@ class ProblemCase:
         Relative to the larger of `unit` and the optimum.
     unit : float, default 1.0
         The magnitude of the objective.
+    ordered : bool, default False
+        Whether the objective is the sum of several in order of priority. Then a decision that is worse in the
+        first may have a smaller sum.
     check : Callable[[Solution], str], optional
         Finds an error in an optimal solution beyond its objective; empty if there is none.
     """
@@ -56,6 +59,7 @@ class ProblemCase:
     skip: tuple[str, ...] = ()
     tolerance: float = 1e-5
     unit: float = 1.0
+    ordered: bool = False
     check: Callable[[fo.Solution], str] = lambda s: ""
 
 
@@ -154,7 +158,7 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
     if status == "optimal":
         correct = abs(excess) <= slack and s.evaluation.feasible and not case.check(s)
         return "right" if correct else "wrong"
-    return "wrong" if s.evaluation.feasible and excess < -slack else "right"
+    return "wrong" if s.evaluation.feasible and excess < -slack and not case.ordered else "right"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.clock import watches_interrupts
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import BackendError, UnsupportedError
@@ -121,7 +120,7 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run
         future = pool.submit(solver.solve, model, run.callback)
         try:
             while not future.done() and not run.monitor.stop:
-                wait([future], timeout=0.05 if watches_interrupts() else None)
+                wait([future], timeout=0.05)
             while not future.done():
                 solver.stop_search()
                 wait([future], timeout=0.05)
@@ -245,10 +244,11 @@ class _Run:
             "UNKNOWN": Status.LIMIT,
         }
         answer = self.solver.response_proto
+        status = known.get(end, Status.FAILED)
         result = RawResult(
-            known.get(end, Status.FAILED),
+            status,
             bound=self.bound,
-            message=f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(),
+            message=self.monitor.worded(f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(), status),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
             log=self.monitor.log,

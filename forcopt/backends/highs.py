@@ -284,7 +284,9 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
 
 
 def _check_run(highs: highspy.Highs) -> None:
-    """Run HiGHS; where it stumbles over the basis that it continued from, run once more from scratch.
+    """Run HiGHS; where it stumbles over what it continued from, run once more from scratch.
+
+    The model is passed anew, since HiGHS 1.13 keeps part of its state over ``clearSolver``.
 
     Raises
     ------
@@ -298,7 +300,9 @@ def _check_run(highs: highspy.Highs) -> None:
     ended, status = highs.run(), highs.getModelStatus()
     if status != kind.kUnknown and (ended != highspy.HighsStatus.kError or status not in broken):
         return
-    highs.clearSolver()
+    model = highs.getModel()
+    highs.clearModel()
+    highs.passModel(model)
     if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in broken:
         raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
@@ -321,12 +325,10 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[
             answer.user_interrupt = True
 
     kinds = [kind.kCallbackLogging]
-    if integer:
-        kinds.append(kind.kCallbackMipImprovingSolution)
+    if integer:  # branch and bound may take ever more memory
+        kinds += [kind.kCallbackMipImprovingSolution, kind.kCallbackMipInterrupt]
     if monitor.options.pool:
         kinds.append(kind.kCallbackMipSolution)
-    if monitor.options.on_improvement is not None or watches_interrupts():
-        kinds.append(kind.kCallbackMipInterrupt)
     if watches_interrupts():
         kinds += [kind.kCallbackSimplexInterrupt, kind.kCallbackIpmInterrupt]
     highs.setCallback(call, None)
@@ -384,7 +386,7 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
     result = RawResult(
         status,
         ambiguous=end == kind.kUnboundedOrInfeasible,
-        message=f"HiGHS: {highs.modelStatusToString(end)}",
+        message=monitor.worded(f"HiGHS: {highs.modelStatusToString(end)}", status),
         iterations=max(info("simplex_iteration_count"), 0) + max(info("ipm_iteration_count"), 0),
         nodes=max(info("mip_node_count"), 0),
         log=monitor.log,

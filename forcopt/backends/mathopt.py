@@ -134,7 +134,7 @@ class MathOptSession(Session):
                     model_proto(program),
                     parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
                     parameters_pb2.SolverInitializerProto(),
-                    _parameters(self.solver, options),
+                    _parameters(self.solver, options, monitor.deadline.memory.left),
                     hints,
                     lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
                     registration,
@@ -179,7 +179,7 @@ def _without_noise() -> Iterator[None]:
                     sys.stderr.write(line)
 
 
-def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParametersProto:
+def _parameters(solver: str, options: SolveOptions, memory: float) -> parameters_pb2.SolveParametersProto:
     from google.protobuf import json_format
     from ortools.math_opt import parameters_pb2
 
@@ -187,6 +187,8 @@ def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParam
     if options.time_limit is not None and math.isfinite(options.time_limit):
         out.time_limit.FromNanoseconds(int(options.time_limit * 1e9))
     if solver == "gscip":
+        if math.isfinite(memory):
+            out.gscip.real_params["limits/memory"] = memory / 2**20
         if options.gap is not None:
             out.relative_gap_tolerance = options.gap
     elif options.threads is not None:  # SCIP would race copies of itself, each silent and without callbacks
@@ -235,7 +237,9 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
         status,
         bound=end.objective_bounds.dual_bound,
         ambiguous=reason == "INFEASIBLE_OR_UNBOUNDED",
-        message=f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip(),
+        message=monitor.worded(
+            f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip(), status, limit.endswith("_MEMORY")
+        ),
         iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
         nodes=stats.node_count,
         log=monitor.log,

@@ -10,6 +10,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.clock import Deadline, Improvement, interrupted
 from forcopt.compile.program import Program
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,12 @@ class SolveMonitor:
     @property
     def stop(self) -> bool:
         """Whether the run should end as soon as it can."""
-        return self._stop or interrupted()
+        return self._stop or interrupted() or self.deadline.full
+
+    def worded(self, message: str, status: Status, full: bool = False) -> str:
+        """Put the reason before a solver's words if the memory ended it; `full` if the solver says so."""
+        full = status in (Status.LIMIT, Status.FEASIBLE) and (full or self.deadline.full)
+        return f"{self.deadline.memory.end}; {message}" if full else message
 
     def found(self, read: Callable[[], Array]) -> None:
         """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""

@@ -190,6 +190,8 @@ class _Run:
             values["numerics/feastol"] = _CONE_TOLERANCE
         if options.time_limit is not None:
             values["limits/time"] = min(options.time_limit, 1e20)
+        if np.isfinite(left := self.monitor.deadline.memory.left):
+            values["limits/memory"] = left / 2**20
         if options.gap is not None:
             values["limits/gap"] = options.gap
         if options.seed is not None:
@@ -250,7 +252,9 @@ class _Run:
             status,
             bound=self.bound(),
             ambiguous=end == "inforunbd",
-            message=f"SCIP: {end}{self.callbacks.message() if self.callbacks else ''}",
+            message=self.monitor.worded(
+                f"SCIP: {end}{self.callbacks.message() if self.callbacks else ''}", status, end == "memlimit"
+            ),
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
             log=self.monitor.log,
@@ -387,7 +391,7 @@ class Scip(Backend):
     """
 
     through = "pyscipopt"
-    install = "pip install 'forcopt[scip]'"
+    install = "pip install pyscipopt"
     capabilities = Capabilities(
         frozenset(
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.causal.fitted import Counterfactual, FittedCausalModel
 from forcopt.causal.model import CausalModel
+from forcopt.errors import needs_sklearn
 
 if TYPE_CHECKING:
     from forcopt.causal.transformer import CounterfactualTransformer
@@ -18,7 +19,5 @@ __all__ = ["CausalModel", "Counterfactual", "CounterfactualTransformer", "Fitted
 
 def __getattr__(name: str) -> Any:
     if name == "CounterfactualTransformer":
-        from forcopt.causal.transformer import CounterfactualTransformer
-
-        return CounterfactualTransformer
+        return needs_sklearn("forcopt.causal.transformer", name)
     raise AttributeError(f"module 'forcopt.causal' has no attribute {name!r}")

@@ -73,6 +73,8 @@ class FittedCausalModel:
         Multiples of other equations' right-hand sides in an equation, which `sensitivity` adds.
     accounted : frozenset[str]
         The mediators for whose latent cause `sensitivity` accounts.
+    estimated : bool
+        Whether the coefficients were estimated, so that latent causes may make them wrong.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class FittedCausalModel:
     deviations: Mapping[str, float] = field(repr=False)
     extra: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
     accounted: frozenset[str] = field(default=frozenset(), repr=False)
+    estimated: bool = field(default=False, repr=False)
 
     def predict(self, variable: str, values: Mapping[str, Array], n: int) -> Array:
         """The right-hand side of an equation at given values of its parents, shape ``(n,)``."""
@@ -134,8 +137,8 @@ class FittedCausalModel:
         Raises
         ------
         DeclarationError
-            For an unknown baseline or mediator, and for a resolving mediator that shares a latent cause with
-            the outcome, unless `rho` is given.
+            For an unknown baseline or mediator; and for estimated equations if a latent cause leaves the
+            counterfactual unidentified, see `CausalModel.unidentified`, unless `rho` is given.
 
         Notes
         -----
@@ -389,9 +392,9 @@ class FittedCausalModel:
         return {m: a for m, a in given.items() if a}
 
     def _check_latent(self, kept: Mapping[str, frozenset[str]]) -> None:
-        for m, path in self.model.confounded().items():
-            if m in kept and m not in self.accounted:
-                raise DeclarationError(
-                    f"the resolving mediator {m!r} shares a latent cause with the outcome ({path}), so that "
-                    "its effect is not identified; give rho, the correlation of their errors"
-                )
+        reason = self.model.unidentified(kept, self.accounted) if self.estimated else ""
+        if reason:
+            raise DeclarationError(
+                f"{reason}, so that its effect is not identified by these equations; give rho, the "
+                "correlation of a mediator's errors with the outcome's, if both share the cause directly"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -157,14 +157,56 @@ class CausalModel(Declared):
             self.interactions,
         )
 
-    def confounded(self) -> dict[str, str]:
-        """The mediators that share a latent cause with the outcome, each with the path."""
-        found: dict[str, str] = {}
-        for u in self.latent:
-            reached = set(self.dag.successors(u))
-            if self.outcome in reached:
-                found |= {m: f"{m} <- {u} -> {self.outcome}" for m in self.mediators if m in reached}
-        return found
+    def unidentified(self, kept: Collection[str], accounted: Collection[str] = ()) -> str:
+        """Why the fitted equations do not identify the counterfactual, if they do not.
+
+        Parameters
+        ----------
+        kept : Collection[str]
+            The resolving mediators.
+        accounted : Collection[str], default ()
+            Mediators whose errors have a known correlation with the outcome's.
+
+        Returns
+        -------
+        str
+            The mediator and the path; empty if the counterfactual is identified.
+
+        Notes
+        -----
+        Least squares find the equation of V if no parent of V descends from a latent cause of V. A parent P
+        that does, and is not resolving, is replaced by its own parents, whose latent causes then count too:
+        the composition of both regressions is the regression of V on what is left, if that is among the
+        parents of V (Frisch, Waugh and Lovell). A resolving one cannot be replaced. This is sufficient;
+        effects that only the front door or an instrument identifies are refused.
+        """
+        import networkx as nx
+
+        for v in self.equations:
+            reason, own = "", [p for p in self.dag.predecessors(v) if p not in self.latent]
+            left, latents = list(own), [u for u in self.latent if self.dag.has_edge(u, v)]
+            while found := next(
+                (
+                    (p, u)
+                    for p in left
+                    for u in latents
+                    if nx.has_path(self.dag, u, p) and not (v == self.outcome and p in accounted)
+                ),
+                None,
+            ):
+                p, u = found
+                here, there = nx.shortest_path(self.dag, u, p), nx.shortest_path(self.dag, u, v)
+                path = f"{' <- '.join(reversed(here))} -> {' -> '.join(there[1:])}"
+                if p in kept:
+                    with_outcome = "the outcome" if v == self.outcome else repr(v)
+                    return f"the resolving mediator {p!r} shares a latent cause with {with_outcome} ({path})"
+                left.remove(p)
+                left += [q for q in self.dag.predecessors(p) if q not in (*self.latent, *left)]
+                latents += [w for w in self.latent if self.dag.has_edge(w, p) and w not in latents]
+                reason = f"{p!r} shares a latent cause with {v!r} ({path})"
+            if missing := [q for q in left if q not in own]:
+                return f"{reason}, of which {missing[0]!r} is no direct cause"
+        return ""
 
     # -- numbers ---------------------------------------------------------------------------------------------
 
@@ -270,7 +312,7 @@ class CausalModel(Declared):
             rest = values[variable] - matrix @ found
             coefficients[variable] = dict(zip(design.terms, found.tolist(), strict=True))
             deviations[variable] = float(np.sqrt(rest @ rest / max(n - matrix.shape[1], 1)))
-        return FittedCausalModel(self, levels, coefficients, deviations)
+        return FittedCausalModel(self, levels, coefficients, deviations, estimated=True)
 
     def read(
         self,

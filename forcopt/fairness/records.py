@@ -21,7 +21,8 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     values : Any
         One value a record: strings, integers, a pandas column, ...
     names : Sequence[str], optional
-        Of the groups, if they are known already.
+        Of the groups, if they are known already. A number or truth value is found by its value: 1, 1.0 and
+        True are one name, unless two of the names are.
 
     Returns
     -------
@@ -52,15 +53,27 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
     if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = column.astype(str)
-    found, codes = np.unique(column, return_inverse=True)
-    texts = tuple(str(value) for value in found.tolist())
+    values_found, codes = np.unique(column, return_inverse=True)
+    texts = tuple(str(value) for value in values_found.tolist())
     if names is None:
         return codes, texts
     place = {name: i for i, name in enumerate(names)}
-    for text in texts:
-        if text not in place:
+    numbers = [_number(name) for name in names]
+    by_number = {v: i for i, v in enumerate(numbers) if v is not None and numbers.count(v) == 1}
+    numbered = {text: by_number.get(v) for text in texts if (v := _number(text)) is not None}
+    found = [place.get(text, numbered.get(text)) for text in texts]
+    for text, position in zip(texts, found, strict=True):
+        if position is None:
             raise DeclarationError(f"groups holds {text!r}; the groups are {', '.join(names)}")
-    return np.array([place[text] for text in texts], dtype=np.int64)[codes], tuple(names)
+    return np.array(found, dtype=np.int64)[codes], tuple(names)
+
+
+def _number(text: str) -> float | None:
+    """The number that a name spells, if it spells one."""
+    try:
+        return {"False": 0.0, "True": 1.0}[text] if text in ("False", "True") else float(text)
+    except ValueError:
+        return None
 
 
 def read_binary(values: Any, subject: str) -> Array:
@@ -88,6 +101,13 @@ def read_binary(values: Any, subject: str) -> Array:
     >>> read_binary([True, False], "labels").tolist()
     [1, 0]
     """
+    entries = np.asarray(values)
+    words = sorted(
+        {str(v) for v in entries.flat if isinstance(v, str)} if entries.dtype.kind in "OUT" else ()
+    )
+    if words:
+        listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
+        raise DeclarationError(f"{subject} holds {len(words)} texts ({listed}); it must hold numbers 0 and 1")
     column = as_numbers(values, subject)
     if column.ndim != 1:
         raise DeclarationError(f"{subject} has shape {column.shape}; it must be one column")
@@ -98,7 +118,9 @@ def read_binary(values: Any, subject: str) -> Array:
     return column.astype(np.int64)
 
 
-def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[str, ...]]:
+def tabulate(
+    predictions: Any, groups: Any, labels: Any, names: Sequence[str] | None = None
+) -> tuple[Array, tuple[str, ...]]:
     """Count records by prediction, group and label.
 
     Parameters
@@ -109,6 +131,8 @@ def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[s
         See `read_groups`.
     labels : Any
         0 or 1 for each record.
+    names : Sequence[str], optional
+        See `read_groups`.
 
     Returns
     -------
@@ -128,7 +152,7 @@ def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[s
     """
     check_label_order("records", {"predictions": predictions, "groups": groups, "labels": labels})
     predicted, actual = read_binary(predictions, "predictions"), read_binary(labels, "labels")
-    codes, names = read_groups(groups)
+    codes, names = read_groups(groups, names)
     same_length(predictions=predicted, groups=codes, labels=actual)
     cells = (predicted * len(names) + codes) * 2 + actual
     counts = np.bincount(cells, minlength=4 * len(names))

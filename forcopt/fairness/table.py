@@ -21,7 +21,7 @@ from forcopt.fairness.rates import (
     Rate,
 )
 from forcopt.fairness.records import tabulate
-from forcopt.notebook import write_figure
+from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,12 +215,8 @@ class RateTable:
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
         """
-        from matplotlib.figure import Figure
-
         frame = self.frame()
-        figure = Figure(
-            figsize=(1.5 + 2.2 * len(self.rates), 1.2 + 0.4 * len(self.groups)), layout="constrained"
-        )
+        figure = new_figure(1.5 + 2.2 * len(self.rates), 1.2 + 0.4 * len(self.groups))
         panels = figure.subplots(1, len(self.rates), sharey=True, squeeze=False)[0]
         for axes, rate in zip(panels, self.rates, strict=True):
             rows = frame[frame["rate"] == rate.name]

@@ -21,12 +21,13 @@ from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
 from forcopt.graphs.states import COUNT, FINISHED, LEAST, NEVER, empty_store, index, index_size, unpacked
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.memory import memory_budget
 
 __all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into", "classes_of"]
 
 _NO_LIMIT = int(NEVER)
-_MOST_STATES = 30_000_000
-"""A table with more states takes gigabytes; the program gives up instead."""
+_MOST_STATES = 2**31 - 1
+"""32 bits number the states of a table."""
 BUDGET = 2_000_000
 """Transitions between two looks at the clock."""
 
@@ -271,7 +272,7 @@ class Program(ABC):
         TimeoutError
             If `stop` returns True.
         MemoryError
-            If a table would hold more than 30 million states.
+            If the tables exceed the memory limit of the run.
         """
         primes = largest_primes(digits)
         rough = np.zeros_like(self.graph.weights) if bound is None else bound.weights
@@ -279,7 +280,7 @@ class Program(ABC):
         width = 4 + self.room * (1 if bound is None else 2)
         none = np.zeros((0, 0), np.int64), np.full(1, -1), np.zeros(0, np.int64)
         tables: list[Table] = []
-        self.states = 0
+        self.states, memory = 0, memory_budget()
         for t, piece in enumerate(self.pieces):
             left = [int(w[piece.outside].sum()) for w in weights]
             filling = Filling(
@@ -297,8 +298,11 @@ class Program(ABC):
                 at = fill(filling, at)
                 if filling.count > _MOST_STATES:
                     raise MemoryError(f"more than {_MOST_STATES} states in table {t + 1}")
+                # The columns of a table are doubled when they are full, and copied when it is complete.
+                size = sum(column.nbytes for column in filling.store) + filling.arcs.nbytes
+                memory.reserve(2 * size if at >= 0 and 2 * filling.count > len(filling.store[0]) else size)
                 if stop is not None and stop():
-                    raise TimeoutError("stopped by the time limit")
+                    raise TimeoutError("stopped")
             rows, values, estimate, back = (column[: filling.count].copy() for column in filling.store[:4])
             table = Table(rows, values, estimate, back, filling.arcs[: filling.arc_count].copy())
             self.states += filling.count

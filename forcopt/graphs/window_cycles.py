@@ -18,6 +18,7 @@ from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning
 from forcopt.graphs.heap import sift_down, sift_up
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
+from forcopt.memory import memory_budget
 
 __all__ = ["WindowCycles"]
 
@@ -45,8 +46,11 @@ _FINER: tuple[tuple[int, int], ...] = ((1, 250), (20, 1000), (100, 4000))
 _NARROW = 100
 """In windows of at most this fraction of the total weight, the prizes are taken less those of the weight."""
 
-_LARGEST = 40_000_000
-"""Paths of one start that fit in memory (about 60 bytes each)."""
+_LARGEST = 2**30
+"""Paths of one start: 32 bits number them."""
+
+_JOINED = 80
+"""Bytes for each path, while paths are joined: its place in the order, and the columns in this order."""
 
 
 @njit(cache=True)
@@ -448,7 +452,7 @@ class WindowCycles:
         Raises
         ------
         MemoryError
-            If the paths of one start do not fit in memory.
+            If the paths of one start exceed the memory limit of the run.
         """
         most = int(most) * self._factor + (self._factor - 1)
         cost = self._links[4]
@@ -503,7 +507,7 @@ class WindowCycles:
         Raises
         ------
         MemoryError
-            If the paths of one start do not fit in memory.
+            If the paths of one start exceed the memory limit of the run.
 
         Notes
         -----
@@ -649,6 +653,7 @@ class WindowCycles:
             if pause is not None:
                 pause()
         labels = tuple(column[: space.now[0]] for column in space.labels)
+        memory_budget().reserve(_JOINED * len(labels[0]))
         step = 1 + max(0, most) // 2 // _CLASSES
         classes = max(0, most) // 2 // step + 1
         group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
@@ -757,10 +762,10 @@ class _Space:
         self.trail[0], self.pointer[0] = 0, first
 
     def grow(self) -> None:
-        """Double the space."""
-        size = len(self.at)
-        if size >= _LARGEST:
-            raise MemoryError(f"more than {_LARGEST} paths of one start face do not fit in memory")
+        """Double the space, if the memory limit of the run allows it."""
+        if len(self.at) >= _LARGEST:
+            raise MemoryError(f"more than {_LARGEST} paths of one start face are not numbered")
+        memory_budget().reserve(2 * sum(column.nbytes for column in self.labels))
         self.labels = tuple(np.concatenate([column, np.empty_like(column)]) for column in self.labels)
 
     def clear(self) -> None:

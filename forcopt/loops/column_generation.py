@@ -367,7 +367,7 @@ def _extend(model: Model, columns: list[Column]) -> Variable:
         matrix = sp.csr_array(_matrix(columns, model.row_count))
         for constraint in {c: None for column in columns for c in column.coefficients}:
             rows = matrix[constraint.start : constraint.start + constraint.expression.size]
-            constraint.expression = constraint.expression + (rows @ variable).reshape(constraint.shape)
+            constraint.rewrite(constraint.expression + (rows @ variable).reshape(constraint.shape))
         assert model.objective is not None
         (stage,) = model.objective.stages
         added = np.array([c.cost for c in columns]) @ variable

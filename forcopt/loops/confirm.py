@@ -24,10 +24,12 @@ from forcopt.backends.registry import backends, get_backend
 from forcopt.compile.elastic import elastic, row_scales
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError, UnsupportedError
-from forcopt.loops.exact_lp import LinearProgram, farkas
+from forcopt.loops.diagnose import improves_forever
+from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum, farkas, fraction
 from forcopt.status import Status
 
 __all__ = [
+    "IMPROVES_FOREVER",
     "dual_bound",
     "infeasibility_doubt",
     "integer_infeasibility_doubt",
@@ -37,6 +39,9 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(float).eps)
+
+IMPROVES_FOREVER = "the objective improves forever in a direction that all rows and bounds allow"
+"""The doubt about an optimum that proves the program unbounded, if the point is feasible."""
 
 _NOISE = 1e-9
 """A multiplier this small, relative to the terms that it is the difference of, counts as zero."""
@@ -88,9 +93,17 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
 
 
 def optimality_doubt(
-    program: Program, result: RawResult, tolerance: float, activity: Array | None = None
+    program: Program,
+    result: RawResult,
+    tolerance: float,
+    seconds: float = np.inf,
+    activity: Array | None = None,
 ) -> str:
     """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
+
+    A multiplier toward an infinite bound proves nothing, unless it is noise: points that are far enough are
+    better by any amount. Then other multipliers must prove the value, of HiGHS or else in rational
+    arithmetic; for a quadratic program it is checked that no direction improves it forever.
 
     Parameters
     ----------
@@ -100,6 +113,8 @@ def optimality_doubt(
         With a point.
     tolerance : float
         The largest distance of value and bound, relative to the larger of 1 and the value.
+    seconds : float, default inf
+        How long HiGHS may look for other multipliers; a search that runs out leaves no doubt.
     activity : Array, optional
         The values of the rows at the point, if they are known.
     """
@@ -109,7 +124,7 @@ def optimality_doubt(
     x, y = result.x, np.asarray(result.row_dual[: program.rows.count])
     slope = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
     reduced = slope - program.rows.weighted_sum(y, program.columns)
-    gap = 0.0
+    gap, unbounded = 0.0, False
     for multiplier, value, lower, upper in (
         (reduced, x, program.lower, program.upper),
         (y, program.matrix() @ x if activity is None else activity, program.rows.lower, program.rows.upper),
@@ -118,12 +133,44 @@ def optimality_doubt(
         far = np.isinf(room)
         if far.any():  # toward an infinite bound, the point is compared with one that is farther by its size
             room[far] = np.maximum(1.0, np.abs(value[far]))
+            unbounded = unbounded or bool(multiplier[far].any())
         gap += float(np.abs(multiplier) @ room)
     value = stage.value(x)
-    scale = max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
-    if gap > tolerance * scale:
+    largest = tolerance * max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
+    if gap > largest:
         return f"its multipliers leave a gap of {gap:.2g} at the value {stage.sign * value:.6g}"
-    return ""
+    if not unbounded:
+        return ""
+    bound, error = dual_bound(program, y, slope)  # farther points are better by any amount, unless by noise
+    if float(slope @ x) - bound <= largest + error:
+        return ""
+    if stage.quadratic is not None:  # without a ray the curvature ends what a slope near zero gains
+        return IMPROVES_FOREVER if improves_forever(program) else ""
+    return _unproved(program, value, largest, seconds)
+
+
+def _unproved(program: Program, value: float, largest: float, seconds: float) -> str:
+    """Give the reason why no multipliers prove an optimum of a linear program near a value; else empty."""
+    stage, bound = program.stages[0], -np.inf
+    for extra in ({}, {"presolve": "off"}):
+        settings = {"dual_feasibility_tolerance": 1e-10, **extra}
+        limit = seconds if np.isfinite(seconds) else None
+        found = open_session(get_backend("highs"), program).solve(SolveOptions(limit, extra=settings))
+        if found.status in (Status.LIMIT, Status.FEASIBLE):
+            return ""
+        if found.row_dual is not None:
+            proved, error = dual_bound(program, found.row_dual, stage.cost)
+            bound = max(bound, proved + stage.offset)
+            if abs(value - bound) <= largest + error:
+                return ""
+    if improves_forever(program):
+        return IMPROVES_FOREVER
+    if program.rows.data.size <= LARGEST_EXACT:
+        exact = exact_optimum(LinearProgram.of(program)).bound
+        bound = -np.inf if exact is None else float(fraction(exact))
+        if abs(value - bound) <= largest:
+            return ""
+    return f"other multipliers prove no more than {stage.sign * bound:.6g} of {stage.sign * value:.6g}"
 
 
 def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float) -> str:
@@ -162,14 +209,10 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
         if relaxed.violation(x) <= accuracy:
             return "" if program.is_integer else "a point satisfies all rows and bounds"
     if program.is_integer or (
-        program.rows.data.size <= _LARGEST_EXACT and farkas(LinearProgram.of(relaxed)) is not None
+        program.rows.data.size <= LARGEST_EXACT and farkas(LinearProgram.of(relaxed)) is not None
     ):
         return ""
     return "no multipliers of the rows prove it"
-
-
-_LARGEST_EXACT = 200_000
-"""Programs of more entries are not proved infeasible in rational arithmetic: too slow."""
 
 
 def integer_infeasibility_doubt(

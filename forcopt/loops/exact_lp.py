@@ -17,10 +17,12 @@ import numpy as np
 from flint import fmpq
 
 from forcopt.arrays import Array
-from forcopt.compile.program import Program, StageCost
+from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.errors import UnboundedExpressionError
 from forcopt.loops.exact_solve import block_triangles, solve_blocks
 
 __all__ = [
+    "LARGEST_EXACT",
     "Exact",
     "LinearProgram",
     "Rational",
@@ -36,6 +38,9 @@ __all__ = [
 
 Rational = Any
 """A ``flint.fmpq``: exact and quick; `fraction` makes it a `fractions.Fraction`."""
+
+LARGEST_EXACT = 200_000
+"""Claims about programs of more entries are not checked in rational arithmetic: too slow."""
 
 _REFINEMENTS = 6
 """How often errors are scaled up and solved for again."""
@@ -88,6 +93,36 @@ def _ends(values: Array, number: Callable[[float], Rational]) -> list[Rational |
     return [number(v) if np.isfinite(v) else None for v in values]
 
 
+def _entries(block: RowBlock, number: Callable[[float], Rational]) -> list[dict[int, Rational]]:
+    """The coefficients of each row by column."""
+    known = {value: number(value) for value in np.unique(block.data).tolist()}
+    entries = [(int(j), known[v]) for j, v in zip(block.indices, block.data.tolist(), strict=True)]
+    return [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)]
+
+
+def _added(row: dict[int, Rational], other: dict[int, Rational]) -> dict[int, Rational]:
+    return {**row, **{j: row.get(j, 0) + a for j, a in other.items()}}
+
+
+def _slack(
+    row: dict[int, Rational],
+    sign: int,
+    end: Rational,
+    lower: Sequence[Rational | None],
+    upper: Sequence[Rational | None],
+) -> Rational:
+    """By how much a row can violate its lower (1) or upper (-1) side within the bounds of the columns."""
+    out = sign * end
+    for j, a in row.items():
+        worst = lower[j] if sign * a > 0 else upper[j]
+        if worst is None:
+            raise UnboundedExpressionError(
+                f"column {j} in an indicator row needs a finite {'lower' if sign * a > 0 else 'upper'} bound"
+            )
+        out -= sign * a * worst
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
     """Minimise ``cost @ x + offset`` with ``row_lower <= rows @ x <= row_upper``, ``lower <= x <= upper``.
@@ -113,18 +148,40 @@ class LinearProgram:
 
     @classmethod
     def of(cls, program: Program, number: Callable[[float], Rational] = rational) -> LinearProgram:
-        """Read the first stage, bounds and rows of a program, without its integrality."""
+        """Read the first stage, bounds and rows of a program, without its integrality.
+
+        An indicator row becomes a row that an exact constant switches off: the disjunction of its binary.
+
+        Raises
+        ------
+        UnboundedExpressionError
+            If the bounds of the columns give no such constant.
+        """
         block = program.rows
-        known = {value: number(value) for value in np.unique(block.data).tolist()}
-        entries = [(int(j), known[v]) for j, v in zip(block.indices, block.data.tolist(), strict=True)]
+        lower, upper = _ends(program.lower, number), _ends(program.upper, number)
+        rows, low, high = _entries(block, number), _ends(block.lower, number), _ends(block.upper, number)
+        for held in program.indicators:
+            ends = zip(_ends(held.rows.lower, number), _ends(held.rows.upper, number), strict=True)
+            for j, row, (least, most) in zip(
+                held.columns.tolist(), _entries(held.rows, number), ends, strict=True
+            ):
+                for sign, end in ((1, least), (-1, most)):
+                    slack = None if end is None else _slack(row, sign, end, lower, upper)
+                    if slack is None or slack <= 0:  # no demand, or the bounds of the columns meet it
+                        continue
+                    switch = {j: -sign * slack} if held.active == 1 else {j: sign * slack}
+                    shifted = end - sign * slack if held.active == 1 else end
+                    rows.append(_added(row, switch))
+                    low.append(shifted if sign == 1 else None)
+                    high.append(shifted if sign == -1 else None)
         return cls(
             [number(v) for v in program.stages[0].cost],
             number(program.stages[0].offset),
-            _ends(program.lower, number),
-            _ends(program.upper, number),
-            [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)],
-            _ends(block.lower, number),
-            _ends(block.upper, number),
+            lower,
+            upper,
+            rows,
+            low,
+            high,
             number,
         )
 

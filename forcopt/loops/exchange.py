@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import re
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
@@ -26,12 +28,18 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.quad_form import quad_form
 from forcopt.language.relations import ParameterProduct
+from forcopt.language.special_sets import semicontinuous
 from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["read", "read_into", "to_native", "write"]
+__all__ = ["MODEL_SUFFIXES", "read", "read_into", "to_native", "write"]
+
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+
+MODEL_SUFFIXES = tuple(kind + packed for kind in (".mps", ".lp") for packed in ("", *_PACKED))
+"""How the names of files end that `read` takes."""
 
 _FILE = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 """The capabilities of the formats; unlike HiGHS itself they take integers and squares together."""
@@ -129,7 +137,7 @@ def write(model: Model, path: str | Path) -> None:
     model : Model
         Linear or convex quadratic, with or without integers; one objective at most.
     path : str or Path
-        Ends in ``.mps`` or ``.lp``; with ``.gz`` after that it is compressed.
+        Ends in ``.mps`` or ``.lp``; with ``.gz`` or ``.bz2`` after that it is compressed.
 
     Raises
     ------
@@ -154,14 +162,17 @@ def write(model: Model, path: str | Path) -> None:
     (6.0, 6.0)
     """
     path = Path(path)
-    if path.suffix == ".gz" and path.with_suffix("").suffix in (".mps", ".lp"):
+    if not path.name.endswith(MODEL_SUFFIXES):
+        raise DeclarationError(
+            f"cannot write {path}: the name must end in .mps or .lp, .gz or .bz2 may follow"
+        )
+    if path.suffix in _PACKED:
         with TemporaryDirectory() as folder:
-            plain = Path(folder) / path.with_suffix("").name
+            plain = Path(folder) / path.stem
             write(model, plain)
-            path.write_bytes(gzip.compress(plain.read_bytes()))
+            with _PACKED[path.suffix](path, "wb") as packed:
+                packed.write(plain.read_bytes())
         return
-    if path.suffix not in (".mps", ".lp"):
-        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp, .gz may follow")
     _refuse_losses(model, f"write {path}")
     try:
         program = _compiled(model, _FILE, f"a {path.suffix} file")
@@ -178,6 +189,20 @@ def write(model: Model, path: str | Path) -> None:
     ):
         out.passRowName(position, name)
     _with_warnings(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
+    if path.suffix == ".lp":
+        _name_unused_columns(path, program, list(out.getLp().col_names_))
+
+
+def _name_unused_columns(path: Path, program: Program, names: list[str]) -> None:
+    """Add columns without entries to the objective of an LP file, with 0: HiGHS's writer leaves some out."""
+    stage = program.stages[0]
+    unused = stage.cost == 0
+    unused[program.rows.indices[program.rows.data != 0]] = False
+    if stage.quadratic is not None:
+        unused[np.unique(stage.quadratic.nonzero())] = False
+    if unused.any():
+        terms = "".join(f"\n +0 {names[j]}" for j in np.flatnonzero(unused).tolist())
+        path.write_text(path.read_text().replace("\nst\n", f"{terms}\nst\n", 1))
 
 
 def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
@@ -208,13 +233,14 @@ def read(path: str | Path) -> Model:
 
     Variables keep their names, and their shapes if the file has all columns ``name[0]``, ``name[1]``, ... of
     an array (round brackets in LP files); any other column is a scalar variable. There is one constraint
-    ``rows`` with a label for each row. A coefficient that the reader ignores or changes (a repeated or tiny
-    one) is named by a warning; rows of an MPS file that demand nothing are dropped.
+    ``rows`` with a label for each row; the semicontinuous columns get a condition ``semicontinuous``. What
+    the reader ignores or changes (a repeated or tiny coefficient, a bound of no column) is named by a
+    warning; rows of an MPS file that demand nothing are dropped.
 
     Parameters
     ----------
     path : str or Path
-        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``.
+        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz`` or ``.bz2``.
 
     Returns
     -------
@@ -226,9 +252,8 @@ def read(path: str | Path) -> Model:
     FileNotFoundError
         If there is none.
     DeclarationError
-        If HiGHS cannot read it, with its words, or would lose a column; or if bounds contradict each other.
-    UnsupportedError
-        For semicontinuous columns.
+        If HiGHS cannot read it, with its words, or would lose a column; if bounds contradict each other; or
+        if a compressed file is cut off or damaged.
     CurvatureError
         If the objective is quadratic and not convex.
 
@@ -242,7 +267,7 @@ def read(path: str | Path) -> Model:
     >>> s.objective, s["milk"].item()
     (8.0, 2.0)
     """
-    model = Model(Path(str(path).removesuffix(".gz")).stem)
+    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2")).stem)
     _, objective, maximize = read_into(model, path)
     (model.maximize if maximize else model.minimize)(objective)
     return model
@@ -259,10 +284,13 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    if path.suffix == ".gz":
-        with TemporaryDirectory() as folder, gzip.open(path) as packed:
+    if path.suffix in _PACKED:
+        with TemporaryDirectory() as folder, _PACKED[path.suffix](path) as packed:
             plain = Path(folder) / path.stem
-            plain.write_bytes(packed.read())
+            try:
+                plain.write_bytes(packed.read())
+            except (EOFError, OSError, zlib.error) as error:
+                raise DeclarationError(f"{path} is cut off or damaged: {error}") from None
             return read_into(model, plain)
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
@@ -278,34 +306,46 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
     for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
-    if (kinds > 1).any():
-        name = lp.col_names_[int(np.argmax(kinds > 1))]
-        raise UnsupportedError(
-            f"{path}: the column {name} is semicontinuous (0 or within its bounds); write it with a binary b "
-            "and the rows lower * b <= x <= upper * b"
-        )
-    if not lp.num_col_ and not lp.num_row_:
+    if not lp.num_col_ and not lp.num_row_ and not _END.search(path.read_text(errors="replace")):
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
+    for name in _bounds_of_no_column(path):
+        warnings.warn(f"{path}: a bound names {name}, which has no entry among the columns", stacklevel=3)
+    optional = np.isin(kinds, _SEMICONTINUOUS)
     try:
-        x = _declare(model, lp, kinds == 1)
+        x = _declare(model, lp, np.isin(kinds, _INTEGER), optional)
         if lp.num_row_:
             rows = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
             rows.labels = list(lp.row_names_)
             model.subject_to(rows, name=model.unused_name("rows"))
+        if optional.any():
+            at = np.flatnonzero(optional)
+            low, high = np.array(lp.col_lower_)[at], np.array(lp.col_upper_)[at]
+            condition = semicontinuous(x[at], low, high)
+            model.subject_to(condition, name=model.unused_name("semicontinuous"))
     except DeclarationError as error:
         raise DeclarationError(f"{path}: {error}") from None
     objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
     return x, objective, int(lp.sense_) < 0
 
 
+_INTEGER, _SEMICONTINUOUS = (1, 3), (2, 3)
+"""HiGHS's numbers of the kinds of columns."""
+
+_END = re.compile(r"^\s*end(ata)?\s*\Z", re.I | re.M)
+"""The last line of a file."""
+
 _ELEMENT = re.compile(r"(.+?)[\[(]([0-9]+(?:,[0-9]+)*)[\])]")
 """A column's name that has positions in an array."""
 
 
-def _declare(model: Model, lp: highspy.HighsLp, integer: Array) -> Expression:
-    """Declare the variables of a file, arrays where names show them; give all columns in the file's order."""
+def _declare(model: Model, lp: highspy.HighsLp, integer: Array, optional: Array) -> Expression:
+    """Declare the variables of a file, arrays where names show them; give all columns in the file's order.
+
+    The bounds of `optional` columns are widened to 0.
+    """
     names = list(lp.col_names_)
     low, high = as_bounds(lp.col_lower_, lp.col_upper_, "column ")
+    low, high = np.where(optional, np.minimum(low, 0), low), np.where(optional, np.maximum(high, 0), high)
     check_order(low, high, low.shape, "column")
     columns = np.empty(len(names), dtype=np.int32)
     for name, shape, places in _arrays(names):
@@ -365,6 +405,32 @@ def _refuse_repeated_costs(path: Path) -> None:
             f"{path}: the objective names {repeated[0]} {counts[repeated[0]]} times, of which HiGHS's reader "
             "keeps one coefficient; add them up"
         )
+
+
+_VALUELESS = ("FR", "MI", "PL", "BV")
+"""Bounds of an MPS file that need no value."""
+
+
+def _bounds_of_no_column(path: Path) -> list[str]:
+    """The names in the bounds of an MPS file that are no columns: HiGHS's reader makes empty ones of them."""
+    columns: set[str] = set()
+    found: dict[str, None] = {}
+    if path.suffix == ".lp":
+        return []
+    section = ""
+    for line in path.read_text(errors="replace").splitlines():
+        words = line.split()
+        if not words or line.startswith("*"):
+            continue
+        if not line[0].isspace():
+            section = words[0].upper()
+        elif section == "COLUMNS":
+            columns |= {words[0], line[4:12].strip()}  # names with spaces stand in fixed places
+        elif section == "BOUNDS" and len(words) > 1:
+            named = words[2] if len(words) > (2 if words[0].upper() in _VALUELESS else 3) else words[1]
+            if columns.isdisjoint((named, words[1], line[14:22].strip())):
+                found[named] = None
+    return list(found)
 
 
 _SECTION_COLUMN = re.compile(rf"^[ \t]+({_MPS_SECTION})[ \t]+\S+[ \t]+\S", re.I | re.M)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -464,7 +466,15 @@ class ModelSolution:
                 return f"{name} has changed since this solution was found; set it to {value} again"
         return ""
 
-    def certify(self, rounding: float | None = None, *, decimals: bool = False) -> Certificate:
+    def certify(
+        self,
+        rounding: float | None = None,
+        *,
+        decimals: bool = False,
+        time_limit: float | None = 60.0,
+        save: str | Path | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`.
 
         Parameters
@@ -473,6 +483,12 @@ class ModelSolution:
             The largest distance of an exact point whose rounding the solver's point may be.
         decimals : bool, default False
             Take each number of a linear model for the shortest decimal that rounds to it.
+        time_limit : float, default 60
+            Seconds for the branch and bound of an integer model; None for no limit.
+        save : str or Path, optional
+            The VIPR file to write the proof to; see `forcopt.check`.
+        progress : Callable[[int, int], None], optional
+            Called now and then with the subproblems done and the depth of the search.
 
         Returns
         -------
@@ -495,7 +511,9 @@ class ModelSolution:
         """
         from forcopt.loops.certify import certify_model
 
-        return certify_model(self, rounding, decimals=decimals)
+        return certify_model(
+            self, rounding, decimals=decimals, time_limit=time_limit, save=save, progress=progress
+        )
 
     def _repr_html_(self) -> str:
         facts = {"status": self.status, "objective": f"{self.objective:.8g}", "bound": f"{self.bound:.8g}"}

@@ -22,6 +22,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
 from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.confirm import (
+    IMPROVES_FOREVER,
     infeasibility_doubt,
     integer_infeasibility_doubt,
     integer_optimality_doubt,
@@ -138,7 +139,7 @@ def solve_model(
     def run(current: Session, last: bool) -> RawResult:
         nonlocal settings, begun
         if begun and deadline.passed:  # a solver may answer in no time, again and again
-            return RawResult(Status.LIMIT, message="the time limit was reached between two solves")
+            return RawResult(Status.LIMIT, message=f"{deadline.end} between two solves")
         begun = True
         if model.lazies and not native_lazy:
             result = cutting_planes(current, model, settings, deadline, chosen.accuracy)
@@ -238,6 +239,8 @@ def _confirmed(
     if not doubt:
         return result
     words = f"{result.message}; but {doubt}"
+    if doubt == IMPROVES_FOREVER and not model.lazies:  # from the point that the solver gives
+        return RawResult(Status.UNBOUNDED, message=words, log=result.log, iterations=result.iterations)
     needed = {"rows"} | ({"integer"} if program.is_integer else set())
     needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
     attempts = [(backend, {**options.extra, **backend.careful})] if backend.careful else []
@@ -300,7 +303,8 @@ def _doubt(
             return words
         if not program.is_integer:
             factor = _PROOF if program.stages[0].quadratic is None else _QUADRATIC_PROOF
-            return optimality_doubt(program, result, factor * backend.accuracy, activity)
+            seconds = min(max(1.0, deadline.seconds), np.inf if left.time_limit is None else left.time_limit)
+            return optimality_doubt(program, result, factor * backend.accuracy, seconds, activity)
         bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
         if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
             return "a value is beyond its range of numbers"

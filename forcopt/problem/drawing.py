@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.errors import DeclarationError
-from forcopt.notebook import write_figure
+from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,9 +44,7 @@ def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Any]:
     >>> panel(axes, (9.0, 9.0)) == (figure, axes)
     True
     """
-    from matplotlib.figure import Figure
-
-    axes: Any = Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
+    axes: Any = new_figure(*size).subplots() if ax is None else ax
     axes.set_prop_cycle(color=COLOURS)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
@@ -92,8 +90,6 @@ def draw_arrays(value: Any, ax: Any = None) -> Figure:
     >>> [float(bar.get_height()) for bar in figure.axes[0].patches]
     [1.0, 2.0]
     """
-    from matplotlib.figure import Figure
-
     parts = _parts(value)
     if not parts:
         raise DeclarationError(f"a {type(value).__name__} holds no numbers to draw")
@@ -101,7 +97,7 @@ def draw_arrays(value: Any, ax: Any = None) -> Figure:
         name = max(parts, key=lambda n: parts[n][1].size)
         _draw_part(panel(ax, (0, 0))[1], name, *parts[name])
         return panel(ax, (0, 0))[0]
-    figure = Figure(figsize=(6.0, 0.4 + 2.8 * len(parts)), layout="constrained")
+    figure = new_figure(6.0, 0.4 + 2.8 * len(parts))
     panels = figure.subplots(len(parts), squeeze=False)[:, 0]
     for axes, (name, part) in zip(panels, parts.items(), strict=True):
         _draw_part(panel(axes, (0, 0))[1], name, *part)

@@ -21,7 +21,11 @@ from forcopt.language.objective import Objective
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["COMMON_OPTIONS", "Handles", "Method", "Outcome"]
+__all__ = ["COMMON_OPTIONS", "RANKS", "Handles", "Method", "Outcome", "Rank"]
+
+Rank = Literal["default", "alternative", "published", "oracle"]
+RANKS: tuple[Rank, ...] = get_args(Rank)
+"""The purposes of methods, in the order in which methods are listed; see `Method.rank`."""
 
 COMMON_OPTIONS = ("backend", "time_limit", "gap", "start", "seed", "threads", "log", "on_improvement")
 """The options of `Problem.solve` with one meaning for every method.
@@ -211,6 +215,13 @@ class Method:
         It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
+    rank : Rank, default "alternative"
+        The purpose of the method: ``default``, which `Problem.solve` takes without a name; ``alternative``,
+        which is better than the default on some instances, or solves a variant that the default does not;
+        ``published``, a method of the literature for comparison; ``oracle``, a brute force for tests.
+    whole : str, default ""
+        For a linear program that has whole optima only by itself, without further rows and with its own
+        objective: the formulation of the same variables that has them in any model.
 
     Examples
     --------
@@ -218,6 +229,8 @@ class Method:
     >>> method = fo.load("postprocessing/two-groups").methods["lp"]
     >>> method.name, method.kind, method.exact
     ('lp', 'formulation', True)
+    >>> method.rank
+    'default'
     >>> method.common
     ('backend', 'time_limit', 'gap', 'start', 'seed', 'threads', 'log', 'on_improvement')
     """
@@ -231,6 +244,8 @@ class Method:
     function: Callable[..., Any] = field(repr=False)
     prepare: Callable[[], object] | None = field(default=None, repr=False)
     private: bool = False
+    rank: Rank = "alternative"
+    whole: str = ""
 
     @classmethod
     def of(
@@ -241,16 +256,24 @@ class Method:
         exact: bool,
         guarantee: Callable[[Any], float] | None,
         cites: str,
+        rank: Rank,
         prepare: Callable[[], object] | None = None,
         private: bool = False,
+        whole: str = "",
     ) -> Method:
         """Make a method of a function and read its options from the signature.
 
         Raises
         ------
         DeclarationError
-            If a formulation gives an option the name of a common option, which `Problem.solve` would hide.
+            If a formulation gives an option the name of a common option, which `Problem.solve` would hide;
+            or for another rank.
         """
+        if rank not in RANKS[1:]:
+            raise DeclarationError(
+                f"method {name!r}: rank is {rank!r}; it must be one of {', '.join(RANKS[1:])}; the attribute "
+                "default_method of the class names its default"
+            )
         skipped = 2 if kind == "formulation" else 1  # the problem, and the model
         parameters = list(inspect.signature(function).parameters.values())[skipped:]
         if kind == "formulation":
@@ -260,7 +283,7 @@ class Method:
                     f"formulation {name!r} has an option {hidden[0]!r}; this name belongs to a common option"
                 )
         options = {p.name: p.default for p in parameters if p.name not in COMMON_OPTIONS}
-        return cls(name, kind, exact, guarantee, cites, options, function, prepare, private)
+        return cls(name, kind, exact, guarantee, cites, options, function, prepare, private, rank, whole)
 
     def compile(self) -> None:
         """Call `prepare`, once in a process."""

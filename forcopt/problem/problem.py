@@ -18,8 +18,9 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
+from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
-from forcopt.problem.method import Handles, Method, Outcome
+from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
 from forcopt.status import Status
@@ -39,6 +40,13 @@ class _Text(str):
         return str(self)
 
 
+def _check_private(method: Method, outcome: Outcome) -> None:
+    if outcome.private and not method.private:
+        raise DeclarationError(
+            f"method {method.name!r} returned a private outcome; register it with private=True"
+        )
+
+
 def _named(value: object) -> str:
     """A value by its type, for messages."""
     return "None" if value is None else f"an object of type {type(value).__name__}"
@@ -49,16 +57,18 @@ _WHOLE = {"reduce": False, "all_rows": True}
 
 
 class _RegisteredMethods:
-    """The methods of a problem class and of its bases by name, read from the class or an instance.
+    """The methods of a problem class and of its bases by name, by rank, read from the class or an instance.
 
     The lookup is made at each access, so that a method registered later on a base reaches its subclasses.
     """
 
-    def __get__(self, instance: object, owner: type) -> dict[str, Method]:
+    def __get__(self, instance: object, owner: type[Problem]) -> dict[str, Method]:
         found: dict[str, Method] = {}
         for cls in reversed(owner.__mro__):
             found |= cls.__dict__.get("_own_methods", {})
-        return found
+        if owner.default_method in found:
+            found[owner.default_method] = replace(found[owner.default_method], rank="default")
+        return dict(sorted(found.items(), key=lambda item: RANKS.index(item[1].rank)))
 
 
 class Problem(Declared):
@@ -70,7 +80,7 @@ class Problem(Declared):
         @MyProblem.formulation("lp", exact=True, cites="Author (2020), equation (3)")
         def lp(problem: MyProblem, model: Model) -> Handles: ...
 
-        @MyProblem.algorithm("greedy", exact=False)
+        @MyProblem.algorithm("greedy")
         def greedy(problem: MyProblem, *, seed: int | None = None) -> Outcome: ...
 
     A subclass inherits the methods of its bases, also ones that are registered later.
@@ -81,6 +91,9 @@ class Problem(Declared):
         Whether `evaluate`'s objective is minimized or maximized.
     default_method : str
         The method of `solve` without a name.
+    ideal : float or None
+        A value that no decision improves on, whatever the data, such as 0 for a sum of distances; None if
+        there is none. Bounds that are weaker are replaced by it.
     family : str
         The first part of the names of its examples, such as ``postprocessing``.
     methods : Mapping[str, Method]
@@ -105,6 +118,7 @@ class Problem(Declared):
     tag: ClassVar[str] = "model"
     sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = ""
+    ideal: ClassVar[float | None] = None
     family: ClassVar[str] = ""
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
@@ -121,7 +135,14 @@ class Problem(Declared):
 
     @classmethod
     def formulation(
-        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+        cls,
+        name: str,
+        *,
+        exact: bool = False,
+        guarantee: Callable[[Any], float] | None = None,
+        cites: str = "",
+        rank: Rank = "alternative",
+        whole: str = "",
     ) -> Callable[[Callable[..., Handles]], Callable[..., Handles]]:
         """Register a function ``(problem, model, **options) -> Handles`` that writes into the model.
 
@@ -129,9 +150,9 @@ class Problem(Declared):
         ----------
         name : str
             The field's name for the method.
-        exact : bool
+        exact : bool, default False
             Whether an optimum of the model is an optimum of the problem.
-        guarantee, cites
+        guarantee, cites, rank, whole
             See `Method`.
 
         Returns
@@ -141,7 +162,8 @@ class Problem(Declared):
         """
 
         def register(function: Callable[..., Handles]) -> Callable[..., Handles]:
-            cls._own_methods[name] = Method.of(function, name, "formulation", exact, guarantee, cites)
+            made = Method.of(function, name, "formulation", exact, guarantee, cites, rank, whole=whole)
+            cls._own_methods[name] = made
             return function
 
         return register
@@ -151,9 +173,10 @@ class Problem(Declared):
         cls,
         name: str,
         *,
-        exact: bool,
+        exact: bool = False,
         guarantee: Callable[[Any], float] | None = None,
         cites: str = "",
+        rank: Rank = "alternative",
         prepare: Callable[[], object] | None = None,
         private: bool = False,
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
@@ -163,9 +186,9 @@ class Problem(Declared):
         ----------
         name : str
             The field's name for the method.
-        exact : bool
+        exact : bool, default False
             Whether the algorithm proves optimality.
-        guarantee, cites, prepare, private
+        guarantee, cites, rank, prepare, private
             See `Method`.
 
         Returns
@@ -175,11 +198,31 @@ class Problem(Declared):
         """
 
         def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare, private)
+            made = Method.of(function, name, "algorithm", exact, guarantee, cites, rank, prepare, private)
             cls._own_methods[name] = made
             return function
 
         return register
+
+    def choose_method(self) -> str:
+        """Choose the default method for this instance.
+
+        Returns
+        -------
+        str
+            `default_method`; a class whose methods take different instances, or are best at different sizes,
+            overrides this.
+        """
+        return self.default_method
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it declares a private release: then its data and all that is computed from them stay here.
+
+        Without a seed, `forcopt.compare` and `forcopt.sweep` keep neither the declaration nor its fingerprint
+        of such a problem, and the command line shows no number of its data.
+        """
+        return any(m.private for m in self.methods.values()) and self.method().private
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name, or the default one.
@@ -187,7 +230,7 @@ class Problem(Declared):
         Parameters
         ----------
         name : str, optional
-            A name among `methods`; the default method if left out.
+            A name among `methods`; if left out or ``"auto"``, the one that `choose_method` names.
 
         Returns
         -------
@@ -199,7 +242,7 @@ class Problem(Declared):
         UnknownNameError
             With the nearest name.
         """
-        wanted = name or self.default_method
+        wanted = self.choose_method() if not name or name == "auto" else name
         known = self.methods
         if not wanted:
             raise DeclarationError(
@@ -295,7 +338,8 @@ class Problem(Declared):
 
         The model holds every decision of the problem, for constraints and objectives of your own: unlike
         `formulate`, this sets ``reduce=False`` and ``all_rows=True`` where the formulation has such an
-        option, so that its own objective makes no part of it redundant.
+        option, so that its own objective makes no part of it redundant. A linear program that is whole only
+        by itself is written with integers, as the formulation `Method.whole`.
 
         Parameters
         ----------
@@ -329,7 +373,11 @@ class Problem(Declared):
         ([20.0, 13.0, 7.0], [10.0, 20.0, 10.0])
         """
         chosen = self.method(method)
-        options = {k: v for k, v in _WHOLE.items() if k in chosen.options} | options
+        if chosen.whole:
+            chosen = self.method(chosen.whole)
+        return self._write(chosen, model, {k: v for k, v in _WHOLE.items() if k in chosen.options} | options)
+
+    def _write(self, chosen: Method, model: Model, options: Mapping[str, Any]) -> Handles:
         if chosen.kind != "formulation":
             names = [m.name for m in self.methods.values() if m.kind == "formulation"]
             raise DeclarationError(
@@ -387,16 +435,37 @@ class Problem(Declared):
         -------
         tuple[Model, Handles]
             The model, and its handles: ``handles.decision(model.solve())`` is a decision, and the model's
-            objective counts in units of ``handles.unit``.
+            objective counts in units of ``handles.unit``. If the formulation is whole only by itself, see
+            `Method.whole`, it gives no decision of a model that was changed.
         """
-        model = Model(self._model_name)
-        usual = self.method(method).options
-        handles = self.declare(model, method, **{k: usual[k] for k in _WHOLE if k in usual} | options)
+        model, chosen = Model(self._model_name), self.method(method)
+        if chosen.whole:
+            handles = self._write(chosen, model, options)
+        else:
+            usual = {k: chosen.options[k] for k in _WHOLE if k in chosen.options}
+            handles = self.declare(model, method, **usual | options)
         goal = handles.objective
         if isinstance(goal, Expression):
             goal = minimize(goal) if self.sense == "min" else maximize(goal)
         model.optimize(goal)
+        if chosen.whole:
+            handles.decision = self._of_unchanged(model, chosen, handles.decision)
         return model, handles
+
+    def _of_unchanged(self, model: Model, chosen: Method, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A reader of decisions that refuses the model once something was added to it or changed."""
+        before = model.demands()
+
+        def decision(result: Any) -> Any:
+            if model.demands() != before:
+                raise DeclarationError(
+                    f"formulation {chosen.name!r} of {type(self).__name__} has whole optima only by itself, "
+                    "and its model has got further rows, other bounds or another objective since; write the "
+                    f"problem into a model by declare(model, {chosen.whole!r})"
+                )
+            return read(result)
+
+        return decision
 
     # -- solving ---------------------------------------------------------------------------------------------
 
@@ -406,6 +475,7 @@ class Problem(Declared):
         *,
         backend: str | None = None,
         time_limit: float | None = None,
+        memory_limit: float | str | None = None,
         gap: float | None = None,
         start: Any = None,
         seed: int | np.random.Generator | None = None,
@@ -431,6 +501,11 @@ class Problem(Declared):
             Seconds for everything together; the method returns its best decision and a valid bound. The
             clock starts when the method's code is compiled, which takes up to two minutes in the first run
             after an installation; the logger ``forcopt`` announces it.
+        memory_limit : float or str, optional
+            Bytes that the run may take beyond what the process holds when it begins, or text such as
+            ``"4 GB"``; by default half of what the machine or its container has free. Every method takes it:
+            it works within it, or ends with its best decision, a valid bound and this reason. Of the solvers,
+            HiGHS (with integers), SCIP and CP-SAT keep it; memory of the others counts once they return.
         gap : float, optional
             The relative gap at which the search may stop.
         start : Any, optional
@@ -479,14 +554,22 @@ class Problem(Declared):
             }
         )
         label = f"{type(self).__name__} by {chosen.name}"
-        if time_limit is not None:
+        if time_limit is not None or memory_limit is not None:
             with announce_compilation(label):
                 chosen.compile()
-        deadline = Deadline(time_limit)
-        line = ProgressLine(label, deadline, on_improvement)
-        if progress and "on_improvement" in chosen.common:
-            common["on_improvement"] = line.improve
-        with show_progress(line, progress), announce_compilation(label):
+        with memory_limited(memory_limit), announce_compilation(label):
+            deadline = Deadline(time_limit)
+            line = ProgressLine(label, deadline, on_improvement)
+            if progress and "on_improvement" in chosen.common:
+                common["on_improvement"] = line.improve
+            with show_progress(line, progress):
+                return self._solved(chosen, own, common, deadline)
+
+    def _solved(
+        self, chosen: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
+    ) -> Solution:
+        """Run a method; one that runs out of memory, and knows nothing to return, ends at that limit."""
+        try:
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
             outcome = chosen.function(self, **own, **common)
@@ -495,7 +578,12 @@ class Problem(Declared):
                     f"the algorithm {chosen.name!r} of {type(self).__name__} returned {_named(outcome)}; "
                     "it must return Outcome(decision), or Outcome(decision, bound=...)"
                 )
-            return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
+        except MemoryError as error:
+            deadline.memory.reached = True  # or the system refused an array before
+            outcome = Outcome(None, status=Status.LIMIT, message=str(error), private=chosen.private)
+        if outcome.private and common.get("seed") is None:
+            return self._released(chosen, outcome, common.get("backend", ""), deadline)
+        return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
     def _evaluated(self, decision: Any) -> Evaluation:
         """Evaluate a decision, and check that `evaluate` keeps its contract."""
@@ -507,17 +595,37 @@ class Problem(Declared):
             )
         return found
 
+    def _released(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
+        """The solution of a private release: nothing in it is computed from the data but by the method."""
+        _check_private(method, outcome)
+        guarantee = outcome.guarantee
+        if guarantee is None and method.guarantee is not None:
+            guarantee = method.guarantee(self)
+        return Solution(
+            problem=None,  # type: ignore[arg-type]  # the data stay where they are
+            decision=outcome.decision,
+            evaluation=None,
+            status=outcome.status or (Status.FAILED if outcome.decision is None else Status.APPROXIMATE),
+            bound=float("-inf" if self.sense == "min" else "inf"),
+            method=method.name,
+            backend=backend,
+            seconds=deadline.seconds,
+            iterations=outcome.iterations,
+            message=outcome.message,
+            log=outcome.log,
+            proved=guarantee,
+            private=True,
+        )
+
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
-        if outcome.private and not method.private:
-            raise DeclarationError(
-                f"method {method.name!r} returned a private outcome; register it with private=True"
-            )
+        _check_private(method, outcome)
         evaluation = None if outcome.decision is None else self._evaluated(outcome.decision)
         status = outcome.status
         if status is None:
             found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
             status = found if evaluation is not None else Status.FAILED
         bound, message = outcome.bound, outcome.message
+        message = _reasoned(message, status, deadline)
         if status is Status.OPTIMAL and evaluation is not None and (wrong := broken_demand(evaluation)):
             status, message = Status.FAILED, f"{wrong}; message of {method.name}: {message}"
         if bound is None and status is Status.OPTIMAL and evaluation is not None:
@@ -527,7 +635,7 @@ class Problem(Declared):
             decision=outcome.decision,
             evaluation=evaluation,
             status=status,
-            bound=self._no_bound if bound is None else bound,
+            bound=self._tightened(bound),
             method=method.name,
             backend=backend,
             seconds=deadline.seconds,
@@ -554,7 +662,8 @@ class Problem(Declared):
         if "start" in common:
             common["start"] = handles.start_at(common["start"])
         if "on_improvement" in common:
-            common["on_improvement"] = _in_problem_units(common["on_improvement"], handles.unit)
+            show = common["on_improvement"]
+            common["on_improvement"] = lambda step: show(self._in_units(step, handles.unit))
         result = model.solve(backend, **{**common, "time_limit": deadline.left})
         status, message, decision = result.status, result.message, None
         try:
@@ -571,12 +680,13 @@ class Problem(Declared):
             wrong = disagreement(evaluation, result, handles, self.sense)
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
+        message = _reasoned(message, status, deadline)
         return Solution(
             problem=self,
             decision=decision,
             evaluation=evaluation,
             status=status,
-            bound=self._no_bound if handles.restricts else result.bound * handles.unit,
+            bound=self._tightened(None if handles.restricts else result.bound * handles.unit),
             method=method.name,
             backend=result.backend,
             seconds=deadline.seconds,
@@ -584,7 +694,7 @@ class Problem(Declared):
             bridges=result.bridges,
             message=message,
             log=result.log,
-            trace=[_scaled(step, handles.unit) for step in result.trace],
+            trace=[self._in_units(step, handles.unit) for step in result.trace],
             model_solution=result,
             unit=handles.unit,
             premise=handles.premise,
@@ -652,9 +762,13 @@ class Problem(Declared):
             where += "no point has the values that the decision gives: "
         return replace(certificate, how=where + certificate.how)
 
-    @property
-    def _no_bound(self) -> float:
-        return float("-inf") if self.sense == "min" else float("inf")
+    def _tightened(self, bound: float | None) -> float:
+        """A method's bound, if it gave one, or what holds for every decision, if that is tighter."""
+        none, tighter = (float("-inf"), max) if self.sense == "min" else (float("inf"), min)
+        return tighter(none if bound is None else bound, none if self.ideal is None else self.ideal)
+
+    def _in_units(self, step: Improvement, unit: float) -> Improvement:
+        return replace(step, objective=step.objective * unit, bound=self._tightened(step.bound * unit))
 
     # -- files -----------------------------------------------------------------------------------------------
 
@@ -702,9 +816,9 @@ class Problem(Declared):
         return problem
 
 
-def _scaled(step: Improvement, unit: float) -> Improvement:
-    return replace(step, objective=step.objective * unit, bound=step.bound * unit)
-
-
-def _in_problem_units(call: OnImprovement, unit: float) -> OnImprovement:
-    return lambda step: call(_scaled(step, unit))
+def _reasoned(message: str, status: Status, deadline: Deadline) -> str:
+    """Name the memory limit where a run that reached it did not come to its end."""
+    why = deadline.memory.end
+    if deadline.memory.reached and status in (Status.LIMIT, Status.FEASIBLE) and why not in message:
+        return "; ".join(filter(None, [why, message]))
+    return message

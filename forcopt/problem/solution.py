@@ -75,11 +75,11 @@ class Solution:
     Attributes
     ----------
     problem : Problem
-        The solved problem.
+        The solved problem; None for a private release.
     decision : Any
         A small domain object; None without a solution.
     evaluation : Evaluation
-        The problem's own evaluation of the decision; None without one.
+        The problem's own evaluation of the decision; None without one, and for a private release.
     status : Status
         The strength of the result.
     bound : float
@@ -107,8 +107,9 @@ class Solution:
     premise : str, default ""
         See `Handles`.
     private : bool, default False
-        Whether the decision is a private release. The evaluation is then for whoever holds the data: a pickle
-        keeps neither it nor the problem, and nothing prints it.
+        Whether the decision is a private release, which holds neither problem nor evaluation: whoever has the
+        data calls ``problem.evaluate(solution.decision)``. A simulation of one, with a seed, has both; its
+        pickle keeps neither, and nothing prints them.
     proof : Any, optional
         See `Outcome`; `certify` checks it.
 
@@ -221,14 +222,14 @@ class Solution:
         Raises
         ------
         DeclarationError
-            For a stored private solution, which has no problem to be checked in.
+            For a private solution: its certificate would be of the data.
         """
         from forcopt.loops.certify import Certificate
 
-        if self.problem is None:
+        if self.private:
             raise DeclarationError(
-                "a stored private solution has no problem to be checked in; whoever holds the data calls "
-                "problem.certify(solution.decision)"
+                "a private solution has no certificate, which would be of the data; whoever holds these "
+                "calls problem.certify(solution.decision)"
             )
 
         if method is None and self.model_solution is not None and self.problem.method(self.method).exact:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,6 +21,7 @@ from forcopt.errors import (
     UnsupportedError,
     unknown,
 )
+from forcopt.memory import bytes_of
 from forcopt.problem import Method, Problem
 from forcopt.study import isolate as isolation
 from forcopt.study.comparison import Comparison
@@ -41,7 +41,7 @@ def compare(
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     isolate: bool = True,
-    memory_limit: int | None = None,
+    memory_limit: float | str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -61,8 +61,8 @@ def compare(
     methods : Sequence[str], optional
         Each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend that can
         take it, and ``"@backend"`` for the problem's default formulation there. All methods of a problem, on
-        their default backend, if left out. Of problems of several classes, each is run with the methods
-        that it has.
+        their default backend, if left out; of a private problem without a seed the private ones. Of problems
+        of several classes, each is run with the methods that it has.
     repeats : int, default 1
         How often to make each run; the second has `seed` + 1, and so on.
     time_limit : float, optional
@@ -72,8 +72,10 @@ def compare(
         An int or a generator; each method that takes a seed gets the same.
     isolate : bool, default True
         Run each method in a process of its own. Without, a crash takes everything down.
-    memory_limit : int, optional
-        Bytes that each process may use; not on Windows.
+    memory_limit : float or str, optional
+        Bytes that each process may use, or text such as ``"4 GB"``: a search ends a little below, with its
+        best decision and its bound, and the system refuses more, except on Windows. Without `isolate`, see
+        `Problem.solve`. By default half of what is free, divided by the number of runs at once.
     executor : Executor, optional
         Any `concurrent.futures.Executor`, to have several runs at once; they share the machine's cores and
         caches, so compare seconds with care. One run at a time if left out.
@@ -85,7 +87,8 @@ def compare(
         A file that ends in ``.sqlite``, which keeps each row as soon as the run has ended, however this
         process ends. A run that is there already (the same declaration, method, backend, options, limits,
         seed and repeat) is not run again, failures included; the row holds the versions of its making.
-        Missing backends and runs that an executor lost are tried again.
+        Missing backends and runs that an executor lost are tried again, and so is each run of a private
+        problem without a seed: the file and the comparison hold nothing of its declaration.
 
     Returns
     -------
@@ -112,13 +115,13 @@ def compare(
     >>> c.best.label
     'lp@highs'
     """
-    check_limits(time_limit, memory_limit, isolate)
+    memory_limit = check_limits(time_limit, memory_limit)
     if repeats < 1:
         raise DeclarationError(f"repeats is {repeats!r}; it must be at least 1")
     if repeats > 1 and isinstance(seed, np.random.Generator):
         raise DeclarationError("seed is a generator; give an int, so that each repeat has a seed of its own")
     instances = _instances(problems)
-    named = _by_problem(instances, methods)
+    named = _by_problem(instances, methods, seed is None)
     own = _own_options(instances, named, options or {})
     jobs = [
         Job(
@@ -133,29 +136,36 @@ def compare(
             {"repeat": repeat, **known},
         )
         for name, problem in instances.items()
-        for known in [metadata(problem)]
+        for known in [metadata(problem, seed is None and problem.is_private)]
         for method, backend in named[name]
         for repeat in range(repeats)
     ]
     rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
-    solved = {job.known["fingerprint"]: job.problem for job in jobs}
+    solved = declared(jobs)
     return Comparison(rows, solved, best_known(solved))
 
 
-def check_limits(time_limit: float | None, memory_limit: int | None, isolate: bool) -> None:
-    """Refuse limits that no run could keep, and runs that would start each other without end."""
+def declared(jobs: Sequence[Job]) -> dict[str, Problem]:
+    """The problems that a comparison may show, by fingerprint: none of private data."""
+    return {job.known["fingerprint"]: job.problem for job in jobs if not job.private}
+
+
+def check_limits(time_limit: float | None, memory_limit: float | str | None) -> int | None:
+    """Refuse limits that no run could keep, and runs that would start each other without end.
+
+    Returns
+    -------
+    int or None
+        The memory limit in bytes.
+    """
     if isolation.importing_main:
         raise DeclarationError(
             "a script that defines its own problem or method is imported by the process of each run: "
             "put its call of compare under  if __name__ == '__main__':"
         )
-    for name, value in (("time_limit", time_limit), ("memory_limit", memory_limit)):
-        if value is not None and not value > 0:
-            raise DeclarationError(f"{name} is {value!r}; it must be positive")
-    if memory_limit is not None and not isolate:
-        raise DeclarationError("memory_limit needs isolate=True: this process cannot be limited for one run")
-    if memory_limit is not None and sys.platform == "win32":
-        raise DeclarationError("memory_limit cannot be enforced on Windows")
+    if time_limit is not None and not time_limit > 0:
+        raise DeclarationError(f"time_limit is {time_limit!r}; it must be positive")
+    return None if memory_limit is None else bytes_of(memory_limit)
 
 
 def _instances(problems: Any) -> dict[str, Problem]:
@@ -184,11 +194,16 @@ def _instances(problems: Any) -> dict[str, Problem]:
 
 
 def _by_problem(
-    instances: Mapping[str, Problem], methods: Sequence[str] | None
+    instances: Mapping[str, Problem], methods: Sequence[str] | None, released: bool
 ) -> dict[str, list[tuple[str, str]]]:
-    """For each problem the names and backends of its methods."""
+    """For each problem the names and backends of its methods; of a private one only what may be released."""
     if methods is None:
-        return {name: expanded(p, list(p.methods)) for name, p in instances.items()}
+        return {
+            name: expanded(
+                p, [m for m in p.methods if p.methods[m].private or not (released and p.is_private)]
+            )
+            for name, p in instances.items()
+        }
     if isinstance(methods, str):
         raise DeclarationError(f"methods is the text {methods!r}; it must be a list of names")
     for entry in methods:
@@ -260,8 +275,13 @@ def _check_backend(name: str) -> None:
 
 
 def _capable(problem: Problem, method: str) -> list[str]:
-    """The installed backends that can take the method's model."""
-    model = problem.to_model(method)
+    """The installed backends that can take the method's model; the default one if there is no model."""
+    try:
+        model = problem.to_model(method)
+    except DeclarationError:
+        if problem.method(method).kind != "formulation":
+            raise
+        return [""]  # not for this declaration; the row of the default backend says why
     found = []
     for name, backend in backends().items():
         if backend.missing() is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from forcopt.backends.registry import backends
 from forcopt.loops.solution import relative_gap
 from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
@@ -85,6 +86,8 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 def contradiction(a: Run, b: Run) -> str:
     """Describe the claim of `a` that `b` refutes: by a decision that meets the demands, or by a proof.
 
+    Objectives are compared up to `TOLERANCE` and the accuracies of both backends.
+
     Returns
     -------
     str
@@ -103,9 +106,15 @@ def contradiction(a: Run, b: Run) -> str:
     proved = _proved(a)
     if not np.isfinite(proved):
         return ""
-    if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
+    tolerance = TOLERANCE + _accuracy(a) + _accuracy(b)
+    if _signed(a, proved) - _signed(a, b.objective) > tolerance * max(1.0, abs(proved)):
         return f"{a.label} claims the bound {proved:.8g}, but {b.label} found {b.objective:.8g}"
     return ""
+
+
+def _accuracy(run: Run) -> float:
+    """The accuracy that the run's backend documents; 0 if it has none or one that is unknown here."""
+    return backends()[run.backend].accuracy if run.backend in backends() else 0.0
 
 
 def _proved(run: Run) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import unknown
+from forcopt.notebook import new_figure
 from forcopt.study.statistics import mean_interval
 
 __all__ = ["Estimates"]
@@ -139,11 +140,9 @@ class Estimates:
         Any
             The matplotlib axes.
         """
-        from matplotlib.figure import Figure
-
         values = self._of(name)
         if ax is None:
-            ax = Figure(figsize=(6, 3.5), layout="constrained").subplots()
+            ax = new_figure(6, 3.5).subplots()
         found = mean_interval(values.reshape(len(values), -1), self.level)
         if values.ndim == 1:
             ax.hist(values, bins="auto", color="#0072B2", alpha=0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,9 @@ def _execute(
     done: dict[int, Run],
 ) -> list[Run]:
     todo = [i for i in range(len(jobs)) if i not in done]
+    # Of the executors here and in the standard library; others run on machines of their own.
+    workers = max(1, min(len(todo), getattr(executor, "_max_workers", 1)))
+    jobs = [replace(job, workers=workers) for job in jobs]
     work: list[tuple[int, Callable[[Any], Run], Any]]
     work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
     with progress_bar(len(jobs), progress) as show:

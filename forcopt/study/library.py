@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from forcopt.errors import DeclarationError, similar, unknown
 from forcopt.instance import Instance
-from forcopt.loops.exchange import read
+from forcopt.loops.exchange import MODEL_SUFFIXES, read
 from forcopt.problem import Problem, examples, load, problem_classes
 from forcopt.problem.registry import example_file
 from forcopt.study.model_file import ModelFile
@@ -50,7 +50,7 @@ def problem_of(spec: str | Path) -> Problem:
     DeclarationError
         If a file holds something else.
     """
-    if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
+    if str(spec).lower().endswith(MODEL_SUFFIXES):
         return ModelFile(path=str(spec))
     if Path(spec).exists() or example_file(str(spec)):
         return load(spec)

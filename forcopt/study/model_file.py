@@ -53,7 +53,7 @@ class ModelFile(Problem):
     @property
     def _model_name(self) -> str:
         """The name of the file, as in `fo.read`."""
-        return Path(self.path.removesuffix(".gz")).stem
+        return Path(self.path.removesuffix(".gz").removesuffix(".bz2")).stem
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]

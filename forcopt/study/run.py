@@ -19,6 +19,7 @@ from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
+from forcopt.memory import available
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
@@ -197,13 +198,15 @@ class Job:
     time_limit : float, optional
         Seconds, or None.
     memory_limit : int, optional
-        Bytes, or None.
+        Bytes, or None for the run's share of half of what is free.
     seed : int or numpy.random.Generator, optional
         An int or a generator, of which the run gets a copy.
     options : Mapping[str, Any], optional
         The method's own.
     known : Mapping[str, Any], optional
         The fields of `Run` that are known before: repeat, parameters, fingerprint, size.
+    workers : int, default 1
+        How many runs share the memory that is free.
     """
 
     instance: str
@@ -215,11 +218,17 @@ class Job:
     seed: int | np.random.Generator | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 1
 
     @property
     def label(self) -> str:
         """``method@backend``, or the method alone."""
         return f"{self.method}@{self.backend}" if self.backend else self.method
+
+    @property
+    def private(self) -> bool:
+        """Whether the run is about a private release, not a simulation of one: its data are kept nowhere."""
+        return self.seed is None and self.problem.is_private
 
     def row(self, status: Status | None, message: str, **known: Any) -> Run:
         """Give the row of a run with this status."""
@@ -277,6 +286,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
             job.method,
             backend=job.backend or None,
             time_limit=job.time_limit if kept else None,
+            memory_limit=_memory_limit(job, killed),
             seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **job.options,
         )
@@ -286,6 +296,20 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         subject = "not for this declaration" if refused else type(error).__name__
         text = f"{subject}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
+
+
+_SEARCHES = 0.9
+"""Of the memory of a process, searches take this share: at the whole, the system refuses even the answer."""
+
+
+def _memory_limit(job: Job, limited: bool) -> int | None:
+    """The bytes that the run of a job may take; `limited` if its process has the job's limit as a whole."""
+    free = available()
+    if job.memory_limit is None:
+        return None if free is None else max(free // 2 // job.workers, 1)
+    if not limited or free is None:
+        return job.memory_limit
+    return max(int(_SEARCHES * min(free, job.memory_limit)), 1)
 
 
 @cache
@@ -324,7 +348,7 @@ def _row(job: Job, solution: Solution) -> Run:
         metrics={} if assessed is None else {k: float(v) for k, v in assessed.metrics.items()},
         **({} if model is None else _model_size(model.model)),
         versions=_versions(solution.backend),
-        trace=tuple(solution.trace),
+        trace=() if secret else tuple(solution.trace),
         decision=solution.decision,
     )
 

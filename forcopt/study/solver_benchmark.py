@@ -14,6 +14,7 @@ import numpy as np
 
 from forcopt.backends.registry import get_backend
 from forcopt.errors import DeclarationError
+from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
 from forcopt.study.comparison import Comparison
@@ -22,7 +23,6 @@ from forcopt.study.run import TOLERANCE, Run
 
 __all__ = ["Known", "SolverBenchmark", "published", "shifted_geometric_mean", "solver_benchmark"]
 
-_SUFFIXES = (".mps", ".mps.gz", ".lp", ".lp.gz")
 _SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
@@ -174,7 +174,7 @@ def solver_benchmark(
     *,
     instances: Sequence[str] = (),
     time_limit: float = 60.0,
-    memory_limit: int | None = None,
+    memory_limit: float | str | None = None,
     isolate: bool = True,
     executor: Executor | None = None,
     progress: bool | None = None,
@@ -190,8 +190,9 @@ def solver_benchmark(
     backends : Sequence[str]
         Names that ``forcopt backends`` lists, of which one may be your own.
     folder : str or Path, optional
-        With ``.mps``, ``.mps.gz``, ``.lp`` and ``.lp.gz`` files at any depth, such as netlib's or MIPLIB's;
-        see `published`. The instance library if left out: its models are written beside the store first.
+        With ``.mps`` and ``.lp`` files at any depth, such as netlib's or MIPLIB's, also if ``.gz`` or
+        ``.bz2`` follows; see `published`. The instance library if left out: its models are written beside
+        the store first.
     instances : Sequence[str], optional
         Only these: names of files without their endings, or names in the library and how they begin.
     time_limit : float, default 60.0
@@ -244,7 +245,7 @@ def _benchmark(
     names: Sequence[str],
     backends: Sequence[str],
     time_limit: float,
-    memory_limit: int | None,
+    memory_limit: float | str | None,
     isolate: bool,
     executor: Executor | None,
     progress: bool | None,
@@ -252,7 +253,7 @@ def _benchmark(
 ) -> SolverBenchmark:
     files = {_stem(path): path for path in sorted(Path(folder).rglob("*")) if _is_model(path)}
     if not files:
-        raise DeclarationError(f"{folder} holds no file that ends in {', '.join(_SUFFIXES)}")
+        raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
     missing = [name for name in names if name not in files]
     if missing:
         raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
@@ -271,11 +272,11 @@ def _benchmark(
 
 
 def _is_model(path: Path) -> bool:
-    return path.is_file() and path.name.lower().endswith(_SUFFIXES)
+    return path.is_file() and path.name.lower().endswith(MODEL_SUFFIXES)
 
 
 def _stem(path: Path) -> str:
-    ending = next(e for e in sorted(_SUFFIXES, key=len, reverse=True) if path.name.lower().endswith(e))
+    ending = next(e for e in sorted(MODEL_SUFFIXES, key=len, reverse=True) if path.name.lower().endswith(e))
     return path.name[: -len(ending)]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import pickle
 import re
+import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -73,12 +74,15 @@ def _spelled(value: Any) -> Any:
     )
 
 
-def metadata(problem: Problem) -> dict[str, Any]:
+def metadata(problem: Problem, private: bool = False) -> dict[str, Any]:
     """The part of a row about its problem: fingerprint and size.
 
     Fields that have their default value are no part of the fingerprint, so that it lasts when a class gets a
-    new one.
+    new one. That of private data is random, since one of the data would tell two candidates apart: no run in
+    a store stands for another of such a problem.
     """
+    if private:
+        return {"fingerprint": secrets.token_hex(8), "size": 0}
     text = json.dumps(_given(problem), sort_keys=True, separators=(",", ":"))
     return {"fingerprint": fingerprint(text), "size": len(_NUMBER.findall(text))}
 
@@ -167,7 +171,7 @@ class Store:
         marks = ", ".join("?" * (len(values) + 2))
         digest = run.fingerprint
         with self._base:  # one transaction: whole or not there
-            if digest not in self._saved:
+            if digest not in self._saved and not job.private:
                 known = (digest, declaration(job.problem))
                 self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", known)
                 self._saved.add(digest)

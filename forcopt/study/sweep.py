@@ -12,7 +12,7 @@ import numpy as np
 
 from forcopt.errors import DeclarationError, unknown
 from forcopt.problem import Problem
-from forcopt.study.compare import check_limits, check_options, expanded
+from forcopt.study.compare import check_limits, check_options, declared, expanded
 from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import problem_of
@@ -30,7 +30,7 @@ def sweep(
     seeds: Iterable[int | None] = (None,),
     time_limit: float | None = None,
     isolate: bool = False,
-    memory_limit: int | None = None,
+    memory_limit: float | str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     store: str | Path | None = None,
@@ -83,7 +83,7 @@ def sweep(
     >>> [(row.parameters["constraint.tolerance"], round(row.objective, 3)) for row in c.rows]
     [(0.0, 0.31), (0.1, 0.261), (0.3, 0.19)]
     """
-    check_limits(time_limit, memory_limit, isolate)
+    memory_limit = check_limits(time_limit, memory_limit)
     grid = {name: _listed(name, values) for name, values in (over or {}).items()}
     draws = _listed("seeds", seeds)
     jobs = [
@@ -104,7 +104,7 @@ def sweep(
         for method, backend in expanded(made, methods or [made.method().name])
     ]
     rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
-    return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})
+    return Comparison(rows, declared(jobs))
 
 
 def _listed(name: str, values: Any) -> list[Any]:
@@ -127,7 +127,8 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
             drawn = problem(**point, seed=seed)
             if not isinstance(drawn, Problem):
                 raise DeclarationError(f"the function draws {drawn!r}; it must draw a problem")
-            yield type(drawn).__name__, drawn, {}, seed, metadata(drawn)
+            private = seed is None and drawn.is_private
+            yield type(drawn).__name__, drawn, {}, seed, metadata(drawn, private)
         return
     name = type(problem).__name__ if isinstance(problem, Problem) else str(problem)
     base = problem if isinstance(problem, Problem) else problem_of(problem)
@@ -139,9 +140,8 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
             names = [*type(base).model_fields, *known_options]
             raise unknown(f"parameter of {type(base).__name__}", key, names)
     made = base.replace(**fields)
-    known = metadata(made)
     for seed in seeds:
-        yield name, made, options, seed, known
+        yield name, made, options, seed, metadata(made, seed is None and made.is_private)
 
 
 def _shown(value: Any) -> Any:

@@ -83,8 +83,10 @@ def _import_main(kind: str, source: str) -> None:
 
 
 def _limit_memory(size: int) -> None:
-    import resource
-
+    try:
+        import resource
+    except ImportError:  # not on Windows, where only searches keep the limit
+        return
     # RLIMIT_AS would also count memory that is reserved but never used, such as 64 MB for each thread.
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     resource.setrlimit(kind, (size, resource.getrlimit(kind)[1]))

@@ -1,6 +1,7 @@
 """Ctrl-C, threads and the terminal: what solvers must leave to the caller."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.clock import stop_on_interrupt
+from forcopt.study.library import instances
 
 
 def market_split(seed=0, rows=5, columns=40):
@@ -63,3 +66,13 @@ def test_nothing_is_printed(name, capfd):
     m.solve(name, time_limit=0.001)
     told = capfd.readouterr()
     assert (told.out, told.err) == ("", "")
+
+
+@pytest.mark.parametrize("method", ["local-ratio", "ledger"])
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_ctrl_c_is_the_reason_that_is_named(method, limit):
+    p = instances()["queries/schedule-300-1000"].make()
+    with stop_on_interrupt():
+        signal.raise_signal(signal.SIGINT)
+        s = p.solve(method, time_limit=limit)
+    assert "time limit" not in s.message and "Ctrl-C asked to stop" in s.message

@@ -13,7 +13,7 @@ import pytest
 import forcopt as fo
 from forcopt.backends import get_backend
 
-pyscipopt = pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: pip install 'forcopt[scip]'")
+pyscipopt = pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: pip install pyscipopt")
 
 NO_HEURISTICS = {
     name: -1

@@ -257,3 +257,74 @@ def test_a_flag_that_does_nothing_warns():
 def test_a_frame_without_rows_is_refused():
     with pytest.raises(DeclarationError, match="the frame has no rows"):
         M1.fit(pd.DataFrame({"G": [], "R": [], "X": [], "Y": []}))
+
+
+def structural(seed):
+    """A random linear model with two latent causes, its frame, and the true shift for resolving mediators.
+
+    Errors, latent causes and attributes are uncorrelated in the sample: least squares on the frame are
+    those of the population.
+    """
+    rng = np.random.default_rng(seed)
+    n, mediators, latent = 64, ["M1", "M2", "M3"], ["U", "W"]
+    causes = ["G", "R", *latent, *mediators]
+    edges = [
+        (a, b)
+        for i, b in enumerate([*mediators, "Y"])
+        for a in causes[: 4 + i]
+        if rng.random() < (0.3 if a in latent else 0.6)
+    ]
+    edges += [("G", "M1"), ("M3", "Y"), ("M1", "M2"), ("M2", "M3"), ("R", "M2"), *[(u, "M1") for u in latent]]
+    edges = list(dict.fromkeys(edges))
+    attributes = np.array([[i % 2, i // 2 % 2] for i in range(n)], dtype=float)
+    fixed = np.column_stack([np.ones(n), attributes])
+    free = np.linalg.qr(np.column_stack([fixed, rng.normal(size=(n, 6))]))[0][:, 3:]
+    noise = dict(zip([*latent, *mediators, "Y"], 8 * free.T, strict=True))
+    weight = {edge: rng.normal() for edge in edges}
+    for u in latent:
+        weight[u, "M1"] += 2.0
+
+    def values(G, R, held):
+        found = {"G": G, "R": R} | {u: noise[u] for u in latent}
+        for v in [*mediators, "Y"]:
+            found[v] = noise[v] + sum(w * found[a] for (a, b), w in weight.items() if b == v)
+            found[v] = held.get(v, found[v])
+        return found
+
+    frame = values(attributes[:, 0], attributes[:, 1], {})
+
+    def truth(kept):
+        moved = values(np.ones(n), np.ones(n), {m: frame[m] for m in kept})
+        return moved["Y"] - frame["Y"]
+
+    model = CausalModel(edges, ["G", "R"], "Y", latent=latent, interactions="none")
+    observed = {name: frame[name] for name in ("G", "R", *mediators, "Y")}
+    return model, pd.DataFrame(observed), truth
+
+
+def test_an_effect_is_right_or_refused_whatever_the_latent_causes():
+    right, refused = 0, 0
+    for seed in range(60):
+        model, frame, truth = structural(seed)
+        fit = model.fit(frame)
+        for kept in ([], ["M1"], ["M2"], ["M3"], ["M1", "M3"], ["M1", "M2", "M3"]):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a flag that does nothing
+                    found = fit.counterfactual(frame, {"G": 1.0, "R": 1.0}, kept).shifts
+            except DeclarationError as error:
+                assert "latent cause" in str(error) and "<-" in str(error)
+                refused += 1
+                continue
+            assert np.allclose(found, truth(kept)), (seed, kept)
+            right += 1
+    assert right > 30 and refused > 60
+
+
+def test_known_equations_need_no_identification():
+    edges = [("G", "X"), ("U", "X"), ("U", "Y"), ("X", "Y"), ("G", "Y")]
+    numbers = {"X": {"G=1": 1.0}, "Y": {"X": 2.0, "G=1": 3.0}}
+    fit = CausalModel(edges, ["G"], "Y", latent=["U"]).with_coefficients(numbers, levels={"G": (0, 1)})
+    frame = pd.DataFrame({"G": [0], "X": [1.0], "Y": [5.0]})
+    assert fit.counterfactual(frame, {"G": 1}, ["X"]).shifts == pytest.approx([3.0])
+    assert fit.counterfactual(frame, {"G": 1}).shifts == pytest.approx([5.0])

@@ -86,8 +86,8 @@ def test_describe(forcopt):
         "Choose items of the largest total value",
         "values array of numbers, required Of the items.",
         "capacity number, > 0, required The largest total weight.",
-        "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
-        "greedy algorithm, with a guarantee, takes seed Take by value",
+        "milp default, formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming.",
+        "greedy alternative, algorithm, with a guarantee, takes seed Take by value",
         "Examples rucksack/small",
     ):
         assert part in said
@@ -447,7 +447,7 @@ def test_a_problem_of_an_imported_file_is_listed_and_described(tmp_path):
     said = real("--import", str(tmp_path / "own.py"), "describe", "Own")
     assert said.returncode == 0 and "A problem of my own." in said.stdout and "one" in said.stdout
     listed = json.loads(real("--import", str(tmp_path / "own.py"), "models", "--json").stdout)
-    assert {"model": "Own", "summary": "A problem of my own.", "methods": ["one"]} in listed
+    assert {"model": "Own", "summary": "A problem of my own.", "methods": {"one": "alternative"}} in listed
 
 
 def test_piped_tables_are_not_folded_and_have_no_style():

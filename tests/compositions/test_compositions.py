@@ -1,6 +1,7 @@
 """Problems of different papers in one model, each on two backends and against brute force."""
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,17 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.data import grid
 from forcopt.fairness import SELECTION, DemographicParity, EqualizedOdds, GroupRates, PairwiseFairness
-from forcopt.models import Districting, FairClassification, StratifiedAllocation
-from forcopt.models.fair_classification import Thresholds
+from forcopt.models import (
+    Districting,
+    FairClassification,
+    FairPostprocessing,
+    LexifairClassification,
+    MulticlassPostprocessing,
+    ScorePostprocessing,
+    StratifiedAllocation,
+)
+from forcopt.models.fair_classification import FairClassifier, Thresholds
+from forcopt.models.lexifair import Stumps, groups_of
 from forcopt.models.strategic.generators import random_discrete
 from forcopt.privacy import Laplace, PureDP, RandomizedResponse, Simulated, calibrate
 
@@ -191,3 +201,35 @@ def test_districting_on_noisy_counts(backend):
     assert holds == {0.0: [True, False, False], 2.0: [True, True, True]}
     s, _ = noisy_plan(town(2), 0.1, 102, 2.0, backend)
     assert s.status == "infeasible"  # the margins leave no plan
+
+
+def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
+    """Whoever does not estimate rates from reports refuses them, and says who does."""
+    rng, channel = np.random.default_rng(0), RandomizedResponse(1.5)
+    groups, labels = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    score = rng.normal(size=60).round(2) + labels
+    seen, odds = channel.observe(channel.privatize(groups, 2, seed=1)), EqualizedOdds(0.3)
+    takers = {
+        "FairClassification": lambda g: FairClassification(
+            score[:, None], labels, g, odds, hypotheses=Thresholds()
+        ),
+        "FairClassifier": lambda g: FairClassifier(odds).fit(score[:, None], labels, sensitive_features=g),
+        "FairPostprocessing.from_predictions": lambda g: FairPostprocessing.from_predictions(
+            (score > 0.5).astype(int), g, labels, odds
+        ),
+    }
+    others = [
+        lambda g: ScorePostprocessing(score, labels, g, odds),
+        lambda g: MulticlassPostprocessing.from_predictions(labels, g, labels, odds),
+        lambda g: LexifairClassification(labels=labels, hypotheses=Stumps(score[:, None]), **groups_of(G=g)),
+        lambda g: random_discrete(60, 5, seed=1, groups=g, max_false_positives=None),
+    ]
+    page = (Path(__file__).parents[2] / "docs" / "composing.md").read_text(encoding="utf-8")
+    for name, declare in takers.items():
+        declare(seen)
+        assert f"`{name}`" in page
+    for declare in others:
+        declare(groups)
+        with pytest.raises(fo.DeclarationError, match="reports through a channel; only") as error:
+            declare(seen)
+        assert all(name in str(error.value) for name in takers)

@@ -54,7 +54,7 @@ def test_a_missing_group_is_named(values):
         ([0, 1, 2], r"labels\[2\] is 2; it must be 0 or 1"),
         ([0, 0.5], r"labels\[1\] is 0.5; it must be 0 or 1"),
         ([0, float("nan")], r"labels\[1\] is nan; it must be finite"),
-        (["yes", "no"], "labels must be numbers"),
+        (["yes", "no"], "labels holds"),
         ([[0, 1]], "labels has shape"),
         (pd.Series([1, pd.NA], dtype="Int64"), r"labels\[1\] is nan"),
     ],

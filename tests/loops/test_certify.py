@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
+from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
+from forcopt.loops.certify.evaluation import ExactPoint
+from forcopt.loops.certify.linear import Effort
+from forcopt.loops.certify.without_point import certify_without_point
 
 LINEAR = Capabilities(frozenset({"rows", "integer"}))
 
@@ -581,3 +587,38 @@ def test_a_fraction_of_many_digits_is_shown():
     assert as_text(Fraction(10**5000 + 1, 3 * 10**5000)) == "0.33333333333333331 (a fraction of 10002 digits)"
     assert as_text(Fraction(1, 3)) == "1/3"
     assert as_text(Fraction(10**24, 7)).endswith("(a fraction of 26 digits)")
+
+
+def test_multipliers_outside_of_the_dual_cone_are_refused():
+    """(3, 1, 2) lies in the second-order cone, (2, 1, 2) and (-3, 1, 2) do not."""
+    from flint import fmpq
+
+    from forcopt.loops.certify.conic import _in_dual
+
+    cone = SimpleNamespace(kind="second_order", size=3)
+    for first, inside in ((3, True), (2, False), (-3, False)):
+        assert _in_dual(cone, [fmpq(first), fmpq(1), fmpq(2)]) == inside
+
+
+def test_a_fraction_is_no_whole_value():
+    from flint import fmpq
+
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3, integer=True)
+    m.minimize(x.sum())
+    point = ExactPoint(m, [fmpq(1, 3), fmpq(1)])
+    assert point.violations == {"integrality of x": fmpq(1, 3)}
+
+
+def test_unboundedness_needs_a_ray_along_which_the_objective_falls():
+    """A false claim about a bounded program with points is not proved."""
+    m = fo.Model()
+    x = m.variable("x", lower=0)
+    m.subject_to(x >= 1)
+    m.minimize(x)
+    s = m.solve()
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    found = certify_without_point(
+        replace(s, status=fo.Status.UNBOUNDED, point=None), program, Effort(Deadline(30.0))
+    )
+    assert "proved" not in found.how and found.optimal is None

@@ -281,3 +281,47 @@ def test_refusals():
     whole.minimize(n)
     with pytest.raises(fo.UnsupportedError, match="linear"):
         column_generation(whole, lambda dual: [])
+
+
+def one_column(gain):
+    """A row that a variable of cost 1 fills, and an oracle that always knows a column cheaper by `gain`."""
+    m = fo.Model("threshold")
+    x = m.variable("x", lower=0)
+    fill = m.subject_to(x >= 1, name="fill")
+    m.minimize(x.sum())
+    asked = []
+
+    def price(dual):
+        asked.append(dual.cost_weight)
+        return [Column(1 - gain, {fill: 1})]
+
+    return m, price, asked
+
+
+def test_a_column_enters_beyond_a_tenth_of_the_backend_s_accuracy_and_none_within():
+    """HiGHS keeps its rows to 1e-6: a reduced cost of 2e-7 is a gain, one of 5e-8 may be rounding."""
+    m, price, asked = one_column(2e-7)
+    found = column_generation(m, price, gap=1e-12, rounds=9)
+    assert len(found.columns) == 1 and found.solution.status == "optimal" and len(asked) == 2
+    assert found.solution.objective == pytest.approx(1 - 2e-7, abs=1e-9)
+    m, price, asked = one_column(5e-8)
+    found = column_generation(m, price, gap=1e-12, rounds=9)
+    assert not found.columns and found.solution.status == "optimal" and len(asked) == 1
+
+
+def test_a_proved_bound_below_rounding_leaves_the_optimum_open():
+    """An oracle without columns that only bounds reduced costs by -1e-3 proves no optimum."""
+    m, _, _ = one_column(0.0)
+    found = column_generation(m, lambda dual: Pricing([], -1e-3), total=2.0, gap=1e-12)
+    assert found.solution.status == "feasible"
+    assert found.solution.bound == pytest.approx(1 - 2e-3, abs=1e-9)
+
+
+def test_activity_that_is_missing_beyond_the_accuracy_is_infeasible():
+    """Of a side of 100, a lack of 1e-3 is beyond the accuracy of 1e-4, and one of 1e-5 within."""
+    for lack, status in ((1e-3, "infeasible"), (1e-5, "optimal")):
+        m = fo.Model("lack")
+        x = m.variable("x", lower=0, upper=100 - lack)
+        m.subject_to(x >= 100)
+        m.minimize(x.sum())
+        assert column_generation(m, lambda dual: Pricing([], 0.0)).solution.status == status

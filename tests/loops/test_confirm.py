@@ -14,6 +14,7 @@ from forcopt.fairness import PredictiveValues
 from forcopt.loops.confirm import (
     dual_bound,
     infeasibility_doubt,
+    integer_infeasibility_doubt,
     integer_optimality_doubt,
     optimality_doubt,
 )
@@ -411,3 +412,109 @@ def test_a_better_point_than_the_optimum_of_highs_is_found():
     for backend, gap, known in (("highs", None, False), ("scip", None, True), ("highs", 1.0, True)):
         doubt = integer_optimality_doubt(program, backend, wrong, SolveOptions(gap=gap), 1.0, 1e-6)
         assert doubt == ("" if known else "a point of value 0 satisfies all rows, bounds and integers")
+
+
+@pytest.mark.parametrize("backend", LINEAR)
+def test_a_slow_ray_beside_large_costs_is_unbounded(backend):
+    """Its multiplier toward the infinite bound is small beside the value, and still no optimum exists."""
+    for large in (1e3, 1e6):
+        for slope in (1e-2, 1e-5):
+            m = fo.Model()
+            x, y = m.variable("x", lower=0, upper=1), m.variable("y", 2, lower=0)
+            m.subject_to(y[0] - y[1] <= 1)
+            m.maximize(large * x + slope * y[0])
+            s = m.solve(backend)
+            assert s.status == "unbounded", (large, slope, s.message)
+
+
+@pytest.mark.parametrize("backend", LINEAR)
+def test_a_slow_way_to_a_far_optimum_is_gone_to_its_end(backend):
+    """The row that ends it is far away: a small multiplier toward an infinite bound hides half the value."""
+    m = fo.Model()
+    x, y = m.variable("x", lower=0, upper=1), m.variable("y", 3, lower=0, upper=[np.inf, np.inf, 1e6])
+    m.subject_to(y[0] - y[1] <= 1, y[1] - y[2] <= 0)
+    m.maximize(1e3 * x + 1e-3 * y[0])
+    s = m.solve(backend)
+    if s.status == "optimal":
+        assert s.objective == pytest.approx(2000.001, rel=2 * backends()[backend].accuracy)
+    else:  # a solver may stop before it
+        assert s.status in ("feasible", "limit", "failed")
+
+
+def test_an_unbounded_program_whose_large_rows_hide_the_ray():
+    """HiGHS by itself ends at -1000.001 as optimal."""
+    for size, slope in ((1e4, 1e-3), (1e6, 1e-1), (1e7, 1e-4)):
+        m = fo.Model()
+        x, z = m.variable("x", lower=-1, upper=1), m.variable("z", lower=0)
+        m.subject_to(size * x + size * z >= 1)
+        m.minimize(1000 * x - slope * z)
+        assert m.solve().status == "unbounded", (size, slope)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "osqp", "scs"])
+def test_a_slow_ray_of_a_quadratic_program_is_unbounded(backend):
+    m = fo.Model()
+    x, y = m.variable("x", lower=0, upper=1), m.variable("y", 2, lower=0)
+    m.subject_to(y[0] - y[1] <= 1)
+    m.minimize(fo.sum_squares(x - 0.5) - 1e3 * x - 1e-6 * y[0])
+    assert m.solve(backend).status == "unbounded"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_error_of_rounding_proves_no_infeasibility(seed):
+    """A row that holds up to its last bit: the multipliers' bound is positive, by less than its error."""
+    values = np.random.default_rng(seed).random(12) - 0.5
+    m = fo.Model()
+    x = m.variable("x", 12, lower=values, upper=values)
+    y = m.variable("y", lower=0)
+    side = float(values.sum())
+    m.subject_to((x.sum() - y).between(side, side), y <= 0)
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    assert infeasibility_doubt(program, SolveOptions(), 1e-6) == "a point satisfies all rows and bounds"
+
+
+def box(cost, lower, upper):
+    """A program of one row ``x0 + x1 between -9 and 9`` over a box."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=lower, upper=upper)
+    m.subject_to(x.sum().between(-9, 9))
+    m.minimize(np.array(cost) @ x)
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    return program, program.stages[0].cost
+
+
+def test_a_dual_bound_takes_the_worse_end_and_none_that_is_infinite():
+    program, cost = box([1.0, -2.0], [1, 0], [3, 4])
+    assert dual_bound(program, np.zeros(1), cost)[0] == 1 - 8
+    assert dual_bound(program, np.ones(1), np.ones(2))[0] == -9
+    assert dual_bound(program, -np.ones(1), -np.ones(2))[0] == -9
+    program, cost = box([1.0, -2.0], 0, np.inf)
+    assert dual_bound(program, np.zeros(1), cost)[0] == -np.inf
+
+
+def test_only_points_that_satisfy_everything_refute_claims_on_integers(monkeypatch):
+    """Another solver's point that breaks a row, or is no better, leaves no doubt."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=5, integer=True)
+    m.subject_to(x.sum() >= 3)
+    m.minimize(x.sum())
+    program = compile_model(m, Capabilities(frozenset({"rows", "integer"})))
+    told = {}
+
+    class Told:
+        def add_rows(self, rows):
+            pass
+
+        def solve(self, options):
+            return RawResult(fo.Status.FEASIBLE, x=told["x"])
+
+    monkeypatch.setattr("forcopt.loops.confirm.open_session", lambda backend, program: Told())
+    for point, doubted in (([0.0, 1.0], False), ([0.0, 3.0], True)):
+        told["x"] = np.array(point)
+        doubt = integer_infeasibility_doubt(program, "gscip", SolveOptions(), 1.0, 1e-6)
+        assert bool(doubt) == doubted
+    for claimed, point, doubted in ((3.0, 0.0, False), (3.0, 3.0, False), (5.0, 3.0, True)):
+        told["x"] = np.array([0.0, point])
+        claim = np.array([0.0, claimed])
+        doubt = integer_optimality_doubt(program, "highs", claim, SolveOptions(), 1.0, 1e-6)
+        assert bool(doubt) == doubted, (claimed, point)

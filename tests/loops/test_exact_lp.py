@@ -10,7 +10,7 @@ pytest.importorskip("flint")
 
 from flint import fmpq
 
-from forcopt.loops.exact_lp import LinearProgram, exact_optimum, farkas, fraction, solve_exactly
+from forcopt.loops.exact_lp import Exact, LinearProgram, exact_optimum, farkas, fraction, solve_exactly
 
 
 def program(cost, rows, limits, upper=10):
@@ -73,3 +73,19 @@ def test_multipliers_of_rows_add_up_to_the_target(seed):
     found = solve_exactly(rows, range(5), range(3), target)
     for j in range(3):
         assert sum((y * rows[i].get(j, 0) for i, y in found.items()), fmpq(0)) == target[j]
+
+
+def test_an_infinite_end_proves_no_bound():
+    lp = program([Fraction(-1), Fraction(1)], [(1, 1)], [4])
+    lp.upper[0] = None
+    assert lp.bound([fmpq(0)]) is None
+    assert lp.bound([fmpq(-1)]) == -4
+
+
+def test_a_program_with_points_has_no_farkas_proof(monkeypatch):
+    """Even if the violations left are not proved to be least, as their bound is not above 0."""
+    lp = program([Fraction(1), Fraction(1)], [(1, 1)], [4])
+    assert farkas(lp) is None
+    halfway = Exact("unknown", None, None, [fmpq(0)], fmpq(0))
+    monkeypatch.setattr("forcopt.loops.exact_lp.exact_optimum", lambda lp: halfway)
+    assert farkas(lp) is None

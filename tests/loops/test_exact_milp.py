@@ -10,6 +10,7 @@ pytest.importorskip("flint")
 from flint import fmpq
 
 import forcopt as fo
+from forcopt.clock import Deadline
 from forcopt.loops.exact_lp import LinearProgram
 from forcopt.loops.exact_milp import branch_and_bound
 
@@ -36,21 +37,21 @@ def instance(seed):
 def test_a_cutoff_is_proved_or_improved(seed):
     lp, optimum = instance(seed)
     above = fmpq(100)
-    tree = branch_and_bound(lp, range(3), above, most=10_000, seconds=30.0)
+    tree = branch_and_bound(lp, range(3), above, Deadline(30.0))
     assert tree.exhausted
     if optimum is None:
         assert tree.better is None and tree.bound == above
         return
     assert tree.bound == lp.value(tree.better) == optimum
     assert lp.holds(tree.better) and all(v.q == 1 for v in tree.better)
-    again = branch_and_bound(lp, range(3), optimum, most=10_000, seconds=30.0)
+    again = branch_and_bound(lp, range(3), optimum, Deadline(30.0))
     assert again.exhausted and again.better is None and again.bound == optimum
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_search_that_stops_early_keeps_a_valid_bound(seed):
     lp, optimum = instance(seed)
-    tree = branch_and_bound(lp, range(3), fmpq(100), most=1, seconds=30.0)
+    tree = branch_and_bound(lp, range(3), fmpq(100), Deadline(0.0))
     assert optimum is None or tree.bound is None or tree.bound <= optimum
     assert tree.better is None or lp.holds(tree.better)
 
@@ -60,4 +61,4 @@ def test_bounds_between_two_integers():
     m.variable("x", 2, lower=[0, 1.2], upper=[5, 1.8], integer=True)
     certificate = m.solve().certify()
     assert certificate.feasible is False
-    assert "branch and bound" in certificate.how
+    assert "infeasibility proved by branch and bound" in certificate.how

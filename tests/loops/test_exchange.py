@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import warnings
 
 import numpy as np
@@ -237,9 +239,6 @@ def test_what_cannot_be_read(tmp_path):
     path.write_text(MPS.format(bounds="", after="QCMATRIX need\n    milk milk 1\n"))
     with pytest.raises(fo.DeclarationError, match="Quadratic rows not supported"):
         fo.read(path)
-    path.write_text(MPS.format(bounds=" SC BOUND milk 3\n", after=""))
-    with pytest.raises(fo.UnsupportedError, match="milk is semicontinuous"):
-        fo.read(path)
     path.write_text(MPS.format(bounds=" LO BOUND milk 3\n UP BOUND milk 2\n", after=""))
     with (
         pytest.warns(UserWarning, match="inconsistent bounds"),
@@ -333,3 +332,75 @@ def test_small_coefficients_are_kept_or_refused(tmp_path, suffix):
     with pytest.raises(fo.UnsupportedError, match=r"row need holds the coefficient 5e-13 of x"):
         taken(made(5e-13))
     assert not path.exists() or path.stat().st_size
+
+
+@pytest.mark.parametrize("ending", [".mps", ".lp", ".mps.gz", ".lp.bz2"])
+def test_unused_columns_and_empty_models_come_back(tmp_path, ending):
+    path = tmp_path / f"m{ending}"
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0)
+    y, z = m.variable("y"), m.variable("z", lower=0, upper=5, integer=True)
+    m.minimize(x[0] + fo.sum_squares(x[1:2] - 1) + 0 * y + 0 * z if ending == ".lp" else x[0])
+    m.write(path)
+    back = fo.read(path)
+    shapes = {v.name: (v.shape, v.integer) for v in back.variables}
+    assert {"x": ((3,), False), "y": ((), False), "z": ((), True)}.items() <= shapes.items()
+    assert back.solve().objective == pytest.approx(0, abs=1e-5)
+    for constant in (0.0, 3.0):
+        empty = fo.Model()
+        empty.minimize(empty.variable("none", 0).sum() + constant)
+        empty.write(path)
+        s = fo.read(path).solve()
+        assert (s.status, s.objective) == ("optimal", constant)
+
+
+def test_a_file_without_an_end_holds_no_model(tmp_path):
+    path = tmp_path / "m.lp"
+    path.write_text("")
+    with pytest.raises(fo.DeclarationError, match="finds no model"):
+        fo.read(path)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_semicontinuous_columns_are_read(tmp_path, integer):
+    """0 or at least 3.5: y alone meets a need of 2; for 5 x has to run."""
+    for need in (2, 5):
+        path = tmp_path / "m.lp"
+        whole = "general\n x\n" if integer else ""
+        bounds = " 3.5 <= x <= 5\n y <= 4\n"
+        head = f"min obj: x + 2 y\nst\n c: x + y >= {need}\nbounds\n{bounds}"
+        path.write_text(f"{head}semi\n x\n{whole}end\n")
+        m = fo.read(path)
+        s = m.solve()
+        best = min(
+            a + 2 * b
+            for a in ([0, 4, 5] if integer else [0, 3.5, 4, 5])
+            for b in [max(need - a, 0)]
+            if b <= 4
+        )
+        assert s.status == "optimal" and s.objective == pytest.approx(best, abs=1e-5)
+        assert m.solve("scip").objective == pytest.approx(best, abs=1e-5)
+    path = tmp_path / "m.mps"
+    path.write_text(MPS.format(bounds=" SC BOUND milk 3\n LO BOUND milk 2.5\n", after=""))
+    s = fo.read(path).solve()
+    assert s["milk"].item() == pytest.approx(2.5) and s.objective == pytest.approx(10)
+
+
+def test_a_bound_of_no_column_is_named(tmp_path):
+    path = tmp_path / "m.mps"
+    path.write_text(MPS.format(bounds=" UP BOUND mlik 3\n FR BOUND bread\n UP milk 3\n", after=""))
+    with pytest.warns(UserWarning, match="a bound names mlik, which has no entry among the columns") as found:
+        fo.read(path)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_compressed_files_are_read_and_damaged_ones_named(tmp_path, ending, pack):
+    path = tmp_path / f"m.mps{ending}"
+    whole = pack(MPS.format(bounds="", after="").encode())
+    path.write_bytes(whole)
+    assert fo.read(path).name == "m" and fo.read(path).solve().objective == 8
+    for damaged in (whole[: len(whole) // 2], b"no such thing", whole[:-20] + bytes(20)):
+        path.write_bytes(damaged)
+        with pytest.raises(fo.DeclarationError, match=rf"m\.mps\{ending} is cut off or damaged"):
+            fo.read(path)

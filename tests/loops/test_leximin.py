@@ -316,7 +316,7 @@ def test_the_time_limit_is_for_all_stages_together(monkeypatch):
     monkeypatch.setattr("forcopt.clock.time.perf_counter", lambda: float(next(clock)))
     s = shares(np.random.default_rng(0).random((12, 6)), 4, "compact").solve(time_limit=6)
     assert s.status == "feasible"
-    assert "the time limit was reached" in s.message
+    assert "the time limit of 6 s passed" in s.message
     assert s.levels.size == 6
 
 

@@ -51,6 +51,35 @@ def test_a_solved_problem_that_is_changed_forgets_what_was_computed(change):
     assert p.solve("frontier").objective == 6.0
 
 
+def test_methods_are_listed_by_rank_and_the_instance_chooses_its_default():
+    class Ranked(Pick):
+        default_method = "scan"
+
+        def choose_method(self):
+            return "scan" if len(self.values) < 3 else "halve"
+
+    for rank in ("oracle", "published", "alternative"):
+        Ranked.algorithm({"alternative": "halve"}.get(rank, rank), rank=rank)(lambda problem: fo.Outcome(0))
+    Ranked.algorithm("scan", exact=True)(lambda problem: fo.Outcome(0))
+    assert {name: m.rank for name, m in Ranked.methods.items() if name not in ("first", "last")} == {
+        "scan": "default",
+        "halve": "alternative",
+        "published": "published",
+        "oracle": "oracle",
+    }
+    assert next(iter(Ranked.methods)) == "scan" and list(Ranked.methods)[-2:] == ["published", "oracle"]
+    assert [Ranked(values=v).solve(m).method for v in ([1, 2], [1, 2, 3]) for m in (None, "auto")] == [
+        "scan",
+        "scan",
+        "halve",
+        "halve",
+    ]
+    with pytest.raises(
+        fo.DeclarationError, match=r"'best': rank is 'default'; it must be one of alternative, "
+    ):
+        Ranked.algorithm("best", rank="default")(lambda problem: fo.Outcome(0))
+
+
 def test_a_method_registered_later_on_a_base_reaches_its_subclasses():
     assert list(Late.methods) == ["first", "last"]
     assert Late(values=[3, 1]).solve("last").objective == 1
@@ -113,6 +142,69 @@ def test_the_time_to_build_a_model_counts():
     for method in ("flow", "local-search"):
         with pytest.raises(fo.DeclarationError, match="time_limit is '5'; it must be a number"):
             p.solve(method, time_limit="5")
+
+
+@pytest.mark.parametrize(("sense", "worse", "better"), [("min", -5.0, 1.0), ("max", 5.0, -1.0)])
+def test_an_ideal_value_replaces_weaker_bounds(sense, worse, better):
+    """No decision is better than 0: weaker or missing bounds become 0, tighter ones stay."""
+
+    class Distance(fo.Problem):
+        default_method = "given"
+        ideal = 0.0
+
+        def evaluate(self, decision):
+            return fo.Evaluation(decision)
+
+    Distance.sense = sense
+
+    @Distance.algorithm("given", exact=False)
+    def given(problem, *, bound=None):
+        return fo.Outcome(2 * better, bound)
+
+    for bound, told in ((worse, 0.0), (None, 0.0), (better, better)):
+        assert Distance().solve(bound=bound).bound == told
+    Distance.ideal = None
+    assert Distance().solve(bound=worse).bound == worse
+
+
+@pytest.mark.parametrize("restricts", [False, True])
+def test_a_model_that_excludes_decisions_gives_no_bound(restricts):
+    class Half(fo.Problem):
+        default_method = "lp"
+
+        def evaluate(self, decision):
+            return fo.Evaluation(decision)
+
+    @Half.formulation("lp", exact=not restricts)
+    def lp(problem, model):
+        x = model.variable("x", lower=1)
+        return fo.Handles(objective=x, decision=lambda result: float(result[x]), restricts=restricts)
+
+    assert Half().solve().bound == (float("-inf") if restricts else 1.0)
+
+
+def test_a_solver_gets_the_time_that_is_left(monkeypatch):
+    """Seven of ten seconds pass while the model is written."""
+    given = []
+
+    class Slow(fo.Problem):
+        default_method = "lp"
+
+        def evaluate(self, decision):
+            return fo.Evaluation(decision)
+
+    @Slow.formulation("lp", exact=True)
+    def lp(problem, model):
+        x = model.variable("x", lower=1)
+        monkeypatch.setattr(Deadline, "seconds", property(lambda self: 7.0))
+        return fo.Handles(objective=x, decision=lambda result: float(result[x]))
+
+    solve = fo.Model.solve
+    monkeypatch.setattr(
+        fo.Model, "solve", lambda self, *a, time_limit, **k: given.append(time_limit) or solve(self, *a, **k)
+    )
+    assert Slow().solve(time_limit=10.0).objective == 1.0
+    assert given == [pytest.approx(3.0)]
 
 
 def test_a_pickled_solution_keeps_its_reason_and_certifies():

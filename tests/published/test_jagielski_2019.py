@@ -114,7 +114,7 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     )
     monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: values + np.array(noise))
     s = p.solve(as_printed=True)
-    assert s.objective == pytest.approx(true, abs=1e-8)
+    assert p.evaluate(s.decision).objective == pytest.approx(true, abs=1e-8)
     table = np.array(UNEQUAL) + noise
     probabilities = s.decision.probabilities
     wrong = (table * np.stack([probabilities, 1 - probabilities], axis=2)).sum()

@@ -78,7 +78,7 @@ def test_sound_methods_survive_bad_neighbours(rows):
         ("leave", "failed", ["exited with code 3", "the licence has expired"]),
         ("raise", "failed", ["ArithmeticError: <pivot> too small"]),
         ("quit", "failed", ["SystemExit: no licence"]),
-        ("eat", "failed", ["MemoryError"]),
+        ("eat", "limit", ["the memory limit of"]),
     ],
 )
 def test_a_failure_is_a_row_in_its_own_words(rows, label, status, words):
@@ -247,6 +247,15 @@ def test_a_star_stands_for_every_backend_that_can():
     assert ("milp", "absent") not in found and ("milp", "highs:simplex") not in found
 
 
+def test_a_star_for_a_method_that_refuses_the_declaration_gives_a_failed_row():
+    result = fo.compare("queries/spending", ["progressive-filling", "cone@*"], isolate=False, progress=False)
+    assert [(row.label, str(row.status)) for row in result.rows] == [
+        ("progressive-filling", "optimal"),
+        ("cone", "failed"),
+    ]
+    assert "method 'cone' takes weighted" in result.rows[1].message
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
@@ -265,7 +274,6 @@ def test_a_star_stands_for_every_backend_that_can():
         ({"repeats": 2, "seed": np.random.default_rng(1)}, fo.DeclarationError, "seed is a generator"),
         ({"time_limit": 0}, fo.DeclarationError, "time_limit is 0"),
         ({"memory_limit": -1}, fo.DeclarationError, "memory_limit is -1"),
-        ({"memory_limit": 10**9, "isolate": False}, fo.DeclarationError, "needs isolate=True"),
         ({"options": {"milp": {"cup": 1}}}, fo.UnknownNameError, "did you mean 'cap'"),
         ({"options": {"mlip": {}}}, fo.UnknownNameError, "did you mean 'milp'"),
     ],

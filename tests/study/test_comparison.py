@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 
@@ -247,3 +248,13 @@ def test_rounding_is_no_gap_to_a_best_of_zero():
     rows = [run("a", objective=0.0), run("b", objective=6e-10), run("c", objective=0.5)]
     gaps = {row.method: row.gap_to_best for row in Comparison(rows).rows}
     assert gaps["a"] == gaps["b"] == 0 and gaps["c"] > 1
+
+
+def test_disagreements_are_judged_at_the_accuracy_that_backends_document():
+    """SCS gives four digits; the others' proofs and its objective differ by that."""
+    found = fo.compare(fo.load("lexifair/bounded-loss"), ["conic@clarabel", "conic@scs"], progress=False)
+    assert found.disagreements == ()
+    exact, rough = run("a", objective=10.0, bound=10.0), run("b", "feasible", 9.9985)
+    assert len(Comparison([exact, rough]).disagreements) == 1
+    assert Comparison([exact, replace(rough, backend="scs")]).disagreements == ()
+    assert len(Comparison([exact, replace(rough, backend="scs", objective=9.99)]).disagreements) == 1

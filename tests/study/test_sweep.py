@@ -195,7 +195,6 @@ def test_a_method_registered_elsewhere_reaches_other_processes():
         ({"seeds": 5}, fo.DeclarationError, "seeds is 5; it must be a list of values"),
         ({"methods": ["mlip"]}, fo.UnknownNameError, "did you mean 'milp'"),
         ({"over": {"cap": [1]}, "methods": ["milp", "greedy"]}, fo.UnknownNameError, "method 'greedy'"),
-        ({"memory_limit": 10**9}, fo.DeclarationError, "needs isolate=True"),
         ({"problem": lambda seed: 3}, fo.DeclarationError, "draws 3"),
     ],
 )

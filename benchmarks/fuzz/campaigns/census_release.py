@@ -10,6 +10,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog, lsq_linear
 
 from benchmarks.fuzz.case import ProblemCase
+from forcopt import Solution
 from forcopt.data import Hierarchy
 from forcopt.models.census_release import (
     ConsistentRelease,
@@ -111,7 +112,7 @@ def _on_face(
     return start + free @ np.linalg.lstsq(root[:, None] * moves, root * (y - a @ start), rcond=1e-11)[0]
 
 
-def consistent_release(rng: Random) -> ProblemCase:
+def consistent_release(rng: Random, spread: int = 4) -> ProblemCase:
     """Up to six counts: real or whole, any order, signs, workload, invariants, zeros and regions besides."""
     integer, nonnegative = bool(rng.random() < 0.5), bool(rng.random() < 0.7)
     types = int(rng.choice([1, 1, 2, 3]))
@@ -129,7 +130,7 @@ def consistent_release(rng: Random) -> ProblemCase:
         else rng.integers(-3, 5, (len(level), count)).astype(float)
         for level in levels
     ]
-    precision = 2.0 ** rng.integers(-3, 4, (h.depth, count))
+    precision = 2.0 ** rng.integers(1 - spread, spread, (h.depth, count))
     zeros = np.flatnonzero(rng.random(h.leaves) < (0.3 if rng.random() < 0.2 else 0.0))
     extra = []
     if rng.random() < 0.2:
@@ -188,13 +189,32 @@ def consistent_release(rng: Random) -> ProblemCase:
     tolerance = 1e-3 if order == "top-down" and not integer else 1e-5
     if best is None:
         return ProblemCase(problem, "unknown")
+    least = float(precision.min())
+
+    def check(s: Solution) -> str:
+        # All squares are exact in floats: see the least level's squares beside those that weigh 1e9 as much.
+        off = abs(s.objective - best)
+        return f"off by {off:g}" if s.method in UNIT_STEPS and off > 1e-3 * least else ""
+
     # Top-down is lexicographic: a decision that is worse at the root may have a smaller sum.
-    skip = BASELINES if order == "top-down" else ()
-    return ProblemCase(problem, "optimal", best, tolerance=tolerance, skip=skip)
+    return ProblemCase(
+        problem,
+        "optimal",
+        best,
+        tolerance=tolerance,
+        unit=min(1.0, least if integer else float(np.median(precision))),
+        ordered=order == "top-down",
+        check=check,
+    )
 
 
-BASELINES = ("clip", "largest-remainder", "l1-rounder", "printed-topdown")
-"""Methods without a claim of optimality."""
+def release_ratios(rng: Random) -> ProblemCase:
+    """As `consistent_release`, with precisions in ratios of 1e-9 to 1e9."""
+    return consistent_release(rng, 16)
+
+
+UNIT_STEPS = ("network-lp", "tree-integer")
+"""Methods for whole counts that compare single steps."""
 
 
 def _effects(h: Hierarchy, member: np.ndarray) -> np.ndarray:
@@ -267,6 +287,7 @@ def ecological_regression(rng: Random) -> ProblemCase:
 
 CAMPAIGNS = {
     "consistent-release": consistent_release,
+    "release-ratios": release_ratios,
     "stable-district": stable_district,
     "level-budget": level_budget,
     "ecological-regression": ecological_regression,

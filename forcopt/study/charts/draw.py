@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS
 from forcopt.study.charts.chart import Chart, Series
 
@@ -24,10 +25,8 @@ _MARKED = 12
 
 def draw(chart: Chart) -> Figure:
     """Draw a chart."""
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(series.name for series in chart.series))
-    figure = Figure(figsize=(9.0, max(5.0, 1.2 + 0.21 * len(names))), layout="constrained")
+    figure = new_figure(9.0, max(5.0, 1.2 + 0.21 * len(names)))
     axes = figure.subplots()
     for at, series in enumerate(chart.series):
         _draw(axes, series, names.index(series.name), _covering(series, chart.series[at + 1 :]))

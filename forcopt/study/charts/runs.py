@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.notebook import new_figure
 from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
 
@@ -27,14 +28,12 @@ def plot_runs(rows: Sequence[Run]) -> Figure:
     Instances, whose objectives have nothing to do with each other, stand one below the other; the points of a
     sweep are drawn together.
     """
-    from matplotlib.figure import Figure
-
     sweep = all(row.parameters for row in rows)
     groups: dict[str, list[Run]] = {}
     for row in rows:
         groups.setdefault("" if sweep else row.instance, []).append(row)
     counts = [len(group) for group in groups.values()] or [1]
-    figure = Figure(figsize=(9.0, 0.6 + sum(1.0 + 0.3 * n for n in counts)), layout="constrained")
+    figure = new_figure(9.0, 0.6 + sum(1.0 + 0.3 * n for n in counts))
     heights = [n + 0.5 for n in counts]
     panels = figure.subplots(
         len(counts), 2, sharey="row", squeeze=False, width_ratios=[3, 1], height_ratios=heights
