@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_robustness.constant import constant_loss
+from forcopt.models.adaptive_robustness.bayes import constant_loss
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
 from forcopt.problem import Outcome
 from forcopt.status import Status

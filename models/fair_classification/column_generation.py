@@ -11,7 +11,7 @@ from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.language.model import Model
 from forcopt.learning import Hypothesis, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
+from forcopt.models.fair_classification.lagrangian import WORTH_RECALLING
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome

@@ -38,10 +38,9 @@ from forcopt.models.fair_classification.group_aware import (
     subset,
     takes_several,
 )
+from forcopt.models.fair_postprocessing.decision import RandomizedRemix, RandomizedThresholds
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
-from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
-from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import PrivacyBudget
 
 __all__ = ["ThresholdPostprocessor"]
