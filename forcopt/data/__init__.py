@@ -3,8 +3,7 @@
 The files are not shipped: a loader takes the path of a copy.
 """
 
-from forcopt.data.compas import load_compas
-from forcopt.data.compas_table import COMPAS_DECILES, compas_counts
+from forcopt.data.compas import COMPAS_DECILES, compas_counts, load_compas
 from forcopt.data.dataset import Dataset
 from forcopt.data.graphs import delaunay, grid, load_graph
 from forcopt.data.hierarchy import Hierarchy

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forcopt.data.csv_files import binary_column, read_csv
-from forcopt.data.dataset import Dataset
+from forcopt.data.dataset import Dataset, binary_column, read_csv
 from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:

@@ -1,19 +1,21 @@
 """Groups, their rates, and fairness constraints on them, shared by every learning problem."""
 
-from forcopt.fairness.calibration import calibration_gaps
-from forcopt.fairness.classwise import ClassRates, Classwise
-from forcopt.fairness.merged import Merged
+from forcopt.fairness.merged import ClassRates, Classwise, Merged
 from forcopt.fairness.notions import (
     AllOf,
     BoundedGroupLoss,
     DemographicParity,
+    DemographicParityRatio,
     EqualizedOdds,
+    EqualizedOddsRatio,
     EqualOpportunity,
+    EqualOpportunityRatio,
     ErrorParity,
     FalsePositiveParity,
     Notion,
     PredictiveValues,
     RateParity,
+    RateRatio,
 )
 from forcopt.fairness.pairwise import PairwiseFairness
 from forcopt.fairness.ranking import (
@@ -36,12 +38,7 @@ from forcopt.fairness.rates import (
     CountNoise,
     GroupRates,
     Rate,
-)
-from forcopt.fairness.ratios import (
-    DemographicParityRatio,
-    EqualizedOddsRatio,
-    EqualOpportunityRatio,
-    RateRatio,
+    calibration_gaps,
 )
 from forcopt.fairness.records import read_binary, read_groups, tabulate
 from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation

@@ -1,7 +1,7 @@
 """Classes of classifiers, each with its cost-sensitive oracle, and randomised policies over them."""
 
 from forcopt.learning.all_functions import AllFunctions
-from forcopt.learning.finite import Finite
+from forcopt.learning.finite import Finite, ListedHypotheses
 from forcopt.learning.halfspaces import Halfspace, Halfspaces
 from forcopt.learning.hypotheses import (
     Classifier,
@@ -12,7 +12,6 @@ from forcopt.learning.hypotheses import (
     OracleTimeout,
 )
 from forcopt.learning.learner import Learner
-from forcopt.learning.listed import ListedHypotheses
 from forcopt.learning.policy import RandomizedPolicy, systematic_draw
 from forcopt.learning.stumps import Stumps
 from forcopt.learning.thresholds import Threshold, Thresholds

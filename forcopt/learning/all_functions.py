@@ -11,9 +11,16 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.learning.classes import as_cells, costs_by_class
-from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, constants
-from forcopt.learning.lookup import Lookup, distinct_rows
+from forcopt.learning.finite import Lookup, distinct_rows
+from forcopt.learning.hypotheses import (
+    Hull,
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    as_cells,
+    constants,
+    costs_by_class,
+)
 
 __all__ = ["AllFunctions", "AllFunctionsOracle"]
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.finite import TableRow
+from forcopt.learning.finite import Lookup, TableRow
 from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut, ScoreOffsets
-from forcopt.learning.lookup import Lookup
 from forcopt.learning.thresholds import Threshold
 
 __all__ = [

@@ -1,7 +1,8 @@
-"""A table of classifiers, each given by its predictions for the records."""
+"""Finite classes of classifiers: listed, or as a table of predictions; and classifiers that look rows up."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +12,158 @@ from pydantic import field_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.classes import as_cells
-from forcopt.learning.hypotheses import Hypothesis
-from forcopt.learning.listed import ListedHypotheses, ListedOracle
-from forcopt.learning.lookup import Lookup, distinct_rows
+from forcopt.learning.hypotheses import Classifier, Hypotheses, Hypothesis, Oracle, as_cells
 
-__all__ = ["Finite", "FiniteClassesOracle", "TableRow"]
+__all__ = [
+    "Finite",
+    "FiniteClassesOracle",
+    "ListedHypotheses",
+    "ListedOracle",
+    "Lookup",
+    "TableRow",
+    "distinct_rows",
+]
+
+
+def distinct_rows(features: Array) -> tuple[Array, Array]:
+    """The distinct rows of features, sorted, and for each record which of them it has."""
+    rows, place = np.unique(features + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
+    return rows, place.reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Predicts for each known row of features the value in a table.
+
+    Attributes
+    ----------
+    rows : Array
+        Distinct, sorted rows of features, shape ``(m, d)``.
+    values : Array
+        The class of each, 0 or 1 or more, shape ``(m,)``.
+    name : str, default "lookup"
+        How it calls itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> h = Lookup(np.array([[0.0], [1.0]]), np.array([0, 1]))
+    >>> h.predict([[1.0], [0.0], [1.0]]).tolist()
+    [1, 0, 1]
+    """
+
+    rows: Array = field(repr=False)
+    values: Array = field(repr=False)
+    name: str = "lookup"
+
+    def predict(self, X: Any) -> Array:
+        """Look the rows up.
+
+        Raises
+        ------
+        DeclarationError
+            For a row that is not among the known ones.
+        """
+        features = as_numbers(X, "X")
+        both, place = distinct_rows(np.vstack([self.rows, features.reshape(-1, self.rows.shape[1])]))
+        known, asked = place[: len(self.rows)], place[len(self.rows) :]
+        found = np.full(len(both), -1, dtype=np.int64)
+        found[known] = self.values
+        if (found[asked] < 0).any():
+            at = int(np.argmax(found[asked] < 0))
+            raise DeclarationError(f"X[{at}] is no row that the classifier was learnt from")
+        return found[asked]
+
+    def __repr__(self) -> str:
+        if self.values.max(initial=0) > 1:
+            return f"{self.name} ({len(self.values)} rows, classes {np.unique(self.values).tolist()})"
+        return f"{self.name} ({int(self.values.sum())} of {len(self.values)} rows positive)"
+
+
+class ListedHypotheses(Hypotheses):
+    """A finite class of N classifiers on n records, numbered from 0, whose costs are all computed at once."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of classifiers, N."""
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """The number of records, n."""
+
+    @abstractmethod
+    def predictions(self, which: Array) -> Array:
+        """The probabilities of predicting 1 of some classifiers, shape ``(len(which), n)``."""
+
+    @abstractmethod
+    def predict(self, which: Array, features: Any) -> Array:
+        """The same for other records, shape ``(len(which), len(features))``."""
+
+    @abstractmethod
+    def total_costs(self, costs: Array) -> Array:
+        """The cost of every classifier, where predicting 1 costs ``costs[..., i]`` on record i.
+
+        Parameters
+        ----------
+        costs : Array
+            Shape ``(..., n)``.
+
+        Returns
+        -------
+        Array
+            Shape ``(..., N)``.
+        """
+
+    def best(self, costs: Array) -> Array:
+        """The classifier of the least total cost, shape ``(...)``: the oracle of cost-sensitive learning."""
+        return np.asarray(self.total_costs(costs).argmin(axis=-1))
+
+    @abstractmethod
+    def constant_classifiers(self) -> Array:
+        """The numbers of the classifiers that predict the same for every record."""
+
+    @abstractmethod
+    def classifier(self, number: int, features: Array) -> Classifier:
+        """A classifier by its number, for records with these features and others."""
+
+    def oracle(self, features: Array) -> ListedOracle:
+        """The oracle compares all classifiers; the first of the best wins.
+
+        Raises
+        ------
+        DeclarationError
+            If the number of records differs.
+        """
+        if self.records != len(features):
+            raise DeclarationError(
+                f"hypotheses: the class is over {self.records} records; there are {len(features)}"
+            )
+        return ListedOracle(self, features)
+
+
+class ListedOracle(Oracle):
+    """Compares all classifiers of a listed class."""
+
+    def __init__(self, listed: ListedHypotheses, features: Array) -> None:
+        self.listed, self.features = listed, features
+
+    def best(self, costs: Array) -> Hypothesis:
+        """The first classifier of least cost."""
+        return self._hypothesis(int(self.listed.best(costs)))
+
+    def constants(self) -> list[Hypothesis]:
+        """The constant classifiers of the class."""
+        return [self._hypothesis(int(i)) for i in self.listed.constant_classifiers()]
+
+    def all(self) -> list[Hypothesis]:
+        """All classifiers."""
+        return [self._hypothesis(i) for i in range(self.listed.count)]
+
+    def _hypothesis(self, number: int) -> Hypothesis:
+        predictions = self.listed.predictions(np.array([number]))[0].astype(np.int64)
+        return Hypothesis(lambda: self.listed.classifier(number, self.features), predictions)
 
 
 class Finite(ListedHypotheses):

@@ -14,6 +14,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
 from forcopt.language.model import Model, Variable
 from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.finite import distinct_rows
 from forcopt.learning.hypotheses import (
     Hull,
     Hypotheses,
@@ -22,7 +23,6 @@ from forcopt.learning.hypotheses import (
     OracleTimeout,
     constants,
 )
-from forcopt.learning.lookup import distinct_rows
 from forcopt.learning.plane import Cut, Plane
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status

@@ -13,15 +13,15 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.learning.classes import as_cells, costs_by_class
-from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.cuts import Cuts, Offsets, best_cuts
 from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
     Oracle,
+    as_cells,
     constants,
+    costs_by_class,
 )
-from forcopt.learning.offsets import Offsets
 
 __all__ = ["Learner", "LearnerOracle", "ScoreCut", "ScoreOffsets"]
 

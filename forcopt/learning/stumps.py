@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.finite import ListedHypotheses, ListedOracle
 from forcopt.learning.hypotheses import Classifier, Constant
-from forcopt.learning.listed import ListedHypotheses, ListedOracle
 from forcopt.learning.names import take_names
 from forcopt.learning.thresholds import Threshold, middles
 

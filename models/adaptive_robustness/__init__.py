@@ -6,22 +6,23 @@ Chowdhury, Urner: Robustness should not be at odds with accuracy, FORC 2022.
 from forcopt.models.adaptive_robustness import (  # noqa: F401  (register the methods)
     attacks,
     bayes,
-    bayes_enumeration,
-    closed_form,
-    constant,
-    cutting_plane_radius,
     halfspace_enumeration,
     halfspace_milp,
     hinge,
     max_flow,
+    neighbour_radius,
     network_radius,
-    primal_dual,
-    quadratic_radius,
+    robustness_radius,
     vertex_cover,
     voronoi,
 )
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii
-from forcopt.models.adaptive_robustness.augmentation import Augmented, augment
+from forcopt.models.adaptive_robustness.adaptive_radii import (
+    Augmented,
+    adaptive_radii,
+    augment,
+    nn_sample_size,
+    sampled_loss,
+)
 from forcopt.models.adaptive_robustness.augmented import ExpansionNearestNeighbour
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import (
@@ -31,13 +32,11 @@ from forcopt.models.adaptive_robustness.classifiers import (
     ReLUNetwork,
     Tree,
 )
-from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
 from forcopt.models.adaptive_robustness.largest_fraction import LargestFraction, largest_fraction
 from forcopt.models.adaptive_robustness.margin_rate import MarginRate, margin_rate
-from forcopt.models.adaptive_robustness.nn_sample_size import nn_sample_size
+from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius, exact_radii
-from forcopt.models.adaptive_robustness.sampled_loss import sampled_loss
 
 __all__ = [
     "AdaptiveRobustClassification",

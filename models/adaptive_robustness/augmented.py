@@ -10,8 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError, NotInstalledError
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
-from forcopt.models.adaptive_robustness.augmentation import augment
+from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, augment, capped, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length

@@ -12,13 +12,11 @@ from pydantic import field_validator, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii
-from forcopt.models.adaptive_robustness.augmentation import check_fraction
+from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
-from forcopt.models.adaptive_robustness.closed_form import halfspace_radii
-from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of
-from forcopt.models.adaptive_robustness.robustness_radius import exact_radii
+from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
+from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
 from forcopt.problem import Evaluation, Problem, Solution
 
 __all__ = ["AdaptiveRobustClassification"]

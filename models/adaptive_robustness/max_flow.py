@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_robustness.constant import constant_loss
+from forcopt.models.adaptive_robustness.bayes import constant_loss
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -87,11 +87,13 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
 
 
 @numba.njit(cache=True)
-def _blocking_flow(start, head, back_start, back, tail, supply, demand, flow, low, high):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _blocking_flow(net, low, high):  # type: ignore[no-untyped-def]  # pragma: no cover
     """One phase: levels from the points with supply left, then a blocking flow. Returns the pushed amount.
 
     ``low`` and ``high`` get the levels of the points with label 0 and 1, or -1 where none reaches.
     """
+    start, head, back_start, back, tail = net.start, net.head, net.back_start, net.back, net.tail
+    supply, demand, flow = net.supply, net.demand, net.flow
     n = len(supply)
     low[:] = -1
     high[:] = -1
@@ -103,7 +105,7 @@ def _blocking_flow(start, head, back_start, back, tail, supply, demand, flow, lo
             queue[last] = i
             last += 1
     found = -1
-    while first < last:
+    while first < last:  # the queue holds points with label 0 by rising level
         i = queue[first]
         first += 1
         if found >= 0 and low[i] >= found:
@@ -129,7 +131,7 @@ def _blocking_flow(start, head, back_start, back, tail, supply, demand, flow, lo
     forward = np.empty(n + 1, np.int64)  # the edges of the path: out of a point with label 0 ...
     backward = np.empty(n + 1, np.int64)  # ... and back to the next
     for root in range(n):
-        while supply[root] > 0:
+        while supply[root] > 0:  # the path so far climbs one level a step, by edges with room
             depth = 0
             i = root
             done = False
@@ -186,7 +188,7 @@ def _blocking_flow(start, head, back_start, back, tail, supply, demand, flow, lo
 
 def push(net: Network, levels: tuple[Array, Array]) -> int:
     """Push one blocking flow; 0 if the flow is largest."""
-    return int(_blocking_flow(*net[:8], *levels))
+    return int(_blocking_flow(net, *levels))
 
 
 def pairing_of(net: Network) -> Pairing:

@@ -14,8 +14,12 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
-from forcopt.models.adaptive_robustness.augmentation import check_fraction
+from forcopt.models.adaptive_robustness.adaptive_radii import (
+    adaptive_radii,
+    capped,
+    check_fraction,
+    check_labels,
+)
 from forcopt.models.adaptive_robustness.geometry import (
     Norm,
     check_points,

@@ -1,4 +1,4 @@
-"""The least vertex cover of the conflicts: a linear program for two labels, whole numbers for more."""
+"""The least vertex cover of the conflicts: linear and integer programs, and the primal-dual method."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_robustness.bayes import constant_loss
+from forcopt.models.adaptive_robustness.max_flow import network, push, saturated_cover
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes, RobustClassifier
-from forcopt.problem import Handles
+from forcopt.problem import Handles, Outcome
 
-__all__ = ["lp", "milp"]
+__all__ = ["lp", "milp", "primal_dual"]
 
 
 @RobustBayes.formulation(
@@ -106,3 +109,34 @@ def _rounded(safe: Array, label: Array, integer: bool) -> Array:
     if integer:
         return safe > 0.5
     return np.where(label == 0, safe > 0.5 + 1e-3, safe > 0.5 - 5e-4)
+
+
+@RobustBayes.algorithm(
+    "primal-dual",
+    guarantee=lambda problem: constant_loss(problem)[1],
+    cites="Bar-Yehuda, Even (1981)",
+    rank="published",
+)
+def primal_dual(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
+    """Match conflicting masses greedily until none can be; lose the matched masses. Two labels.
+
+    Returns
+    -------
+    Outcome
+        The loss is at most twice the bound, the mass that was matched.
+    """
+    if problem.labels != 2:
+        raise DeclarationError(f"primal-dual is for 2 labels, and there are {problem.labels}: use milp")
+    decision, loss = constant_loss(problem)
+    bound = problem.bayes_risk
+    conflicts = problem.find_conflicts(Deadline(time_limit))
+    if conflicts is None:
+        return Outcome(decision, min(bound, loss), message="time ran out before all conflicts were found")
+    net, n = network(problem, conflicts), len(problem.points)
+    matched = push(net, (np.empty(n, np.int64), np.empty(n, np.int64))) / net.denominator
+    cover = saturated_cover(problem, net)
+    value = float(problem.masses[~cover.safe].sum())
+    if value < loss:
+        decision, loss = cover, value
+    bound = min(max(bound, matched), loss)
+    return Outcome(decision, bound, guarantee=loss - bound)

@@ -4,7 +4,7 @@ Reich and Vijaykumar: A Possibility in Algorithmic Fairness: Can Calibration and
 Reconciled? FORC 2021.
 """
 
-from forcopt.models.calibrated_errors import baselines, formulations, polygon  # noqa: F401  (register the methods)
+from forcopt.models.calibrated_errors import formulations  # noqa: F401  (register the methods)
 from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 from forcopt.models.calibrated_errors.recalibration import Recalibration

@@ -27,7 +27,6 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.language.quad_form import quad_form
-from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
@@ -38,7 +37,7 @@ from forcopt.models.calibrated_errors.region import (
     simplest_fraction,
     value_at,
 )
-from forcopt.models.calibrated_errors.transport import CalibratedTransport, read_score
+from forcopt.models.calibrated_errors.transport import MARGIN, CalibratedTransport, Cutoffs, read_score
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.status import Status
 

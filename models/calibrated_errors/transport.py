@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,11 +13,48 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
-from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["CalibratedTransport", "read_score"]
+__all__ = ["MARGIN", "CalibratedTransport", "Cutoffs", "read_score"]
+
+MARGIN = 10 * FEASIBILITY_TOLERANCE
+"""The default margin. A solver that breaks a row by its tolerance must not use the margin up."""
+
+
+class Cutoffs:
+    """The common part of problems with the fields ``cutoff``, ``interval`` and ``margin``."""
+
+    if TYPE_CHECKING:
+        cutoff: float
+        interval: float
+        margin: float
+
+    @property
+    def upper(self) -> float:
+        """The least score that every possible cutoff accepts."""
+        return self.cutoff + self.interval
+
+    @property
+    def lower(self) -> float:
+        """The largest score that every possible cutoff refuses, by the margin."""
+        return self.cutoff - max(self.interval, self.margin)
+
+    def check_cutoffs(self) -> None:
+        """Check that scores are left on both sides.
+
+        Raises
+        ------
+        DeclarationError
+            Naming the fields.
+        """
+        if self.lower < 0 or self.upper > 1:
+            raise DeclarationError(
+                f"interval is {self.interval:g}, cutoff {self.cutoff:g} and margin {self.margin:g}; "
+                f"cutoff - max(interval, margin) = {self.lower:g} and cutoff + interval = {self.upper:g} "
+                "must be from 0 to 1"
+            )
+
 
 MISSED = FEASIBILITY_TOLERANCE / 2
 """The error of calibration, an expected distance, that a computed target may have."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement
-from forcopt.language.model import Model
-from forcopt.learning import Hypothesis, OracleTimeout
+from forcopt.language.constraint import Constraint
+from forcopt.language.model import Model, Variable
+from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
+from forcopt.models.fair_classification.lagrangian import WORTH_RECALLING, Lagrangian
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
@@ -70,93 +71,23 @@ def generate(
     on_improvement : OnImprovement, optional
         See `Problem.solve`.
     """
-    lagrangian, oracle = problem.lagrangian, problem.oracle.fresh()
     check_options(accuracy=accuracy or 0.0, rounds=rounds)
+    oracle = problem.oracle.fresh()
     deadline = oracle.deadline = Deadline(time_limit)
     known = oracle.constants()
-    model = Model("mixture")
-    start = model.variable("constants", len(known), lower=0.0)
-    slack = model.variable("slack", len(lagrangian.low), lower=lagrangian.low, upper=lagrangian.high)
-    predictions = np.array([h.predictions for h in known], dtype=float)
-    left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
-    if known:
-        left = left + lagrangian.activity(predictions.T) @ start
-    fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
-    mixture = model.subject_to(start.sum() == 1, name="mixture")
-    model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
-    lower, prices, calls = -np.inf, np.zeros(lagrangian.size), 0
-    reason = ""
-
-    def column(found: Hypothesis) -> Column:
-        entries = {fair: lagrangian.activity(found.predictions), mixture: 1.0}
-        return Column(lagrangian.error(found.predictions), entries, data=found)
-
-    def ask(costs: Array) -> Hypothesis:
-        nonlocal calls
-        if deadline.passed:
-            raise OracleTimeout
-        calls += 1
-        return oracle.best(costs)
-
-    def price(dual: Duals) -> Iterable[Column] | Pricing:
-        nonlocal reason
-        try:
-            return improve(dual)
-        except OracleTimeout:
-            reason = deadline.end
-            return Pricing([], -np.inf)
-
-    def improve(dual: Duals) -> Iterable[Column] | Pricing:
-        nonlocal lower, prices, reason
-        multipliers = np.maximum(-dual(fair), 0.0)
-        costs = lagrangian.price(multipliers, dual.cost_weight)
-        recalled = oracle.recall(costs)
-        if recalled and dual.reduced_cost(column(recalled[0])) < -WORTH_RECALLING:
-            lower = -np.inf
-            return list(map(column, recalled))
-        if calls == 1 and dual.cost_weight and not oracle.exact:
-            damped = explore(dual, costs, multipliers, (SECOND,))
-            if damped:
-                return damped
-        found = ask(costs)
-        proved = lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
-        if proved > lower or not oracle.exact:
-            lower, prices = proved, multipliers
-        new = column(found)
-        if oracle.exact:
-            return Pricing([new], dual.reduced_cost(new))
-        if dual.reduced_cost(new) < -WORTH_RECALLING:
-            return [new]
-        nearby = explore(dual, costs, multipliers, NEARBY)
-        if not nearby:
-            reason = "the learner finds no classifier that improves the mixture"
-        return nearby
-
-    def explore(dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]) -> list[Column]:
-        """The answers of a heuristic oracle to other prices may suit these prices."""
-        nonlocal lower
-        for multiple in multiples:
-            answer = ask(lagrangian.price(multiple * multipliers))
-            best = column(min([answer, *oracle.recall(costs)], key=lambda h: float(costs @ h.predictions)))
-            if dual.reduced_cost(best) < -WORTH_RECALLING:
-                lower = -np.inf
-                return [best]
-        return []
+    model, start, price = _master(problem.lagrangian, oracle, known)
 
     def improved(now: Improvement) -> bool:
-        nonlocal reason
         if on_improvement is not None and on_improvement(now):
-            reason = "the caller stopped the run"
+            price.reason = "the caller stopped the run"
             return True
         near = accuracy
         if near is None:
             near = 0.0 if oracle.exact else problem.noise(now.objective)
-        if now.objective - lower <= near:
-            reason = (
-                reason or f"the gap {max(now.objective - lower, 0.0):.3g} is within the accuracy {near:.3g}"
-            )
-            return True
-        return False
+        gap = now.objective - price.lower
+        if gap <= near:
+            price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"
+        return gap <= near
 
     ended = column_generation(
         model,
@@ -168,7 +99,7 @@ def generate(
         rounds=rounds,
         on_improvement=improved,
     )
-    solution = ended.solution
+    solution, reason = ended.solution, price.reason
     if not solution.status.has_solution:
         status, message = solution.status, "; ".join(filter(None, [reason, solution.message]))
         if status is Status.INFEASIBLE and not oracle.exact:
@@ -178,16 +109,120 @@ def generate(
     if not reason and solution.status is not Status.OPTIMAL:
         reason = deadline.end if deadline.passed else "all rounds were played"
     if deadline.passed and reason == deadline.end:
-        gap = solution.objective - lower
+        gap = solution.objective - price.lower
         known_to = "" if oracle.exact else ", if the learner's fits are optimal"
         reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
     weights = np.concatenate([solution[start], solution[ended.variable]])
-    decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], prices)
+    decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], price.multipliers)
     return Outcome(
         decision,
         bound=solution.bound if oracle.exact else None,
         status=solution.status if oracle.exact else Status.APPROXIMATE,
         iterations=ended.rounds,
-        message="; ".join(filter(None, [reason, f"{calls} calls of the oracle"])),
+        message="; ".join(filter(None, [reason, f"{price.calls} calls of the oracle"])),
         trace=solution.trace if oracle.exact else [],
     )
+
+
+class _Pricer:
+    """Asks the oracle for a column at the master's prices, and keeps the bound that its answers prove.
+
+    Parameters
+    ----------
+    lagrangian : Lagrangian
+        Prices the classifiers.
+    oracle : Oracle
+        Of the run, with its deadline.
+    fair, mixture : Constraint
+        The rows of the master.
+
+    Attributes
+    ----------
+    lower : float
+        The bound on the error that the last answer proves, if the oracle is exact; -inf once a heuristic
+        oracle found a better answer otherwise.
+    multipliers : Array
+        The prices of the inequalities that belong to it.
+    calls : int
+        Of the oracle.
+    reason : str
+        Why the run ends; empty while it goes on.
+    """
+
+    def __init__(self, lagrangian: Lagrangian, oracle: Oracle, fair: Constraint, mixture: Constraint) -> None:
+        self.lagrangian, self.oracle, self.fair, self.mixture = lagrangian, oracle, fair, mixture
+        self.lower, self.multipliers = -np.inf, np.zeros(lagrangian.size)
+        self.calls, self.reason = 0, ""
+
+    def __call__(self, dual: Duals) -> Iterable[Column] | Pricing:
+        """Columns that improve the master; none, once time is up."""
+        try:
+            return self._improve(dual)
+        except OracleTimeout:
+            self.reason = self.oracle.deadline.end
+            return Pricing([], -np.inf)
+
+    def _improve(self, dual: Duals) -> Iterable[Column] | Pricing:
+        oracle, multipliers = self.oracle, np.maximum(-dual(self.fair), 0.0)
+        costs = self.lagrangian.price(multipliers, dual.cost_weight)
+        recalled = oracle.recall(costs)
+        if recalled and dual.reduced_cost(self._column(recalled[0])) < -WORTH_RECALLING:
+            self.lower = -np.inf
+            return list(map(self._column, recalled))
+        if self.calls == 1 and dual.cost_weight and not oracle.exact:
+            damped = self._explore(dual, costs, multipliers, (SECOND,))
+            if damped:
+                return damped
+        found = self._ask(costs)
+        proved = self.lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
+        if proved > self.lower or not oracle.exact:
+            self.lower, self.multipliers = proved, multipliers
+        new = self._column(found)
+        if oracle.exact:
+            return Pricing([new], dual.reduced_cost(new))
+        if dual.reduced_cost(new) < -WORTH_RECALLING:
+            return [new]
+        nearby = self._explore(dual, costs, multipliers, NEARBY)
+        if not nearby:
+            self.reason = "the learner finds no classifier that improves the mixture"
+        return nearby
+
+    def _explore(
+        self, dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]
+    ) -> list[Column]:
+        """The answers of a heuristic oracle to other prices may suit these prices."""
+        for multiple in multiples:
+            answer = self._ask(self.lagrangian.price(multiple * multipliers))
+            found = min([answer, *self.oracle.recall(costs)], key=lambda h: float(costs @ h.predictions))
+            best = self._column(found)
+            if dual.reduced_cost(best) < -WORTH_RECALLING:
+                self.lower = -np.inf
+                return [best]
+        return []
+
+    def _ask(self, costs: Array) -> Hypothesis:
+        if self.oracle.deadline.passed:
+            raise OracleTimeout
+        self.calls += 1
+        return self.oracle.best(costs)
+
+    def _column(self, found: Hypothesis) -> Column:
+        entries = {self.fair: self.lagrangian.activity(found.predictions), self.mixture: 1.0}
+        return Column(self.lagrangian.error(found.predictions), entries, data=found)
+
+
+def _master(
+    lagrangian: Lagrangian, oracle: Oracle, known: list[Hypothesis]
+) -> tuple[Model, Variable, _Pricer]:
+    """The fair mixtures of known hypotheses, their weights, and the pricing of further ones."""
+    model = Model("mixture")
+    start = model.variable("constants", len(known), lower=0.0)
+    slack = model.variable("slack", len(lagrangian.low), lower=lagrangian.low, upper=lagrangian.high)
+    predictions = np.array([h.predictions for h in known], dtype=float)
+    left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
+    if known:
+        left = left + lagrangian.activity(predictions.T) @ start
+    fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
+    mixture = model.subject_to(start.sum() == 1, name="mixture")
+    model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
+    return model, start, _Pricer(lagrangian, oracle, fair, mixture)

@@ -13,10 +13,10 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
-from forcopt.learning.classes import as_cells
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
+from forcopt.learning.hypotheses import as_cells
 from forcopt.learning.names import aligned
-from forcopt.models.fair_classification.features import as_table
+from forcopt.models.fair_classification.records import as_table
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:

@@ -3,101 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness import DemographicParity, Notion
+from forcopt.fairness import Notion
 from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
-from forcopt.models.fair_classification.group_aware import (
-    GroupAware,
-    accepted,
-    check_class_count,
-    check_labels,
-    draw,
-    takes_several,
-)
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem import Solution
-from forcopt.status import Status
+from forcopt.problem.estimator import GroupedClassifier, TrainingReport, draw
 
 __all__ = ["FairClassifier", "TrainingReport"]
 
-UNCONSTRAINED = DemographicParity(1.0)
 
-
-@dataclass(frozen=True)
-class TrainingReport:
-    """The result of a fit, without the records.
-
-    Attributes
-    ----------
-    status : Status
-        How far the policy can be trusted.
-    error : float
-        The training error; NaN for a private policy.
-    bound : float
-        On the least training error of a fair policy; infinite if none is known.
-    violations : dict[str, float]
-        The demands of the constraint that the policy breaks, and by how much.
-    metrics : dict[str, float]
-        Disparities, and the rates of each group.
-    method, message : str
-        The method, and why it ended.
-    iterations : int
-        As the method counts them.
-    seconds : float
-        Wall time.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from forcopt.fairness import DemographicParity
-    >>> from forcopt.models.fair_classification import FairClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> x, group = rng.normal(size=(200, 2)), rng.choice(["a", "b"], 200)
-    >>> fitted = FairClassifier(DemographicParity(0.1)).fit(x, x[:, 0] > 0, sensitive_features=group)
-    >>> str(fitted.report_.status), fitted.report_.error <= 0.5
-    ('approximate', True)
-    """
-
-    status: Status
-    error: float
-    bound: float
-    violations: dict[str, float]
-    metrics: dict[str, float] = field(repr=False)
-    method: str
-    message: str
-    iterations: int
-    seconds: float
-
-    @classmethod
-    def of(cls, solution: Solution) -> TrainingReport:
-        """The report of a solution; of a private one without error, violations and rates."""
-        assessed = None if solution.private else solution.evaluation
-        return cls(
-            status=solution.status,
-            error=np.nan if assessed is None else assessed.objective,
-            bound=-np.inf if assessed is None else solution.bound,
-            violations={} if assessed is None else dict(assessed.violations),
-            metrics={} if assessed is None else dict(assessed.metrics),
-            method=solution.method,
-            message=solution.message,
-            iterations=solution.iterations,
-            seconds=solution.seconds,
-        )
-
-
-class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FairClassifier(GroupedClassifier):
     """Learns a fair randomised classifier: `FairClassification` as a scikit-learn estimator.
 
     Parameters
@@ -227,32 +152,21 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         DeclarationError
             (a ValueError) for anything else, naming it.
         """
-        self._check_parameters()
-        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
-        given, X_given, y_given = sensitive_features, X, y
-        check_labels(y)
-        X, y = validate_data(self, self._features(X), y, **self._accepted())
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        check_class_count(self.classes_, self._takes_several())
-        labels = np.searchsorted(self.classes_, y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        kept = None
-        # as if these records were left out; pairs name records by position, so that all stay
-        if weights is not None and (weights == 0).any() and not len(constraint.records):
-            kept = weights > 0
-            X, labels, weights = X[kept], labels[kept], weights[kept]
-        groups, constraint = self._groups(
-            X_given, given, constraint, kept, y=y_given, sample_weight=sample_weight
-        )
+        self._check_front()
+        seed = self.random_state
+        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
+            raise DeclarationError(
+                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
+            )
+        given = self._training(X, y, sensitive_features, sample_weight)
         learner = self.learner
         hypotheses = learner if learner is None or isinstance(learner, Hypotheses) else Learner(learner)
         problem = FairClassification(
-            features=X,
-            labels=labels,
-            groups=["all"] * len(labels) if groups is None else groups,  # type: ignore[arg-type]
-            constraint=constraint,
-            weights=weights,
+            features=given.features,
+            labels=given.labels,
+            groups=["all"] * len(given.labels) if given.groups is None else given.groups,  # type: ignore[arg-type]
+            constraint=given.constraint,
+            weights=given.weights,
             hypotheses=hypotheses,
             privacy=self.privacy,
             classes=tuple(map(str, self.classes_)) if len(self.classes_) > 2 else (),
@@ -264,41 +178,27 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
                 "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
                 "its own; solve FairClassification with the accountant"
             )
-        solution = problem.solve(self.method, **options)
-        if solution.decision is None:
-            ended = f"{solution.status} {solution.message}"
-            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
+        solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):
             raise DeclarationError(
                 f"method is {self.method!r}, whose predictions need the group of each record, which predict "
                 "is not given here; solve a FairClassification by it"
             )
         self.policy_: RandomizedClassifier = replace(solution.decision, labels=tuple(self.classes_.tolist()))
-        self.report_ = TrainingReport.of(solution)
         if self.keep_solution:
             self.solution_ = solution
         elif hasattr(self, "solution_"):
             del self.solution_
         return self
 
-    def _accepted(self) -> dict[str, Any]:
-        """The tables that the learner takes, for ``validate_data``."""
-        return accepted(self.learner.estimator if isinstance(self.learner, Learner) else self.learner)
+    def _learner(self) -> Any:
+        return self.learner.estimator if isinstance(self.learner, Learner) else self.learner
 
     def _takes_several(self) -> bool:
-        """Whether the learner takes more than two classes."""
-        learner = self.learner.estimator if isinstance(self.learner, Learner) else self.learner
+        learner = self._learner()
         if isinstance(learner, Hypotheses):
             return type(learner).class_oracle is not Hypotheses.class_oracle
-        return self.privacy is None and takes_several(learner)
-
-    def _check_parameters(self) -> None:
-        self._check_front()
-        seed = self.random_state
-        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
-            raise DeclarationError(
-                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
-            )
+        return super()._takes_several()
 
     # -- predicting ----------------------------------------------------------------------------------------
 
@@ -306,10 +206,6 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         """The probability of the second class for each row, shape ``(n,)``; of more, of each: ``(n, C)``."""
         check_is_fitted(self)
         return self.policy_.probability(self._table(X))
-
-    def _table(self, X: Any) -> Any:
-        """The features of records to predict, checked."""
-        return validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
@@ -333,12 +229,3 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         X = self._table(X)
         drawn = draw(self.policy_.probability(X), X, self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._takes_several()
-        taken = self._accepted()
-        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
-        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
-        tags.non_deterministic = self.constraint is not None and self.draws == "record"
-        return tags

@@ -1,4 +1,4 @@
-"""The Lagrangian of fair learning: the error, and a price for every inequality of the constraint."""
+"""The Lagrangian of fair learning: moments of a constraint, their prices, the pool of classifiers met."""
 
 from __future__ import annotations
 
@@ -9,12 +9,97 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.clock import Deadline
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.fairness import ClassRates, GroupRates, Notion
 from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.moments import Moments
+from forcopt.learning import Hypothesis, Oracle
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
 
-__all__ = ["Lagrangian", "SaddleGaps"]
+__all__ = ["WORTH_RECALLING", "HypothesisPool", "Lagrangian", "Moments", "SaddleGaps"]
+
+
+class Moments:
+    """The map from predictions to how much of each cell is predicted 1, and to the records in pairs.
+
+    A cell (group, label) sums the records of that label, each by how much it counts to the group. That is
+    linear in the predictions whether groups are known, missing or debiased.
+
+    Parameters
+    ----------
+    shares : Array
+        How much each record counts to each group, shape ``(n, K)``; see `GroupColumn.shares`.
+    labels : Array
+        0 or 1, shape ``(n,)``.
+    weights : Array
+        Of the records, shape ``(n,)``.
+    constraint : Notion
+        Whose records to add.
+    names : tuple[str, ...]
+        Of the groups.
+    classes : tuple[str, ...], default ()
+        The names of the C classes, if there are more than two. A cell then is a group, a class and whether
+        it is the label; the predictions are those of `as_cells`.
+
+    Attributes
+    ----------
+    matrix
+        Shape ``(q, n)``: 2 K cells, then the records that the constraint looks at one by one. With several
+        classes ``(2 C K, n C)``.
+    mass
+        Of each cell, shape ``(K, 2)``; with several classes ``(C, K, 2)``.
+    names : tuple[str, ...]
+        Of the K groups.
+    """
+
+    def __init__(
+        self,
+        shares: Array,
+        labels: Array,
+        weights: Array,
+        constraint: Notion,
+        names: tuple[str, ...],
+        classes: tuple[str, ...] = (),
+    ) -> None:
+        n, count = shares.shape
+        several = len(classes)
+        codes = range(several) if several else (1,)
+        columns = np.eye(several) if several else np.ones((2, 1))
+        parts = []
+        for c in codes:
+            by_label = np.stack([weights * (labels != c), weights * (labels == c)])
+            cells = sp.csr_array((shares.T[:, None, :] * by_label).reshape(2 * count, n))
+            parts.append(sp.kron(cells, columns[c : c + 1]))
+        self.mass = np.stack([part.sum(axis=1).reshape(count, 2) for part in parts])
+        self.mass = self.mass if several else self.mass[0]
+        self.records = constraint.records
+        k = len(self.records)
+        if k:
+            parts.append(sp.csr_array((np.ones(k), (np.arange(k), self.records)), shape=(k, n)))
+        self.matrix = sp.csr_array(sp.vstack(parts))
+        self.names, self.classes = names, classes
+
+    def rates(self, moments: Any) -> GroupRates | ClassRates:
+        """The rates that belong to moments: numbers or an expression, shape ``(q,)``.
+
+        Of ``predicted`` in them, only the entries of records in pairs are filled.
+        """
+        cells = self.mass.size
+        predicted = None
+        if len(self.records):
+            k = len(self.records)
+            back = sp.csr_array((np.ones(k), (self.records, np.arange(k))), shape=(self.matrix.shape[1], k))
+            predicted = back @ moments[cells:]
+        positives = moments[:cells].reshape(self.mass.shape)
+        if not isinstance(positives, Expression):
+            positives = np.asarray(positives)
+        if self.classes:
+            return ClassRates(positives, self.mass, self.names, self.classes)
+        return GroupRates(positives, self.mass, self.names, predicted)
+
 
 DUST = 1e-12
 
@@ -202,3 +287,123 @@ class Lagrangian:
             if room > 0:
                 found = min(found, self.error(predicted) / room)
         return found
+
+
+WORTH_RECALLING = 1e-6
+"""By how much a classifier that the oracle remembers must improve the error to be taken up."""
+
+GRACE = 0.5
+"""Seconds that the last mixture gets once the time is used up, so that a short run is not left unfair."""
+
+
+class HypothesisPool:
+    """Hypotheses that differ on the records, with the Lagrangian's data of each.
+
+    Attributes
+    ----------
+    hypotheses
+        In the order of their first appearance.
+    counts
+        How often each was played.
+    errors
+        Of each.
+    activities
+        ``rows @ predictions`` of each, shape ``(r,)``.
+    """
+
+    def __init__(self, lagrangian: Lagrangian) -> None:
+        self.lagrangian = lagrangian
+        self.hypotheses: list[Hypothesis] = []
+        self.counts: list[int] = []
+        self.errors: list[float] = []
+        self.activities: list[Array] = []
+        self._place: dict[bytes, int] = {}
+
+    def add(self, found: Hypothesis, plays: int = 0) -> int:
+        """Add a hypothesis if it is new, count its plays, and return its place."""
+        key = np.packbits(found.predictions.astype(bool)).tobytes()
+        at = self._place.setdefault(key, len(self.hypotheses))
+        if at == len(self.hypotheses):
+            self.hypotheses.append(found)
+            self.counts.append(0)
+            self.errors.append(self.lagrangian.error(found.predictions))
+            self.activities.append(self.lagrangian.activity(found.predictions))
+        self.counts[at] += plays
+        return at
+
+    @property
+    def averaged(self) -> Array:
+        """The weight of each if all plays weigh the same."""
+        return np.array(self.counts) / sum(self.counts)
+
+    def predicted(self, weights: Array) -> Array:
+        """The probability that each record is predicted 1 by a mixture."""
+        used = np.flatnonzero(weights)
+        stacked = np.array([self.hypotheses[k].predictions for k in used], dtype=float)
+        return np.asarray(np.clip(weights[used] @ stacked, 0.0, 1.0))
+
+    def repaired(
+        self, oracle: Oracle, bound: float, backend: str, deadline: Deadline
+    ) -> tuple[Array, Array | None]:
+        """The fair mixture of least error, and its multipliers.
+
+        If no mixture of these is fair: the mixture of least error plus `bound` times the largest excess.
+        Hypotheses that the oracle remembers join the pool where they improve the mixture. Once the deadline
+        has passed and no mixture was found within half a second, it is the average play (or the first
+        hypothesis, if there were no plays) without multipliers.
+
+        Raises
+        ------
+        BackendError
+            If the linear program cannot be solved.
+
+        References
+        ----------
+        Agarwal et al. (2018) and Jung et al. (2021) average the plays; this linear program over the plays is
+        never worse.
+        """
+        game = self.lagrangian
+        best: tuple[Array, Array | None] | None = None
+        while True:
+            solution, weights, multipliers = self._mix(None, backend, deadline)
+            if solution.status is Status.INFEASIBLE:
+                solution, weights, multipliers = self._mix(bound, backend, deadline)
+            if solution.status is not Status.OPTIMAL:
+                if not deadline.passed:
+                    raise BackendError(
+                        f"mixing {len(self.hypotheses)} classifiers failed: {solution.message}"
+                    )
+                return best or (self.averaged if sum(self.counts) else self._first(), None)
+            best = weights, multipliers
+            known = len(self.hypotheses)
+            for found in () if deadline.passed else oracle.recall(game.price(multipliers)):
+                if game.value(found.predictions, multipliers) < solution.objective - WORTH_RECALLING:
+                    self.add(found)
+            if len(self.hypotheses) == known:
+                return best
+
+    def _first(self) -> Array:
+        return np.asarray(np.eye(1, len(self.hypotheses))[0])
+
+    def _mix(
+        self, penalty: float | None, backend: str, deadline: Deadline
+    ) -> tuple[ModelSolution, Array, Array]:
+        game = self.lagrangian
+        model = Model("mixture")
+        weight = model.variable("weight", len(self.hypotheses), lower=0.0)
+        slack = model.variable("slack", len(game.low), lower=game.low, upper=game.high)
+        goal = weight @ np.array(self.errors)
+        model.subject_to(weight.sum() == 1, name="mixture")
+        left = model.lift(np.zeros(game.size)) + np.array(self.activities).T @ weight + game.slack @ slack
+        if penalty is not None:
+            excess = model.variable("excess", lower=0.0)
+            left, goal = left - excess, goal + penalty * excess
+        fair = model.subject_to(left <= game.bounds, name="fairness")
+        model.minimize(goal)
+        left = deadline.left
+        solution = model.solve(backend, time_limit=None if left is None else max(left, GRACE))
+        if solution.status is not Status.OPTIMAL:
+            return solution, np.zeros(0), np.zeros(0)
+        multipliers = np.maximum(-solution.dual(fair), 0.0)
+        weights = np.maximum(solution[weight], 0.0)
+        return solution, weights / weights.sum(), multipliers

@@ -10,8 +10,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Trace
 from forcopt.games import GameEnd, Measurement
 from forcopt.learning import Hypothesis, OracleTimeout
-from forcopt.models.fair_classification.hypothesis_pool import HypothesisPool
-from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.models.fair_classification.lagrangian import HypothesisPool, Lagrangian
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 from forcopt.status import Status

@@ -27,13 +27,11 @@ from forcopt.fairness import (
     read_binary,
 )
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.classes import as_cells
+from forcopt.learning.hypotheses import as_cells
 from forcopt.learning.names import aligned, take_names
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
-from forcopt.models.fair_classification.features import Features
-from forcopt.models.fair_classification.groups import Groups
-from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
-from forcopt.models.fair_classification.moments import Moments
+from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
+from forcopt.models.fair_classification.records import Features, Groups
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 

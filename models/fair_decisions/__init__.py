@@ -6,7 +6,6 @@ FAT* 2020.
 
 from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
     deciders,
-    divisor,
     grant_rules,
     greedy,
     rounding,
@@ -14,17 +13,20 @@ from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods
     seats_milp,
     thresholds,
 )
-from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion, Seats
 from forcopt.models.fair_decisions.audits import audit
-from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.dawa import Dawa
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
-from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
+from forcopt.models.fair_decisions.laplace import (
+    clipped_mean,
+    expected_shares,
+    laplace_sum_quantile,
+    laplace_sum_tail,
+)
+from forcopt.models.fair_decisions.lattice_seats import rounded_seat_probabilities
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
-from forcopt.models.fair_decisions.rounded_seats import rounded_seat_probabilities
-from forcopt.models.fair_decisions.seats import Seats
 
 __all__ = [
     "Apportionment",

@@ -10,9 +10,9 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.clipped_laplace import expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule, known_noise
+from forcopt.models.fair_decisions.laplace import expected_shares
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism

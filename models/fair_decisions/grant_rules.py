@@ -8,7 +8,7 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
-from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile
+from forcopt.models.fair_decisions.laplace import laplace_sum_quantile
 from forcopt.models.fair_decisions.lattice import LatticeSum
 from forcopt.privacy.noises import Noise
 from forcopt.problem import Outcome

@@ -12,9 +12,8 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
-from forcopt.models.fair_decisions.counts import check_counts
-from forcopt.models.fair_decisions.laplace_sums import laplace_sum_tail
+from forcopt.models.fair_decisions.apportionment import check_counts
+from forcopt.models.fair_decisions.laplace import clipped_mean, expected_shares, laplace_sum_tail
 from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise

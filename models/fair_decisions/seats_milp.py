@@ -12,8 +12,7 @@ from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax, minimize
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.seats import Seats
+from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment, Seats
 from forcopt.numeric.apportionment import signpost
 from forcopt.problem import Handles
 

@@ -9,14 +9,16 @@ Of scores: Hardt, Price and Srebro (2016), section 4.2.
 from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
-from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
-from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
+from forcopt.models.fair_postprocessing import dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
+from forcopt.models.fair_postprocessing.decision import (
+    RandomizedPostprocessor,
+    RandomizedRemix,
+    RandomizedThresholds,
+)
 from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
-from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
-from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 
 if TYPE_CHECKING:
     from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor

@@ -11,8 +11,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.noisy_rates import emptied
-from forcopt.models.fair_postprocessing.problem import FairPostprocessing
+from forcopt.models.fair_postprocessing.problem import FairPostprocessing, emptied
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status

@@ -11,9 +11,9 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import CountNoise, GroupRates
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.noisy_rates import emptied
+from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
+from forcopt.models.fair_postprocessing.problem import emptied
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
-from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status

@@ -17,7 +17,7 @@ from forcopt.fairness.records import same_length
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.remix import RandomizedRemix
+from forcopt.models.fair_postprocessing.decision import RandomizedRemix
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 __all__ = ["MulticlassPostprocessing"]

@@ -7,49 +7,36 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import DemographicParity, Notion
+from forcopt.fairness import Notion
 from forcopt.fairness.records import read_groups
 from forcopt.learning.thresholds import ROUNDING, levels
-from forcopt.models.fair_classification.estimator import TrainingReport
-from forcopt.models.fair_classification.group_aware import (
-    GroupAware,
-    accepted,
-    check_class_count,
-    check_labels,
+from forcopt.models.fair_postprocessing.decision import RandomizedRemix, RandomizedThresholds
+from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
+from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
+from forcopt.privacy import PrivacyBudget
+from forcopt.problem.estimator import (
+    UNCONSTRAINED,
+    GroupedClassifier,
     column_names,
     combined,
     crossing_title,
     crossings,
     draw,
     subset,
-    takes_several,
 )
-from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
-from forcopt.models.fair_postprocessing.remix import RandomizedRemix
-from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
-from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
-from forcopt.privacy import PrivacyBudget
 
 __all__ = ["ThresholdPostprocessor"]
 
-UNCONSTRAINED = DemographicParity(1.0)
 
-
-class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ignore[misc]
     """Cuts the score of a classifier at group-wise randomised thresholds: `ScorePostprocessing`.
 
     Of all laws of thresholds by group it takes one of least training error that satisfies the constraint,
@@ -185,50 +172,32 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
                 "combine is 'each'; the crossings that occur are private, so with privacy use 'cross' and "
                 "names"
             )
-        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
-        given, y_given = X, y
-        check_labels(y)
-        X, y = validate_data(self, self._features(X), y, **self._accepted())
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        check_class_count(self.classes_, self._takes_several())
-        labels = np.searchsorted(self.classes_, y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        kept = None
-        if weights is not None and (weights == 0).any():  # as if these records were left out
-            kept = weights > 0
-            X, y, labels, weights = X[kept], y[kept], labels[kept], weights[kept]
-        groups, constraint = self._groups(
-            given, sensitive_features, constraint, kept, y=y_given, sample_weight=sample_weight
-        )
-        self._learn_crossings(given, sensitive_features, kept, weights)
-        self._fit_estimator(X, y, weights)
-        self._blind = groups is None
-        groups = ("all",) * len(y) if groups is None else groups
+        given = self._training(X, y, sensitive_features, sample_weight)
+        self._learn_crossings(X, sensitive_features, given.kept, given.weights)
+        self._fit_estimator(given.features, self.classes_[given.labels], given.weights)
+        self._blind = given.groups is None
+        groups = ("all",) * len(given.labels) if given.groups is None else given.groups
+        score = self._score(given.features)
         problem: ScorePostprocessing | MulticlassPostprocessing
         if len(self.classes_) > 2:
             names = tuple(map(str, self.classes_))
-            of_labels = [names[c] for c in labels.tolist()]
+            of_labels = [names[c] for c in given.labels.tolist()]
             problem = MulticlassPostprocessing.from_predictions(
-                self._score(X), groups, of_labels, constraint, classes=names, weights=weights
+                score, groups, of_labels, given.constraint, classes=names, weights=given.weights
             )
         else:
             problem = ScorePostprocessing(
-                scores=_levelled(self._score(X)),
-                labels=labels,
+                scores=_levelled(score),
+                labels=given.labels,
                 groups=groups,
-                constraint=constraint,
-                weights=weights,
+                constraint=given.constraint,
+                weights=given.weights,
                 privacy=self.privacy,
                 names=tuple(self.names or (("all",) if self._blind and self.privacy is not None else ())),
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
-        solution = problem.solve(backend=self.backend, **options)
-        if solution.decision is None:
-            ended = f"{solution.status} {solution.message}"
-            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
+        solution = self._solved(problem, backend=self.backend, **options)
         self.policy_: RandomizedThresholds | RandomizedRemix = solution.decision
-        self.report_ = TrainingReport.of(solution)
         return self
 
     def _edges(self) -> Any:
@@ -240,13 +209,8 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         edges = np.arange(1, 20) / 20 if self.edges is None else as_numbers(self.edges, "edges")
         return edges - ROUNDING * np.maximum(1.0, np.abs(edges))
 
-    def _takes_several(self) -> bool:
-        """Whether the estimator takes more than two classes; private thresholds are for two."""
-        return self.privacy is None and takes_several(self.estimator)
-
-    def _accepted(self) -> dict[str, Any]:
-        """The tables that the estimator takes, for ``validate_data``."""
-        return accepted(self.estimator)
+    def _learner(self) -> Any:
+        return self.estimator
 
     def _fit_estimator(self, X: Array, y: Array, weights: Array | None) -> None:
         if self.prefit:
@@ -286,7 +250,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         """Features, scores, the number of each group, and the probability of the second class, or of each."""
         check_is_fitted(self)
         given = X
-        X = validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
+        X = self._table(X)
         score = self._score(X)
         if self._blind:
             groups: Any = ["all"] * len(score)
@@ -380,15 +344,6 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         """The accuracy of drawn predictions; groups as in `fit`."""
         drawn = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, drawn, sample_weight=sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._takes_several()
-        taken = self._accepted()
-        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
-        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
-        tags.non_deterministic = self.constraint is not None and self.draws == "record"
-        return tags
 
 
 def _levelled(scores: Array) -> Array:

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
 from forcopt.learning import Finite, ListedHypotheses, Stumps
-from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
-    column_generation,
-    enumeration,
-    formulations,
-    ftpl,
-    no_regret,
-)
+from forcopt.models.lexifair import column_generation, formulations, ftpl, no_regret  # noqa: F401  (register the methods)
 from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
-from forcopt.models.lexifair.generalization import records_needed
-from forcopt.models.lexifair.generators import random_regression
-from forcopt.models.lexifair.levels import Level
+from forcopt.models.lexifair.instances import random_regression
+from forcopt.models.lexifair.levels import Level, records_needed
 from forcopt.models.lexifair.problem import GroupModel, groups_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 

@@ -6,27 +6,21 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
 from forcopt.fairness.records import read_groups
-from forcopt.models.fair_classification.estimator import TrainingReport
-from forcopt.models.fair_classification.group_aware import (
-    SensitiveColumns,
-    check_labels,
-    column_names,
-    combined,
-)
 from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
+from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, column_names, combined
 
 __all__ = ["FairRegressor"]
 
 
-class FairRegressor(SensitiveColumns, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     """Linear least squares that is fair to groups: `LexifairRegression` or `BoundedLossRegression`.
 
     Parameters
@@ -187,6 +181,4 @@ class FairRegressor(SensitiveColumns, RegressorMixin, BaseEstimator):  # type: i
     def predict(self, X: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
         check_is_fitted(self)
-        return self.model_.predict(
-            self._design(validate_data(self, self._features(X, served=True), reset=False))
-        )
+        return self.model_.predict(self._design(self._table(X)))

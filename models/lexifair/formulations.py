@@ -1,16 +1,21 @@
-"""The groups' losses as expressions, with a leximax objective."""
+"""The groups' losses as expressions, with a leximax objective; and the look at every classifier."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
 from forcopt.language.atoms import maximum
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, SortedMethod, leximax, minimize
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.problem import Lexifair
 from forcopt.models.lexifair.regression import LexifairRegression
-from forcopt.problem import Handles
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
 
-__all__ = ["compact", "row_generation", "saturation"]
+__all__ = ["compact", "enumeration", "row_generation", "saturation"]
 
 
 def _write(problem: Lexifair, model: Model, method: SortedMethod) -> Handles:
@@ -72,3 +77,36 @@ def saturation(problem: Lexifair, model: Model) -> Handles:
     """
     problem.check_randomized("saturation")
     return _write(problem, model, "saturation")
+
+
+@LexifairClassification.algorithm(
+    "enumeration", exact=True, cites="Diana et al. (2021), Definition 1", rank="oracle"
+)
+def enumeration(problem: LexifairClassification, *, time_limit: float | None = None) -> Outcome:
+    """Sort the sorted error vectors of all classifiers: the best single one. O(N K log(N K)).
+
+    Parameters
+    ----------
+    problem : LexifairClassification
+        With ``randomized=False``.
+    time_limit : float, optional
+        Seconds, checked once the errors of all classifiers are known: after it, the classifier with the least
+        largest error is returned without the sort of the other errors.
+    """
+    if problem.randomized:
+        raise DeclarationError("method 'enumeration' finds a single classifier: declare randomized=False")
+    deadline = Deadline(time_limit)
+    table = problem.error_table
+    if deadline.passed:
+        largest = table.max(axis=1)
+        best = int(largest.argmin())
+        return Outcome(
+            problem.mixture([best], [1.0]),
+            bound=float(largest[best]),
+            status=Status.FEASIBLE,
+            iterations=len(table),
+            message=f"{deadline.end}: only the largest errors were compared",
+        )
+    ordered = -np.sort(-table, axis=1)[:, : problem.level_count]
+    best = int(np.lexsort(ordered.T[::-1])[0])
+    return Outcome(problem.mixture([best], [1.0]), iterations=len(ordered))

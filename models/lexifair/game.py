@@ -12,8 +12,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
-from forcopt.models.lexifair.auditor import most_violated
-from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
+from forcopt.models.lexifair.levels import Multipliers, most_violated, prove, sums_of_largest
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.problem import Outcome
 

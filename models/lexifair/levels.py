@@ -1,19 +1,56 @@
-"""Proofs about the levels of a model: multipliers of a round, and the slack that they leave."""
+"""Levels of a model: the auditor's best response (Algorithm 1), proofs, and how many records generalise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from forcopt.models.lexifair.problem import Lexifair
 
-__all__ = ["Level", "Multipliers", "prove", "sums_of_largest"]
+__all__ = ["Level", "Multipliers", "most_violated", "prove", "records_needed", "sums_of_largest"]
+
+
+def most_violated(losses: Array, limits: Array) -> Array:
+    """The set of groups whose total loss exceeds the limit for sets of its size by the most.
+
+    Among sets of one size the set of the largest losses is the worst, so that the prefixes of the sorted
+    losses suffice: O(K log K) for exponentially many multipliers, of which at most one is not 0.
+
+    Parameters
+    ----------
+    losses : Array
+        Of the K groups.
+    limits : Array
+        ``η_1, ..., η_j`` for sets of 1, ..., j groups.
+
+    Returns
+    -------
+    Array
+        The groups, worst first; none if no limit is exceeded (a tie is no violation).
+
+    References
+    ----------
+    Diana et al. (2021), Algorithm 1 and Fact 11.
+
+    Examples
+    --------
+    >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.6, 1.3])).tolist()
+    [1]
+    >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.8, 1.0])).tolist()
+    [1, 2]
+    """
+    order = np.argsort(-losses, kind="stable")
+    excess = np.cumsum(losses[order])[: len(limits)] - limits
+    worst = int(excess.argmax())
+    return order[: worst + 1] if excess[worst] > 0 else order[:0]
 
 
 def sums_of_largest(losses: Array) -> Array:
@@ -126,3 +163,45 @@ def prove(totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequen
         Level(float(total), max(bound, 0.0), count)
         for total, bound, count in zip(totals, bounds, rounds, strict=False)
     )
+
+
+def records_needed(models: int, groups: int, levels: int, alpha: float, delta: float) -> int:
+    """Records that each group needs, for slacks that hold on the sample to grow by at most `alpha`.
+
+    With probability 1 - `delta` every model's error in every group is within
+    ``beta = sqrt(ln(2 N K / delta) / (2 n))`` of that in the population (Hoeffding, and a union over N models
+    and K groups; by linearity for mixtures, too). A model with slacks of at most a on the sample then has
+    slacks of at most ``a + 2 levels beta`` in the population (Theorem 15; slacks that may depend on the
+    model). Corollary 16 states the order for infinite classes, without a constant.
+
+    Parameters
+    ----------
+    models : int
+        N, in the class; losses are in [0, 1].
+    groups : int
+        K.
+    levels : int
+        That matter.
+    alpha : float
+        Positive.
+    delta : float
+        The probability of failure, strictly between 0 and 1.
+
+    Returns
+    -------
+    int
+        Of each group.
+
+    Examples
+    --------
+    >>> records_needed(models=12, groups=3, levels=3, alpha=0.1, delta=0.05)
+    13091
+    """
+    for name, count in (("models", models), ("groups", groups), ("levels", levels)):
+        if count < 1:
+            raise DeclarationError(f"{name} is {count!r}; it must be at least 1")
+    if not alpha > 0:
+        raise DeclarationError(f"alpha is {alpha!r}; it must be positive")
+    if not 0 < delta < 1:
+        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    return ceil(2 * levels**2 * log(2 * models * groups / delta) / alpha**2)

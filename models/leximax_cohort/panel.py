@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.data.csv_files import read_csv
+from forcopt.data.dataset import read_csv
 from forcopt.data.levels import check_levels, nearest_level, refuse_doubles
 from forcopt.errors import DeclarationError
 

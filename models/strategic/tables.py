@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import refuse_missing
-from forcopt.data.csv_files import read_csv
+from forcopt.data.dataset import read_csv
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Halfspaces, Thresholds
-from forcopt.learning.cuts import Cuts, lowest_cut
-from forcopt.learning.offsets import Offsets
+from forcopt.learning.cuts import Cuts, Offsets, lowest_cut
 from forcopt.learning.thresholds import ROUNDING, levels
 from forcopt.models import AdaptiveRobustClassification, ScorePostprocessing, StrategicLinearClassifier
 from forcopt.models.fair_classification import FairClassifier

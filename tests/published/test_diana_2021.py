@@ -13,8 +13,7 @@ import pytest
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
 from forcopt.models.lexifair import Finite, Stumps, records_needed
-from forcopt.models.lexifair.auditor import most_violated
-from forcopt.models.lexifair.levels import sums_of_largest
+from forcopt.models.lexifair.levels import most_violated, sums_of_largest
 from forcopt.models.lexifair.no_regret import theorem_parameters
 
 METHODS = ["compact", "row-generation", "saturation", "column-generation"]

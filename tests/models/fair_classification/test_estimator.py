@@ -47,7 +47,7 @@ def test_it_learns_in_a_pipeline_and_is_fair_on_the_records():
 
 
 def test_row_numbers_are_uniform_and_change_with_the_seed():
-    from forcopt.models.fair_classification.group_aware import _row_numbers
+    from forcopt.problem.estimator import _row_numbers
 
     X = np.arange(20000.0)[:, None] // 1 / 7
     lots = _row_numbers(X, 0)

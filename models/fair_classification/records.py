@@ -1,4 +1,4 @@
-"""The group of each record: known, seen through a channel, or missing."""
+"""The columns of the records: features, dense or sparse, some values missing; and groups."""
 
 from __future__ import annotations
 
@@ -7,14 +7,84 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 
-__all__ = ["GroupColumn", "Groups"]
+__all__ = ["Features", "GroupColumn", "Groups", "as_table"]
+
+KEYS = ("shape", "rows", "columns", "values")
+
+
+def as_table(X: Any) -> Any:
+    """Features as classifiers take them: a float array, or a sparse array by rows.
+
+    Parameters
+    ----------
+    X : Any
+        An array, a frame of numbers, or a sparse array or matrix of scipy; shape ``(n, d)``.
+    """
+    return sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+
+
+def _read_features(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if set(value) != set(KEYS):
+            raise DeclarationError(f"the keys are {', '.join(value)}; they must be {', '.join(KEYS)}")
+        entries = _with_missing(value["values"])
+        value = sp.csr_array((entries, (value["rows"], value["columns"])), shape=tuple(value["shape"]))
+    if not sp.issparse(value):
+        out = _with_missing(value)
+        out.flags.writeable = False
+        return out
+    table = sp.csr_array(value, dtype=float, copy=True)
+    table.sum_duplicates()
+    table.data = _with_missing(table.data)
+    for part in (table.data, table.indices, table.indptr):
+        part.flags.writeable = False
+    return table
+
+
+def _with_missing(value: Any) -> Array:
+    """Numbers, of which some may be NaN or None."""
+    given = np.asarray(value)
+    if given.dtype == object:
+        missing = np.array([is_missing(entry) for entry in given.flat], dtype=bool).reshape(given.shape)
+    else:
+        missing = given != given
+    numbers = as_numbers(np.where(missing, 0.0, given) if missing.any() else value, "the array")
+    numbers[missing] = np.nan
+    return numbers
+
+
+def _plain(features: Any) -> Any:
+    if sp.issparse(features):
+        entries: Any = features.tocoo()
+        row, column = entries.coords
+        values: Any = np.where(np.isnan(entries.data), None, entries.data)
+        plain = (list(features.shape), row.tolist(), column.tolist(), values.tolist())
+        return dict(zip(KEYS, plain, strict=True))
+    missing = np.isnan(features)
+    plain_or_none: Any = np.where(missing, None, features) if missing.any() else features
+    return plain_or_none.tolist()
+
+
+Features = Annotated[
+    Any,
+    PlainValidator(_read_features),
+    PlainSerializer(_plain),
+    WithJsonSchema(
+        {
+            "description": "numbers by record and feature, null where missing, or entries of a sparse table",
+            "anyOf": [{"type": "array", "items": {}}, {"type": "object"}],
+        }
+    ),
+]
+"""A field that takes a table of numbers, dense or sparse, with NaN or None where a value is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +123,7 @@ class GroupColumn:
         return reports if self.channel is None else {"reports": reports, "channel": self.channel.to_dict()}
 
 
-def _read(value: Any) -> GroupColumn:
+def _read_groups(value: Any) -> GroupColumn:
     if isinstance(value, GroupColumn):
         return value
     channel = None
@@ -77,7 +147,7 @@ def _read(value: Any) -> GroupColumn:
 
 Groups = Annotated[
     GroupColumn,
-    PlainValidator(_read),
+    PlainValidator(_read_groups),
     PlainSerializer(GroupColumn.to_dict),
     WithJsonSchema(
         {

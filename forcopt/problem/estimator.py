@@ -1,8 +1,12 @@
-"""Parts that scikit-learn fronts share: sensitive columns, constraint parameters, and draws."""
+"""The base of all scikit-learn fronts: sensitive columns, records to learn from, constraints, draws.
+
+It needs scikit-learn, so that no module of the library imports it when it is loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
 from numbers import Integral
@@ -10,35 +14,132 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.fairness import AllOf, Notion
+from forcopt.fairness import AllOf, DemographicParity, Notion
 from forcopt.learning.names import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
-from forcopt.models.fair_classification.options import is_whole
-from forcopt.privacy import ObservedGroups
+from forcopt.privacy import ObservedGroups, PrivacyBudget
+from forcopt.problem.problem import Problem
+from forcopt.problem.solution import Solution
+from forcopt.status import Status
 
 __all__ = [
-    "GroupAware",
-    "SensitiveColumns",
-    "accepted",
-    "check_class_count",
+    "UNCONSTRAINED",
+    "GroupedClassifier",
+    "GroupedEstimator",
+    "Training",
+    "TrainingReport",
     "check_labels",
-    "check_seed",
     "column_names",
     "combined",
     "crossing_title",
     "crossings",
     "draw",
     "subset",
-    "takes_several",
 ]
 
+UNCONSTRAINED = DemographicParity(1.0)
+"""A constraint that every classifier meets."""
 
-class SensitiveColumns:
-    """A mixin for estimators with the parameters `sensitive` and `combine`."""
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """The result of a fit, without the records.
+
+    Attributes
+    ----------
+    status : Status
+        How far the policy can be trusted.
+    error : float
+        The training error; NaN for a private policy.
+    bound : float
+        On the least training error of a fair policy; infinite if none is known.
+    violations : dict[str, float]
+        The demands of the constraint that the policy breaks, and by how much.
+    metrics : dict[str, float]
+        Disparities, and the rates of each group.
+    method, message : str
+        The method, and why it ended.
+    iterations : int
+        As the method counts them.
+    seconds : float
+        Wall time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from forcopt.fairness import DemographicParity
+    >>> from forcopt.models.fair_classification import FairClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> x, group = rng.normal(size=(200, 2)), rng.choice(["a", "b"], 200)
+    >>> fitted = FairClassifier(DemographicParity(0.1)).fit(x, x[:, 0] > 0, sensitive_features=group)
+    >>> str(fitted.report_.status), fitted.report_.error <= 0.5
+    ('approximate', True)
+    """
+
+    status: Status
+    error: float
+    bound: float
+    violations: dict[str, float]
+    metrics: dict[str, float] = field(repr=False)
+    method: str
+    message: str
+    iterations: int
+    seconds: float
+
+    @classmethod
+    def of(cls, solution: Solution) -> TrainingReport:
+        """The report of a solution; of a private one without error, violations and rates."""
+        assessed = None if solution.private else solution.evaluation
+        return cls(
+            status=solution.status,
+            error=np.nan if assessed is None else assessed.objective,
+            bound=-np.inf if assessed is None else solution.bound,
+            violations={} if assessed is None else dict(assessed.violations),
+            metrics={} if assessed is None else dict(assessed.metrics),
+            method=solution.method,
+            message=solution.message,
+            iterations=solution.iterations,
+            seconds=solution.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked records to learn a classifier from.
+
+    Attributes
+    ----------
+    features : Array or sparse array
+        Shape ``(n, d)``.
+    labels : Array
+        The number of each record's class, shape ``(n,)``.
+    weights : Array, optional
+        Of the records, shape ``(n,)``.
+    kept : Array, optional
+        Which of the given records these are: those without weight are left out; None for all.
+    groups : sequence, optional
+        The group of each record; None if none are looked at.
+    constraint : Notion
+        Over these groups.
+    """
+
+    features: Any
+    labels: Array
+    weights: Array | None
+    kept: Array | None
+    groups: Any
+    constraint: Notion
+
+
+class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
+    """The base of estimators with the parameters `sensitive` and `combine`."""
 
     sensitive: Any
     combine: Literal["cross", "each"]
@@ -89,20 +190,29 @@ class SensitiveColumns:
             X = aligned(X, list(self.feature_names_in_)) if names_of(X) else X
         return X
 
+    def _accepted(self) -> dict[str, Any]:
+        """The tables that the estimator takes, as arguments of ``validate_data``."""
+        return {}
+
+    def _table(self, X: Any) -> Any:
+        """The features of records to predict, checked."""
+        return validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
+
     def _check_combine(self) -> None:
         check_choice("combine", self.combine, "cross", "each")
 
 
-class GroupAware(SensitiveColumns):
-    """A mixin for classifiers with the parameters `constraint`, `sensitive`, `combine` and `draws`."""
+class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]
+    """The base of classifiers, with the parameters `constraint`, `privacy`, `draws` and `random_state`."""
 
     constraint: Notion | None
+    privacy: PrivacyBudget | None
     draws: Literal["record", "row"]
     random_state: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the learner and the fields of the constraint."""
-        params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
+        params: dict[str, Any] = super().get_params(deep)
         if deep and isinstance(self.constraint, Notion):
             fields = type(self.constraint).model_fields
             params |= {f"constraint__{name}": getattr(self.constraint, name) for name in fields}
@@ -111,7 +221,7 @@ class GroupAware(SensitiveColumns):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``constraint__tolerance=0.1`` rebuilds the constraint with that tolerance."""
         own = {k: v for k, v in params.items() if not k.startswith("constraint__")}
-        super().set_params(**own)  # type: ignore[misc]
+        super().set_params(**own)
         changed = {k.removeprefix("constraint__"): v for k, v in params.items() if k not in own}
         if changed:
             if not isinstance(self.constraint, Notion):
@@ -121,6 +231,72 @@ class GroupAware(SensitiveColumns):
             fields = {name: getattr(self.constraint, name) for name in type(self.constraint).model_fields}
             self.constraint = type(self.constraint)(**{**fields, **changed})
         return self
+
+    def _learner(self) -> Any:
+        """The wrapped classifier of scikit-learn; None is the default one."""
+        raise NotImplementedError
+
+    def _accepted(self) -> dict[str, Any]:
+        learner = self._learner()
+        if not hasattr(learner, "__sklearn_tags__") or isinstance(learner, type):
+            return {}
+        tags = get_tags(learner).input_tags
+        return {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+        }
+
+    def _takes_several(self) -> bool:
+        """Whether the learner takes more than two classes; what is private is for two."""
+        learner = self._learner()
+        if self.privacy is not None or not hasattr(learner, "__sklearn_tags__") or isinstance(learner, type):
+            return self.privacy is None
+        tags = get_tags(learner).classifier_tags
+        return tags is None or bool(tags.multi_class)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._takes_several()
+        taken = self._accepted()
+        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
+        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
+        tags.non_deterministic = self.constraint is not None and self.draws == "record"
+        return tags
+
+    def _training(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Training:
+        """The checked records; sets ``classes_``."""
+        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
+        check_labels(y)
+        features, column = validate_data(self, self._features(X), y, **self._accepted())
+        check_classification_targets(column)
+        self.classes_ = np.unique(column)
+        count = len(self.classes_)
+        if count < 2:
+            raise DeclarationError(f"y has {count} class; at least 2 classes are needed")
+        if count > 2 and not self._takes_several():
+            raise DeclarationError(
+                f"y has {count} classes; Only binary classification is supported by the learner"
+            )
+        labels = np.searchsorted(self.classes_, column)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, features)
+        kept = None
+        # as if these records were left out; pairs name records by position, so that all stay
+        if weights is not None and (weights == 0).any() and not len(constraint.records):
+            kept = weights > 0
+            features, labels, weights = features[kept], labels[kept], weights[kept]
+        groups, constraint = self._groups(
+            X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
+        )
+        return Training(features, labels, weights, kept, groups, constraint)
+
+    def _solved(self, problem: Problem, method: str | None = None, **options: Any) -> Solution:
+        """The solution of a problem, with a decision; sets ``report_``."""
+        solution = problem.solve(method, **options)
+        if solution.decision is None:
+            ended = f"{solution.status} {solution.message}"
+            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
+        self.report_ = TrainingReport.of(solution)
+        return solution
 
     def _groups(
         self, X: Any, given: Any, constraint: Notion, kept: Array | None = None, **others: Any
@@ -142,47 +318,17 @@ class GroupAware(SensitiveColumns):
         return combined(given, constraint, self.combine, names)
 
     def _check_front(self) -> None:
-        """Refuse parameters that both fronts share."""
+        """Refuse unfit parameters that all these classifiers share."""
         if self.constraint is not None and not isinstance(self.constraint, Notion):
             raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
         check_choice("draws", self.draws, "record", "row")
         self._check_combine()
-        check_seed(self.random_state)
-
-
-def accepted(estimator: Any) -> dict[str, Any]:
-    """The tables that an estimator of scikit-learn takes, as arguments of ``validate_data``."""
-    if not hasattr(estimator, "__sklearn_tags__") or isinstance(estimator, type):
-        return {}
-    tags = get_tags(estimator).input_tags
-    return {
-        "accept_sparse": "csr" if tags.sparse else False,
-        "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
-    }
-
-
-def takes_several(estimator: Any) -> bool:
-    """Whether a classifier of scikit-learn takes more than two classes; None is the default learner."""
-    if not hasattr(estimator, "__sklearn_tags__") or isinstance(estimator, type):
-        return True
-    tags = get_tags(estimator).classifier_tags
-    return tags is None or bool(tags.multi_class)
-
-
-def check_class_count(classes: Array, several: bool) -> None:
-    """Refuse labels of one class, and of more than two where the learner takes two.
-
-    Raises
-    ------
-    DeclarationError
-        In scikit-learn's words.
-    """
-    if len(classes) < 2:
-        raise DeclarationError(f"y has {len(classes)} class; at least 2 classes are needed")
-    if len(classes) > 2 and not several:
-        raise DeclarationError(
-            f"y has {len(classes)} classes; Only binary classification is supported by the learner"
-        )
+        seed = self.random_state
+        whole = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
+        if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
+            raise DeclarationError(
+                f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"
+            )
 
 
 def check_labels(y: Any) -> None:
@@ -207,22 +353,6 @@ def check_labels(y: Any) -> None:
             raise DeclarationError(
                 f"y holds {first!r} and {value!r}, which differ by case or blanks alone; spell them alike"
             )
-
-
-def check_seed(seed: Any) -> Any:
-    """Give back a source of randomness, if it is one.
-
-    Raises
-    ------
-    DeclarationError
-        Otherwise, naming ``random_state``.
-    """
-    whole = is_whole(seed) and int(seed) >= 0
-    if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
-        raise DeclarationError(
-            f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"
-        )
-    return seed
 
 
 def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: Any) -> Array:
