@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
+from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["demand", "demand_formulation", "infeasible", "out_of_time"]
+__all__ = ["Column", "column_of", "demand", "demand_formulation", "infeasible", "out_of_time"]
 
 
 def demand(
@@ -78,3 +83,20 @@ def out_of_time(error: TimeoutError | Deadline) -> Outcome:
     """The outcome of a run that the time limit ended before it had a decision."""
     passed = error.end if isinstance(error, Deadline) else str(error)
     return Outcome(None, status=Status.LIMIT, message=passed)
+
+
+class Column(NamedTuple):
+    """One type of a separable problem, by level: noisy counts, precision, and the values held (NaN: free)."""
+
+    noisy: list[Array]
+    weights: list[float]
+    held: list[Array]
+
+
+def column_of(problem: ConsistentRelease, t: int) -> Column:
+    """The measurements and fixed counts of type t."""
+    return Column(
+        [np.array(level[:, t]) for level in problem.noisy],
+        [float(w[t]) for w in problem.weights],
+        [np.array(level[:, t]) for level in problem.held],
+    )

@@ -207,6 +207,7 @@ def _convolve(a, b, most):  # type: ignore[no-untyped-def]
     """The least ``a[i] + b[k - i]`` for each k up to `most`, and the i."""
     size = min(len(a) + len(b) - 1, most + 1)
     out, take = np.full(size, np.inf), np.zeros(size, np.int64)
+    # The entries before k are done; out[k] is the least of the pairs seen.
     for k in range(size):
         for i in range(max(0, k - len(b) + 1), min(len(a) - 1, k) + 1):
             if a[i] + b[k - i] < out[k]:

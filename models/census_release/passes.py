@@ -93,8 +93,10 @@ def project_children(order, begin, targets, points, low, fixed, free):  # type: 
     bound. O(k log k) for k children.
     """
     out = low.copy()
+    # The children of the units before p are projected.
     for p in range(len(targets)):
         count, total = 0, targets[p]
+        # `count` children seen are free; `total` is left for them above their lower bounds.
         for i in range(begin[p], begin[p + 1]):
             c = order[i]
             total -= low[c] if fixed[c] or not free else 0.0
@@ -103,6 +105,7 @@ def project_children(order, begin, targets, points, low, fixed, free):  # type: 
             continue
         above = np.empty(count)
         k = 0
+        # The first k places hold the points of the free children seen, above their lower bounds.
         for i in range(begin[p], begin[p + 1]):
             c = order[i]
             if not fixed[c]:
@@ -113,6 +116,7 @@ def project_children(order, begin, targets, points, low, fixed, free):  # type: 
         else:
             falling = np.sort(above)[::-1]
             run, level = 0.0, 0.0
+            # The j largest points sum to `run`, and are above `level` by `total` together.
             for j in range(count):
                 run += falling[j]
                 at = (run - total) / (j + 1)
@@ -120,6 +124,7 @@ def project_children(order, begin, targets, points, low, fixed, free):  # type: 
                     level = at
                 else:
                     break
+        # The free children seen are at their projections.
         for i in range(begin[p], begin[p + 1]):
             c = order[i]
             if not fixed[c]:

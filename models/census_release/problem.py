@@ -327,10 +327,15 @@ class ConsistentRelease(Problem):
         common, size = family @ family.T, family.sum(axis=1)
         return bool(((common == 0) | (common == np.minimum.outer(size, size))).all())
 
-    @cached_property
+    @property
     def held(self) -> list[Array]:
         """The values that units must have by themselves, by level; NaN where free; ``(units, types)``."""
-        h = self.hierarchy
+        return self._held_and_conflict[0]
+
+    @cached_property
+    def _held_and_conflict(self) -> tuple[list[Array], str]:
+        """`held`, and the first two values that one unit and type must have; empty if there are none."""
+        h, conflict = self.hierarchy, ""
         found = [np.full((size, self.types), np.nan) for size in h.sizes]
         found[-1][self.zeros] = 0.0
         for item in self.invariants:
@@ -339,13 +344,9 @@ class ConsistentRelease(Problem):
                 unit = h.find(item.level, item.unit)
                 known = found[item.level][unit, types[0]]
                 if not np.isnan(known) and known != item.value:
-                    self._conflict.append(f"unit {h.name(item.level, unit)}: {item.value:g} and {known:g}")
+                    conflict = conflict or f"unit {h.name(item.level, unit)}: {item.value:g} and {known:g}"
                 found[item.level][unit, types[0]] = item.value
-        return found
-
-    @cached_property
-    def _conflict(self) -> list[str]:
-        return []
+        return found, conflict
 
     @cached_property
     def floors(self) -> list[tuple[Array, Array]]:
@@ -379,8 +380,8 @@ class ConsistentRelease(Problem):
         counts of their types, and invariants of all types along the tree too; others need a program.
         """
         h, floors = self.hierarchy, self.floors
-        if self._conflict:
-            return self._conflict[0]
+        if conflict := self._held_and_conflict[1]:
+            return conflict
         for level in range(h.depth - 1, -1, -1):
             held = self.held[level]
             if level == h.depth - 1:

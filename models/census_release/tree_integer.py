@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.models.census_release.common import demand, infeasible, out_of_time
+from forcopt.models.census_release.common import Column, column_of, demand, infeasible, out_of_time
 from forcopt.models.census_release.passes import check_clock, least_squares
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
@@ -21,72 +23,95 @@ _NARROWEST = 2
 """Half the width of a unit's first window."""
 
 
+class _Units(NamedTuple):
+    """The units of one level: their counts may lie from `low` to `high`, their children's sums allow more.
+
+    The children of unit p are ``order[kids[p]:kids[p + 1]]``; leaves have none.
+    """
+
+    order: Array
+    kids: Array
+    noisy: Array
+    weight: float
+    low: Array
+    high: Array
+    least: Array
+    most: Array
+
+
+class _Steps(NamedTuple):
+    """The marginal costs of one more in each unit v, rising: ``cost[begin[v]:begin[v + 1]]``."""
+
+    begin: Array
+    cost: Array
+
+
 @njit(cache=True)
-def _leaf_marginals(noisy, weight, low, high):  # type: ignore[no-untyped-def]
+def _room(units):  # type: ignore[no-untyped-def]
+    """Empty steps for the windows of these units."""
+    begin = np.zeros(len(units.noisy) + 1, np.int64)
+    begin[1:] = np.cumsum(units.high - units.low)
+    return _Steps(begin, np.empty(begin[-1]))
+
+
+@njit(cache=True)
+def _leaf_steps(units):  # type: ignore[no-untyped-def]
     """The costs of one more in each leaf, within its window."""
-    n = len(noisy)
-    begin = np.zeros(n + 1, np.int64)
-    for v in range(n):
-        begin[v + 1] = begin[v] + high[v] - low[v]
-    cost = np.empty(begin[n])
-    for v in range(n):
-        for j in range(high[v] - low[v]):
-            cost[begin[v] + j] = weight * (2.0 * (low[v] + j - noisy[v]) + 1.0)
-    return begin, cost
+    low, out = units.low, _room(units)
+    # The leaves before v have their costs; leaf v has those of its first j steps.
+    for v in range(len(units.noisy)):
+        for j in range(units.high[v] - low[v]):
+            out.cost[out.begin[v] + j] = units.weight * (2.0 * (low[v] + j - units.noisy[v]) + 1.0)
+    return out
 
 
 @njit(cache=True)
-def _gather(p, order, kids, begin, cost):  # type: ignore[no-untyped-def]
-    """The children's marginal costs in order of size, and the child that each belongs to."""
+def _gather(p, units, below):  # type: ignore[no-untyped-def]
+    """The marginal costs of the children of p in order of size, and the child that each belongs to."""
+    order, kids, begin = units.order, units.kids, below.begin
     count = 0
+    # `count` is the number of steps of the children seen.
     for i in range(kids[p], kids[p + 1]):
         count += begin[order[i] + 1] - begin[order[i]]
     costs, owner = np.empty(count), np.empty(count, np.int64)
     k = 0
+    # The first k places hold the steps of the children seen, child by child.
     for i in range(kids[p], kids[p + 1]):
         c = order[i]
         for j in range(begin[c], begin[c + 1]):
-            costs[k], owner[k] = cost[j], c
+            costs[k], owner[k] = below.cost[j], c
             k += 1
     ranks = np.argsort(costs, kind="mergesort")
     return costs[ranks], owner[ranks]
 
 
 @njit(cache=True)
-def _merge(order, kids, noisy, weight, least, low, high, begin, cost):  # type: ignore[no-untyped-def]
+def _merge(units, below):  # type: ignore[no-untyped-def]
     """The costs of one more in each unit: its children's cheapest, and its own term."""
-    n = len(noisy)
-    own = np.zeros(n + 1, np.int64)
-    for p in range(n):
-        own[p + 1] = own[p] + high[p] - low[p]
-    out = np.empty(own[n])
-    for p in range(n):
-        costs, _ = _gather(p, order, kids, begin, cost)
-        for j in range(high[p] - low[p]):
-            out[own[p] + j] = costs[low[p] - least[p] + j] + weight * (2.0 * (low[p] + j - noisy[p]) + 1.0)
-    return own, out
+    low, out = units.low, _room(units)
+    # The units before p have their costs: the children's in order of size from `low` on, plus the own term's.
+    for p in range(len(units.noisy)):
+        costs, _ = _gather(p, units, below)
+        for j in range(units.high[p] - low[p]):
+            own = units.weight * (2.0 * (low[p] + j - units.noisy[p]) + 1.0)
+            out.cost[out.begin[p] + j] = costs[low[p] - units.least[p] + j] + own
+    return out
 
 
 @njit(cache=True)
-def _share(order, kids, counts, least, low, begin, cost):  # type: ignore[no-untyped-def]
-    """The children's counts: each unit takes its children's cheapest steps."""
+def _share(counts, units, below, low):  # type: ignore[no-untyped-def]
+    """The children's counts, from `low` up: each unit takes its children's cheapest steps."""
     out = low.copy()
+    # The children of the units before p add up to these units' counts.
     for p in range(len(counts)):
-        _, owner = _gather(p, order, kids, begin, cost)
-        for k in range(counts[p] - least[p]):
+        _, owner = _gather(p, units, below)
+        for k in range(counts[p] - units.least[p]):
             out[owner[k]] += 1
     return out
 
 
 def _whole(
-    h: Hierarchy,
-    noisy: list[Array],
-    weights: list[float],
-    held: list[Array],
-    centre: list[Array],
-    floor: float,
-    clock: Deadline,
-    widen: int,
+    h: Hierarchy, column: Column, centre: list[Array], floor: float, clock: Deadline, widen: int
 ) -> tuple[Array, int]:
     """The optimal leaves of one type, and the rounds of windows."""
     reach = [np.full(len(c), _NARROWEST * widen, dtype=np.int64) for c in centre]
@@ -94,24 +119,20 @@ def _whole(
     rounds = 0
     while True:
         rounds += 1
-        low, high, least, most, supply = _windows(h, noisy, weights, held, middle, reach, floor, clock)
-        begin, cost = supply[0]
-        count = low[0].copy()
-        if np.isnan(held[0][0]):
-            count += int((cost < 0).sum())
+        levels, steps = _windows(h, column, middle, reach, floor, clock)
+        count = levels[0].low.copy()
+        if np.isnan(column.held[0][0]):
+            count += int((steps[0].cost < 0).sum())
         counts = [count]
         for level in range(1, h.depth):
             check_clock(clock)
-            order, kids = h.children[level - 1]
-            begin, cost = supply[level]
-            counts.append(_share(order, kids, counts[-1], least[level - 1], low[level], begin, cost))
+            counts.append(_share(counts[-1], levels[level - 1], steps[level], levels[level].low))
         settled = True
-        for level, found in enumerate(counts):
-            free = np.isnan(held[level])
+        for level, (found, units) in enumerate(zip(counts, levels, strict=True)):
             wall = -np.inf if level < h.depth - 1 else floor
-            tight = (found == low[level]) & (low[level] > np.maximum(wall, least[level]))
-            tight |= (found == high[level]) & (high[level] < most[level])
-            tight &= free
+            tight = (found == units.low) & (units.low > np.maximum(wall, units.least))
+            tight |= (found == units.high) & (units.high < units.most)
+            tight &= np.isnan(column.held[level])
             if tight.any():
                 settled = False
                 reach[level][tight] *= 4
@@ -120,55 +141,36 @@ def _whole(
 
 
 def _windows(
-    h: Hierarchy,
-    noisy: list[Array],
-    weights: list[float],
-    held: list[Array],
-    middle: list[Array],
-    reach: list[Array],
-    floor: float,
-    clock: Deadline,
-) -> tuple[list[Array], list[Array], list[Array], list[Array], list[tuple[Array, Array]]]:
-    """By level: the windows, the sums of the children's windows, and marginal costs within."""
-    depth = h.depth
-    low: list[Array] = [np.empty(0)] * depth
-    high, least, most = list(low), list(low), list(low)
-    supply: list[tuple[Array, Array]] = [(np.empty(0), np.empty(0))] * depth
-    for level in range(depth - 1, -1, -1):
+    h: Hierarchy, column: Column, middle: list[Array], reach: list[Array], floor: float, clock: Deadline
+) -> tuple[list[_Units], list[_Steps]]:
+    """By level, root first: the units with their windows, and marginal costs within.
+
+    `reach` grows in place where the windows of the children cannot reach an invariant.
+    """
+    levels: list[_Units] = []
+    steps: list[_Steps] = []
+    for level in range(h.depth - 1, -1, -1):
         check_clock(clock)
-        is_held = ~np.isnan(held[level])
-        value = np.where(is_held, held[level], 0.0).astype(np.int64)
-        if level == depth - 1:
-            least[level] = np.full(len(value), -np.inf)
-            most[level] = np.full(len(value), np.inf)
-            low[level] = middle[level] - reach[level]
-            if np.isfinite(floor):
-                low[level] = np.maximum(low[level], int(floor))
-            high[level] = np.maximum(middle[level] + reach[level], low[level])
-        else:
-            least[level], most[level] = h.up(level + 1, low[level + 1]), h.up(level + 1, high[level + 1])
-            low[level] = np.clip(middle[level] - reach[level], least[level], most[level])
-            high[level] = np.clip(middle[level] + reach[level], least[level], most[level])
-            if is_held.any() and ((value < least[level]) | (value > most[level]))[is_held].any():
-                reach[level + 1] *= 4  # the children's windows cannot reach an invariant
-                return _windows(h, noisy, weights, held, middle, reach, floor, clock)
-        low[level] = np.where(is_held, value, low[level])
-        high[level] = np.where(is_held, value, high[level])
-        if level == depth - 1:
-            supply[level] = _leaf_marginals(noisy[level], weights[level], low[level], high[level])
+        noisy, held, weight = column.noisy[level], column.held[level], column.weights[level]
+        is_held = ~np.isnan(held)
+        value = np.where(is_held, held, 0.0).astype(np.int64)
+        low, high = middle[level] - reach[level], middle[level] + reach[level]
+        if level == h.depth - 1:
+            order = kids = np.empty(0, dtype=np.int64)
+            least, most = np.full(len(value), -np.inf), np.full(len(value), np.inf)
+            low = np.maximum(low, int(floor)) if np.isfinite(floor) else low
+            high = np.maximum(high, low)
         else:
             order, kids = h.children[level]
-            supply[level] = _merge(
-                order,
-                kids,
-                noisy[level],
-                weights[level],
-                least[level],
-                low[level],
-                high[level],
-                *supply[level + 1],
-            )
-    return low, high, least, most, supply
+            least, most = h.up(level + 1, levels[-1].low), h.up(level + 1, levels[-1].high)
+            low, high = np.clip(low, least, most), np.clip(high, least, most)
+            if is_held.any() and ((value < least) | (value > most))[is_held].any():
+                reach[level + 1] *= 4
+                return _windows(h, column, middle, reach, floor, clock)
+        low, high = np.where(is_held, value, low), np.where(is_held, value, high)
+        levels.append(_Units(order, kids, noisy, weight, low, high, least, most))
+        steps.append(_merge(levels[-1], steps[-1]) if steps else _leaf_steps(levels[-1]))
+    return levels[::-1], steps[::-1]
 
 
 def _prepare() -> None:
@@ -205,6 +207,7 @@ def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: fl
     if (none := infeasible(problem)) is not None:
         return none
     h, clock, held = problem.hierarchy, Deadline(time_limit), problem.held
+    floor = 0.0 if problem.nonnegative else -np.inf
     try:
         if problem.nonnegative:
             centre = h.sums(nonnegative_leaves(problem, clock))
@@ -212,16 +215,8 @@ def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: fl
             centre = h.sums(least_squares(h, problem.noisy, list(problem.weights), held, clock))
         columns, rounds = [], 0
         for t in range(problem.types):
-            leaves, used = _whole(
-                h,
-                [np.array(level[:, t]) for level in problem.noisy],
-                [float(w[t]) for w in problem.weights],
-                [np.array(level[:, t]) for level in held],
-                [level[:, t] for level in centre],
-                0.0 if problem.nonnegative else -np.inf,
-                clock,
-                windows,
-            )
+            near = [level[:, t] for level in centre]
+            leaves, used = _whole(h, column_of(problem, t), near, floor, clock, windows)
             columns.append(leaves)
             rounds += used
     except TimeoutError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -10,7 +10,7 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.models.census_release.common import demand, infeasible, out_of_time
+from forcopt.models.census_release.common import Column, column_of, demand, infeasible, out_of_time
 from forcopt.models.census_release.passes import check_clock, least_squares
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
@@ -19,130 +19,142 @@ from forcopt.problem import Outcome
 __all__ = ["nonnegative_leaves", "tree_nnls"]
 
 
+class _Units(NamedTuple):
+    """The units of one level; the children of unit p are ``order[kids[p]:kids[p + 1]]``.
+
+    `held` is the count that a unit must have, NaN if it is free; `low` the least that its children allow.
+    """
+
+    order: Array
+    kids: Array
+    noisy: Array
+    weight: float
+    held: Array
+    low: Array
+
+
+class _Supply(NamedTuple):
+    """The supply of each unit at multipliers, piecewise linear; unit v has the knots from ``begin[v]`` on.
+
+    At the multiplier `at` the supply is `value`, and rises by `slope` after it. Below the first knot it is
+    constant.
+    """
+
+    begin: Array
+    at: Array
+    value: Array
+    slope: Array
+
+
 @njit(cache=True)
 def _leaf_supply(noisy, weight, fixed):  # type: ignore[no-untyped-def]
     """The supply of leaves: a fixed one has no knot, another leaves 0 at the multiplier -weight * noisy."""
     n = len(noisy)
     begin = np.zeros(n + 1, np.int64)
+    # begin[v] is the number of free leaves before v.
     for v in range(n):
         begin[v + 1] = begin[v] + (not fixed[v])
     at = np.empty(begin[n])
+    # The free leaves before v have their knots.
     for v in range(n):
         if not fixed[v]:
             at[begin[v]] = -weight * noisy[v]
-    return begin, at, np.zeros(begin[n]), np.full(begin[n], 1.0 / weight)
+    return _Supply(begin, at, np.zeros(begin[n]), np.full(begin[n], 1.0 / weight))
 
 
 @njit(cache=True)
-def _merge(order, kids, noisy, weight, held, low, begin, at, slope):  # type: ignore[no-untyped-def]
-    """The supply of units from that of their children.
+def _merge(units, below, constant):  # type: ignore[no-untyped-def]
+    """The supply of units from that of their children; a child that is `constant` adds no knots.
 
-    Knots of a unit: multipliers `at`, supply `value` there, `slope` after it; below the first, the supply is
-    `low`. The children's functions add up: their knots are merged. The unit's own term shifts each knot by
-    its derivative there. A held unit keeps the merged knots, for the way down.
+    The children's functions add up: their knots are merged. The unit's own term shifts each knot by its
+    derivative there. A held unit keeps the merged knots, for the way down.
     """
-    n = len(noisy)
+    n, order, kids = len(units.noisy), units.order, units.kids
     own = np.zeros(n + 1, np.int64)
+    # own[p + 1] - own[p] is the number of knots of the children of p that are not constant.
     for p in range(n):
         count = 0
         for i in range(kids[p], kids[p + 1]):
-            count += begin[order[i] + 1] - begin[order[i]]
+            if not constant[order[i]]:
+                count += below.begin[order[i] + 1] - below.begin[order[i]]
         own[p + 1] = own[p] + count
-    out_at, out_value, out_slope = np.empty(own[n]), np.empty(own[n]), np.empty(own[n])
+    out = _Supply(own, np.empty(own[n]), np.empty(own[n]), np.empty(own[n]))
+    # The units before p have their knots.
     for p in range(n):
         count = own[p + 1] - own[p]
         if not count:
             continue
         knots, steps = np.empty(count), np.empty(count)
         k = 0
+        # The first k places hold the knots of the children seen, and by how much the slope rises at each.
         for i in range(kids[p], kids[p + 1]):
             c, before = order[i], 0.0
-            for j in range(begin[c], begin[c + 1]):
-                knots[k], steps[k] = at[j], slope[j] - before
-                before = slope[j]
+            if constant[c]:
+                continue
+            for j in range(below.begin[c], below.begin[c + 1]):
+                knots[k], steps[k] = below.at[j], below.slope[j] - before
+                before = below.slope[j]
                 k += 1
         ranks = np.argsort(knots)
-        value, rise, last = low[p], 0.0, knots[ranks[0]]
+        value, rise, last = units.low[p], 0.0, knots[ranks[0]]
+        # After the knot `last` the children's sum rises from `value` by `rise`.
         for k in range(count):
             r = ranks[k]
             value += rise * (knots[r] - last)
             rise += steps[r]
             last = knots[r]
             j = own[p] + k
-            out_value[j] = value
-            if np.isnan(held[p]):
-                out_at[j] = last + weight * (value - noisy[p])
-                out_slope[j] = rise / (1.0 + weight * rise)
+            out.value[j] = value
+            if np.isnan(units.held[p]):
+                out.at[j] = last + units.weight * (value - units.noisy[p])
+                out.slope[j] = rise / (1.0 + units.weight * rise)
             else:
-                out_at[j], out_slope[j] = last, rise
-    return own, out_at, out_value, out_slope
-
-
-@njit(cache=True)
-def _hide(begin, held, at, value, slope):  # type: ignore[no-untyped-def]
-    """The knots without those of held units, whose supply is constant for their parents."""
-    n = len(held)
-    own = np.zeros(n + 1, np.int64)
-    for v in range(n):
-        own[v + 1] = own[v] + (begin[v + 1] - begin[v] if np.isnan(held[v]) else 0)
-    out_at, out_slope = np.empty(own[n]), np.empty(own[n])
-    for v in range(n):
-        if np.isnan(held[v]):
-            for j in range(begin[v + 1] - begin[v]):
-                out_at[own[v] + j], out_slope[own[v] + j] = at[begin[v] + j], slope[begin[v] + j]
-    return own, out_at, out_slope
-
-
-@njit(cache=True)
-def _pass_down(parent, above, noisy, weight, held, begin, at, value, slope):  # type: ignore[no-untyped-def]
-    """The multiplier of each unit's children, from that above the unit; -inf if all are at their least."""
-    n = len(noisy)
-    out = np.empty(n)
-    for v in range(n):
-        first, end = begin[v], begin[v + 1]
-        if first == end:
-            out[v] = -np.inf
-        elif np.isnan(held[v]):
-            price = above[parent[v]]
-            j = first + np.searchsorted(at[first:end], price, side="right") - 1
-            if j < first:
-                out[v] = -np.inf
-            else:
-                out[v] = price - weight * (value[j] + slope[j] * (price - at[j]) - noisy[v])
-        else:
-            j = first + np.searchsorted(value[first:end], held[v], side="left") - 1
-            out[v] = -np.inf if j < first else at[j] + (held[v] - value[j]) / slope[j]
+                out.at[j], out.slope[j] = last, rise
     return out
 
 
-def _support(
-    h: Hierarchy,
-    noisy: list[Array],
-    weights: list[float],
-    held: list[Array],
-    low: list[Array],
-    clock: Deadline,
-) -> Array:
+@njit(cache=True)
+def _pass_down(units, supply, above):  # type: ignore[no-untyped-def]
+    """The multiplier of each unit's children, from that above the unit; -inf if all are at their least."""
+    out = np.empty(len(units.noisy))
+    # The units before v have the multiplier of their children.
+    for v in range(len(out)):
+        first, end = supply.begin[v], supply.begin[v + 1]
+        if first == end:
+            out[v] = -np.inf
+        elif np.isnan(units.held[v]):
+            price = above[v]
+            j = first + np.searchsorted(supply.at[first:end], price, side="right") - 1
+            if j < first:
+                out[v] = -np.inf
+            else:
+                count = supply.value[j] + supply.slope[j] * (price - supply.at[j])
+                out[v] = price - units.weight * (count - units.noisy[v])
+        else:
+            j = first + np.searchsorted(supply.value[first:end], units.held[v], side="left") - 1
+            if j < first:
+                out[v] = -np.inf
+            else:
+                out[v] = supply.at[j] + (units.held[v] - supply.value[j]) / supply.slope[j]
+    return out
+
+
+def _support(h: Hierarchy, column: Column, low: list[Array], clock: Deadline) -> Array:
     """Which leaves of one type are above 0 in the optimum, shape ``(leaves,)``."""
+    noisy, weights, held = column
     last = h.depth - 1
     fixed = ~np.isnan(held[last])
-    supply: list[Any] = [None] * h.depth
-    supply[last] = _leaf_supply(noisy[last], weights[last], fixed)
-    begin, at, _, slope = supply[last]
+    supply = [_leaf_supply(noisy[last], weights[last], fixed)]
+    levels: list[_Units] = []
     for level in range(last - 1, -1, -1):
         check_clock(clock)
-        order, kids = h.children[level]
         below = h.up(level + 1, low[level + 1])
-        supply[level] = _merge(
-            order, kids, noisy[level], weights[level], held[level], below, begin, at, slope
-        )
-        begin, at, slope = _hide(supply[level][0], held[level], *supply[level][1:])
-    price = np.zeros(1)  # of the root's sum, which is free
+        levels.append(_Units(*h.children[level], noisy[level], weights[level], held[level], below))
+        supply.append(_merge(levels[-1], supply[-1], ~np.isnan(held[level + 1])))
+    price = np.zeros(1)  # above the root and, after each round, above the next level's units
     for level in range(last):
         check_clock(clock)
-        parent = np.zeros(1, dtype=np.int64) if level == 0 else h.parents[level - 1]
-        price = _pass_down(parent, price, noisy[level], weights[level], held[level], *supply[level])
-    price = np.zeros(h.leaves) if last == 0 else price[h.parents[-1]]
+        price = _pass_down(levels[last - 1 - level], supply[last - level], price)[h.parents[level]]
     return np.asarray(~fixed & (price > -weights[last] * noisy[last]))
 
 
@@ -157,12 +169,7 @@ def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
     zeros = [level.copy() for level in held]
     for t in range(problem.types):
         support = _support(
-            h,
-            [np.array(level[:, t]) for level in problem.noisy],
-            [float(w[t]) for w in problem.weights],
-            [np.array(level[:, t]) for level in held],
-            [np.array(low[:, t]) for low, _ in problem.floors],
-            deadline,
+            h, column_of(problem, t), [np.array(low[:, t]) for low, _ in problem.floors], deadline
         )
         column = zeros[-1][:, t]
         column[~support & np.isnan(column)] = 0.0
