@@ -38,7 +38,7 @@ def without_dust(program: Program) -> tuple[Program, int]:
     most 2**-50 times the largest entry of its row: it moves the row by no more than 1e-15 of its scale. It is
     dust, too, if the product is at most 2**-46, far below any solver's tolerance: a difference of equal rates
     leaves rows that hold nothing else, and scaling would make them count. An unbounded column counts as 1;
-    `forcopt.loops.confirm` checks the claims of a solver with every entry.
+    `forcopt.loops.checks` checks the claims of a solver with every entry.
     """
     rows = program.rows
     if not rows.data.size:

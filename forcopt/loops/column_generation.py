@@ -25,8 +25,9 @@ from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, Stage, minimize
+from forcopt.loops.checks import EVALUATING, Claim, remedied
 from forcopt.loops.solution import ModelSolution, relative_gap
-from forcopt.loops.solve import postsolve
+from forcopt.loops.solve import read_claim
 from forcopt.status import Status
 
 __all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation"]
@@ -241,7 +242,8 @@ def column_generation(
         result.iterations = iterations
         variable = _extend(model, master.columns)
         linear = replace(program, integer=np.zeros(model.column_count, dtype=np.int8))
-        solution = postsolve(model, chosen, linear, result, [result], deadline.seconds, gap)
+        claim = Claim(model, linear, chosen, options, deadline, result, (result,))
+        solution = read_claim(remedied(EVALUATING, linear, claim))
         return GeneratedSolution(solution, variable, master.columns, done)
 
     while True:

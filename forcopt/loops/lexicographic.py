@@ -16,7 +16,7 @@ __all__ = ["lexicographic"]
 def lexicographic(
     session: Session,
     program: Program,
-    solve: Callable[[Session, bool], RawResult],
+    solve: Callable[[Session, RawResult | None], RawResult],
     accuracy: float = 1e-6,
 ) -> tuple[RawResult, list[RawResult]]:
     """Solve the stages of a program in order.
@@ -30,8 +30,8 @@ def lexicographic(
         Holds the program.
     program : Program
         Its stages are run.
-    solve : Callable[[Session, bool], RawResult]
-        Solves the session once; its second argument is whether this is the last stage.
+    solve : Callable[[Session, RawResult or None], RawResult]
+        Solves the session once; its second argument is the last result with a point.
     accuracy : float, default 1e-06
         The backend's.
 

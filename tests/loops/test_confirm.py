@@ -11,13 +11,9 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
-from forcopt.loops.confirm import (
-    dual_bound,
-    infeasibility_doubt,
-    integer_infeasibility_doubt,
-    integer_optimality_doubt,
-    optimality_doubt,
-)
+from forcopt.loops.checks.farkas import infeasibility_doubt
+from forcopt.loops.checks.integers import integer_infeasibility_doubt, integer_optimality_doubt
+from forcopt.loops.checks.multipliers import dual_bound, optimality_doubt
 from forcopt.models.fair_postprocessing import FairPostprocessing
 
 LINEAR = [
@@ -508,7 +504,7 @@ def test_only_points_that_satisfy_everything_refute_claims_on_integers(monkeypat
         def solve(self, options):
             return RawResult(fo.Status.FEASIBLE, x=told["x"])
 
-    monkeypatch.setattr("forcopt.loops.confirm.open_session", lambda backend, program: Told())
+    monkeypatch.setattr("forcopt.loops.checks.integers.open_session", lambda backend, program: Told())
     for point, doubted in (([0.0, 1.0], False), ([0.0, 3.0], True)):
         told["x"] = np.array(point)
         doubt = integer_infeasibility_doubt(program, "gscip", SolveOptions(), 1.0, 1e-6)

@@ -29,7 +29,7 @@ class StageRun:
     floors : Floors
         Hold the values that earlier stages reached.
     call : callable
-        Solves the session once; its argument is `last`.
+        Solves the session once; its second argument is `best`.
     accuracy : float
         The backend's.
     tolerance : float
@@ -46,7 +46,7 @@ class StageRun:
 
     session: Session
     floors: Floors
-    call: Callable[[Session, bool], RawResult]
+    call: Callable[[Session, RawResult | None], RawResult]
     accuracy: float
     tolerance: float
     last: bool = False
@@ -56,10 +56,10 @@ class StageRun:
 
     def solve(self) -> RawResult:
         """Solve the session and keep the result."""
-        result = self.call(self.session, self.last)
+        result = self.call(self.session, self.best)
         # The point of the solve before is feasible: lower the floors until the solver finds that, too.
         while result.status in (Status.INFEASIBLE, Status.FAILED) and self.floors.relax():
-            result = self.call(self.session, self.last)
+            result = self.call(self.session, self.best)
         self.results.append(result)
         if result.status.has_solution:
             self.best = result
