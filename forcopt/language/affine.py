@@ -15,7 +15,6 @@ from forcopt.errors import DeclarationError
 from forcopt.language.alignment import positions
 from forcopt.language.expression import Expression
 from forcopt.language.operands import Operand
-from forcopt.language.terms import Gather, Term, side_by_side
 
 __all__ = ["cumsum", "diag", "sum", "trace"]
 
@@ -87,18 +86,7 @@ def sum(terms: Iterable[Operand] | Operand) -> Any:
     """
     if isinstance(terms, Expression | np.ndarray):
         return terms.sum()
-    parts = list(terms)
-    scalar = [p for p in parts if isinstance(p, Expression) and p.shape == ()]
-    rest = [p for p in parts if not (isinstance(p, Expression) and p.shape == ())]
-    if not scalar:
-        return reduce(add, rest, 0.0)
-    model = scalar[0].model
-    held = [term for p in scalar for term in model.lift(p, "a term of the sum").terms]
-    gathers = [term for term in held if isinstance(term, Gather)]
-    linear: tuple[Term, ...] = tuple(term for term in held if not isinstance(term, Gather))
-    linear = (side_by_side(gathers), *linear) if gathers else linear
-    constant = np.array([float(p.constant) for p in scalar]).sum()
-    return reduce(add, rest, Expression(model, (), linear, np.asarray(constant)))
+    return reduce(add, terms, 0.0)
 
 
 def diag(x: Operand) -> Any:

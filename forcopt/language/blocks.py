@@ -18,7 +18,7 @@ from forcopt.language.labels import Axes, read_axes
 __all__ = ["read_block", "read_shape"]
 
 
-def read_shape(shape: Any, index: Any, subject: str) -> tuple[tuple[int, ...], Axes | None]:
+def read_shape(shape: Any, index: Any, kind: str, name: str) -> tuple[tuple[int, ...], Axes | None]:
     """Read a shape, or the index in its place, and the labels of the axes.
 
     Parameters
@@ -27,7 +27,7 @@ def read_shape(shape: Any, index: Any, subject: str) -> tuple[tuple[int, ...], A
         An integer or several; ``()`` if the index gives it.
     index : Any
         See `Model.variable`.
-    subject : str
+    kind, name : str
         For messages.
 
     Raises
@@ -37,6 +37,7 @@ def read_shape(shape: Any, index: Any, subject: str) -> tuple[tuple[int, ...], A
     """
     if index is None and isinstance(shape, tuple) and not shape:
         return (), None
+    subject = f"{kind} {name}".rstrip()
     lengths = list(shape) if np.iterable(shape) else [shape]
     try:
         if any(isinstance(n, bool) for n in lengths):
@@ -131,7 +132,7 @@ def _plain_bounds(lower: Any, upper: Any) -> tuple[Array, Array] | None:
     if type(lower) in (int, float) and type(upper) in (int, float):
         low, high = float(lower), float(upper)
         if low <= high and low != np.inf and high != -np.inf:
-            return np.array(low), np.array(high)
+            return np.float64(low), np.float64(high)
     return None
 
 

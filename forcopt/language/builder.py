@@ -39,7 +39,7 @@ _Callback = TypeVar("_Callback", Cut, Heuristic)
 
 
 def _is_several(condition: Any) -> bool:
-    return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
+    return isinstance(condition, Iterable) and not isinstance(condition, str | Expression | np.ndarray)
 
 
 class Builder(Structure):
@@ -106,7 +106,7 @@ class Builder(Structure):
         for other in others:
             raise unexpected("variable", other, _ARGUMENTS)
         self._check_name(name, "variable")
-        full, axes = read_shape(shape, index, f"variable {name}".rstrip())
+        full, axes = read_shape(shape, index, "variable", name)
         name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
         block = read_block(name, self.column_count, full, axes, lower, upper, integer, binary, labels)
         return self._declare(block)
@@ -172,7 +172,7 @@ class Builder(Structure):
         for other in others:
             raise unexpected("parameter", other, _ARGUMENTS)
         self._check_name(name, "parameter")
-        full, axes = read_shape(shape, index, f"parameter {name}".rstrip())
+        full, axes = read_shape(shape, index, "parameter", name)
         name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
         block = read_block(name, self.column_count, full, axes, lower, upper, kind="parameter")
         self._store.add(block)
@@ -196,7 +196,8 @@ class Builder(Structure):
         Parameters
         ----------
         conditions : Constraint | Condition | Iterable[Any]
-            Comparisons, `implies`, `connected`, or iterables of them.
+            Comparisons, `implies`, `connected`, or iterables of them. A comparison of two numbers, such as
+            ``sum([]) <= 5``, is a bool: True adds no row, and False makes the model infeasible.
         name : str, default ""
             For messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given by
             itself. Without it a condition keeps the name that it brings, or is numbered.
@@ -210,7 +211,7 @@ class Builder(Structure):
         flat: list[Any] = []
         for condition in conditions:
             several: Any = condition if _is_several(condition) else [condition]
-            flat.extend(several)
+            flat.extend(self._constant(c) if isinstance(c, bool | np.bool_) else c for c in several)
         alone = len(conditions) == 1 and not _is_several(conditions[0])
         self._check_name(name, "subject_to")
         named = self._check_conditions(flat, name, alone)
@@ -226,6 +227,11 @@ class Builder(Structure):
         self._condition_count += len(flat)
         return flat[0] if alone else flat
 
+    def _constant(self, holds: bool | np.bool_) -> Constraint:
+        """No row for a comparison of numbers that holds, else one that cannot hold."""
+        nothing = Expression(self._model, (0,) if holds else (), (), np.zeros(()))
+        return Constraint(nothing, np.ones(()), np.full((), np.inf))
+
     def _check_conditions(self, conditions: Sequence[Any], name: str, alone: bool) -> list[str]:
         """Check all conditions and choose their names; nothing is added before all are found right."""
         taken: dict[str, Any] = {}
@@ -233,12 +239,7 @@ class Builder(Structure):
         for position, condition in enumerate(conditions):
             wanted = name if alone or not name else f"{name}[{position}]"
             if not isinstance(condition, Constraint | Condition):
-                hint = (
-                    "; a comparison of two numbers is no constraint"
-                    if isinstance(condition, bool | np.bool_)
-                    else ""
-                )
-                raise DeclarationError(f"subject_to needs constraints, not {condition!r}{hint}")
+                raise DeclarationError(f"subject_to needs constraints, not {condition!r}")
             operands = (condition.expression,) if isinstance(condition, Constraint) else condition.operands
             for operand in operands:
                 if operand.model is not self:

@@ -16,7 +16,7 @@ from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
 from forcopt.language.guarded import Guarded
 from forcopt.language.labels import Axes, Axis
-from forcopt.language.terms import Gather, Rows
+from forcopt.language.scalar import is_single_row, single_rows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -350,17 +350,7 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
                 yield GatheredRows([c], c.expression, c.lower, c.upper, c.name, c.start, c.labels)
             continue
         expressions = [c.expression for c in members]
-        counts = [sum(t.width for t in e.terms if isinstance(t, Gather)) for e in expressions]
-        held: list[Any] = [t for e in expressions for t in e.terms]
-        columns = np.concatenate([t.columns for t in held]) if held else np.zeros(0, np.int32)
-        values = [
-            t.values if len(t.values) == len(t.columns) else np.repeat(t.values, len(t.columns)) for t in held
-        ]
-        indptr = np.zeros(len(members) + 1, dtype=np.int32)
-        np.cumsum(counts, out=indptr[1:])
-        data = np.concatenate(values) if held else np.zeros(0)
-        distinct = all(len(e.terms) <= 1 and all(t.distinct for t in e.terms) for e in expressions)
-        term = Rows(indptr, columns, data, distinct)
+        term = single_rows(expressions)
         constant = np.array([float(e.constant) for e in expressions])
         expression = Expression(members[0].model, (len(members),), (term,), constant)
         lower = np.array([float(c.lower) for c in members])
@@ -373,9 +363,7 @@ _MANY = 8
 
 
 def _is_single_row(constraint: Constraint) -> bool:
-    return constraint.expression.shape == () and all(
-        isinstance(t, Gather) for t in constraint.expression.terms
-    )
+    return is_single_row(constraint.expression)
 
 
 class Condition(ABC):

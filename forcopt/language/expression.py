@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forcopt.language.along import Groups, Windows
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
+    from forcopt.language.scalar import Scalar
 
 __all__ = ["Expression"]
 
@@ -347,6 +348,18 @@ class Expression:
 
     # -- arithmetic ----------------------------------------------------------------------------------------
 
+    def plain(self) -> Scalar | None:
+        """A scalar sum of columns, held in lists; None for any other expression."""
+        return None
+
+    def extend(self, columns: list[int], values: list[float], sign: float) -> float | None:
+        """Append its columns and coefficients times `sign`, and give its number; None as for `plain`."""
+        return None
+
+    def linear(self) -> Expression:
+        """The same without its constant."""
+        return Expression(self.model, self.shape, self.terms, _ZERO, self.axes)
+
     def _same_model(self, other: Expression) -> None:
         if other.model is not self.model:
             raise DeclarationError(
@@ -357,6 +370,10 @@ class Expression:
     def _plus(
         self, other: Operand, sign: float, verb: str = "adding", subject: str = "the added array"
     ) -> Expression:
+        if not self.shape and (plain := self.plain()) is not None:
+            total = plain.added(other, sign)
+            if total is not None:
+                return total
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
             return Expression(
                 self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), self.axes
@@ -403,6 +420,10 @@ class Expression:
         return self
 
     def __mul__(self, other: Operand) -> Expression:
+        if not self.shape and (plain := self.plain()) is not None:
+            product = plain.scaled(other)
+            if product is not None:
+                return product
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
             by = float(other)
             terms = tuple(
@@ -760,9 +781,8 @@ class Expression:
 
         difference = self._plus(other, -1.0, "comparing", "the compared array")
         constant = compact(difference.constant)
-        rows = Expression(self.model, difference.shape, difference.terms, _ZERO, difference.axes)
         return Constraint(
-            rows,
+            difference.linear(),
             lower if lower is _LEAST else 0.0 - constant,
             upper if upper is _MOST else 0.0 - constant,
         )

@@ -198,7 +198,8 @@ def _read_axis(labels: Any, name: str, subject: str) -> Axis:
 
 def is_table(value: Any) -> bool:
     """Whether `value` is a series or a frame of pandas."""
-    return hasattr(value, "to_numpy") and hasattr(value, "index")
+    kind = type(value)  # expressions explain the attributes that they lack, which takes time
+    return hasattr(kind, "to_numpy") and hasattr(kind, "index")
 
 
 def axes_of_table(table: Any) -> tuple[Axis, ...]:

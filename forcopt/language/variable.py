@@ -10,6 +10,8 @@ from forcopt.arrays import Array
 from forcopt.language.columns import Block, consecutive
 from forcopt.language.expression import Expression
 from forcopt.language.guarded import Guarded
+from forcopt.language.labels import Axes
+from forcopt.language.scalar import Scalar
 from forcopt.notebook import facts_html
 
 if TYPE_CHECKING:
@@ -44,12 +46,48 @@ class Declared(Guarded, Expression):
         put = object.__setattr__
         put(self, "model", model)
         put(self, "shape", block.shape)
-        put(self, "terms", (consecutive(block.start, block.shape),))
-        put(self, "constant", np.broadcast_to(_ZERO, block.shape) if block.shape else _ZERO)
         put(self, "axes", block.axes)
         put(self, "name", block.name)
         put(self, "start", block.start)
         put(self, "position", position)
+        if block.shape:
+            put(self, "terms", (consecutive(block.start, block.shape),))
+            put(self, "constant", np.broadcast_to(_ZERO, block.shape))
+
+    if not TYPE_CHECKING:  # scalars are many, and most need no arrays
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "terms":
+                object.__setattr__(self, name, (consecutive(self.start, ()),))
+                return self.terms
+            return _ZERO if name == "constant" else super().__getattr__(name)
+
+    def plain(self) -> Scalar | None:
+        """Itself, if it is a scalar."""
+        return None if self.shape else Scalar(self.model, [self.start], [1.0], 1, 0.0)
+
+    def extend(self, columns: list[int], values: list[float], sign: float) -> float | None:
+        """Append its column, if it is a scalar."""
+        if self.shape:
+            return None
+        columns.append(self.start)
+        values.append(sign)
+        return 0.0
+
+    def __getitem__(self, index: Any) -> Expression:
+        if type(index) is int and len(self.shape) == 1 and self.axes is None:
+            return self._at((index,), index)
+        return super().__getitem__(index)
+
+    def _at(self, key: tuple[Any, ...], index: Any, axes: Axes | None = None) -> Expression:
+        if len(key) != self.ndim or not all(type(k) is int for k in key):
+            return super()._at(key, index, axes)
+        place = 0
+        for k, n in zip(key, self.shape, strict=True):
+            if not -n <= k < n:
+                raise IndexError(f"index {index!r} does not fit shape {self.shape}")
+            place = place * n + k % n
+        return Scalar(self.model, [self.start + place], [1.0], 1, 0.0)
 
 
 class Variable(Declared):

@@ -1,6 +1,7 @@
 """Alignment: no public function may depend on the order of labels or axes, and labels are never lost."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -283,8 +284,32 @@ def test_many_terms_add_up_in_chunks():
     wide = sum(y * k for k in range(100)) + sum(x[k] + y for k in range(50))
     assert np.array_equal(wide.evaluate(point), np.full((3, 2), 4950 + 50 + sum(range(1, 51))))
     assert fo.sum([]) == 0 and fo.sum([1, 2]) == 3 and fo.sum(y).evaluate(point) == 6
-    with pytest.raises(fo.DeclarationError, match="belongs to model"):
+    with pytest.raises(fo.DeclarationError, match="must belong to the same model"):
         fo.sum([x[0], fo.Model("other").variable("z")])
+
+
+def test_sums_that_share_a_beginning_stay_apart():
+    m = fo.Model()
+    x = [m.variable(f"x{i}") for i in range(6)]
+    point = m.point({v: 10.0**i for i, v in enumerate(x)})
+    start = 2 * x[0] + x[1]
+    left, right = start + x[2], start - 3 * x[3] + 7
+    wide, doubled = left + right + x[4], start + start
+    values = [float(e.evaluate(point)) for e in (start, left, right, wide, doubled)]
+    assert values == [12, 112, 12 - 3000 + 7, 112 + 12 - 3000 + 7 + 10000, 24]
+    row = start <= x[5]
+    assert float((start + 1).evaluate(point)) == 13 and row.expression.coefficient_count == 3
+    assert float(start.evaluate(point)) == 12 and repr(start - start).endswith("coefficients: 0>")
+    again = pickle.loads(pickle.dumps([m, start, left]))
+    assert [repr(e) for e in again[1:]] == [repr(start), repr(left)] and again[1].model is again[0]
+    total = 0
+    for k in range(3):
+        total = total + x[k]
+        m.subject_to(total <= k)
+    m.maximize(total)
+    assert m.solve().objective == 2
+    h = m.to_highs().getLp()
+    assert np.diff(h.a_matrix_.start_)[:3].sum() == 6
 
 
 def test_operations_along_a_named_axis():
