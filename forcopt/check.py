@@ -1,30 +1,26 @@
 """Check a proof: ``python -m forcopt.check PROOF [MODEL.mps]``, or this file alone, copied anywhere.
 
 It needs Python's standard library and nothing of forcopt, and computes in integers and fractions alone.
-``PROOF.vipr`` is a proof of an integer or linear program in the VIPR format (versions 1.0 and 1.1). With a
-model, each constraint of the proof must be one of the model's, which is read here a second time, number by
-number as printed. ``PROOF.json`` is a certificate, whose field ``kind`` says what it proves:
-
-- ``bound``, ``infeasible``: multipliers of the rows and cones of a continuous program
-- ``irreducible``: rows that cannot hold together, although any one of them may be left out
-- ``privacy``: the privacy loss of a mechanism that is a table of probabilities
-- ``rates``: the rates of decisions for groups, recounted from the table
-
-Files may end in ``.gz``. Exit code: 0 accepted, 1 refused, 2 bad arguments."""
-
-from __future__ import annotations
+``PROOF.vipr`` is a proof of an integer or linear program in the VIPR format (1.0 and 1.1). With a model, each
+constraint of the proof must be one of the model's, which is read here a second time, number by number as
+printed. ``PROOF.json`` is a certificate, whose field ``kind`` says what it proves: ``bound``, ``infeasible``
+(multipliers of the rows and cones of a continuous program), ``irreducible`` (rows that cannot hold together,
+although any one may be left out), ``privacy`` (of a mechanism that is a table of probabilities), ``rates``
+(of decisions for groups, recounted). Files may end in ``.gz``. Exit: 0 accepted, 1 refused, 2 bad arguments.
+"""
 
 import gzip
 import json
+import operator
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import permutations
 from math import ceil, floor
 from typing import Any
 
 SECTIONS = ("NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
 LOWER, EQUAL, UPPER = 1, 0, -1  # senses: form >= limit, form = limit, form <= limit
+HOLDS: Any = {LOWER: operator.ge, EQUAL: operator.eq, UPPER: operator.le}
 
 
 class Refused(Exception):
@@ -40,10 +36,7 @@ def need(holds: bool, reason: str) -> None:
 def number(text: Any) -> Any:
     """An integer or a fraction, of a decimal what is printed; a float of JSON is refused."""
     need(type(text) in (str, int), f"{text!r} is no exact number")
-    try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise Refused(f"{text!r} is no number") from None
+    value = Fraction(text)
     return value.numerator if value.denominator == 1 else value
 
 
@@ -57,21 +50,13 @@ def value_of(form: Any, point: Any) -> Any:
     return sum(a * point.get(x, 0) for x, a in form.items())
 
 
-def satisfies(value: Any, sense: int, limit: Any) -> bool:
-    """Whether a value is on the right side of a limit."""
-    return bool(value >= limit if sense == LOWER else value <= limit if sense == UPPER else value == limit)
-
-
 class Program:
     """A program: bounds, integer columns, rows (form, low, high) by name, cones, objective."""
 
     def __init__(self) -> None:
-        empty: Any = dict
-        self.low, self.high, self.rows, self.cost = empty(), empty(), empty(), empty()
-        self.cones: list[Any] = []
-        self.whole: set[str] = set()
-        self.offset: Any = 0
-        self.maximize = False
+        self.low, self.high, self.rows, self.cost = (dict[str, Any]() for _ in range(4))
+        self.cones, self.whole = list[Any](), set[str]()
+        self.offset, self.maximize = Fraction(0), False
 
     def constraints(self) -> Iterator[tuple[Any, int, Any]]:
         """All bounds and rows, one side at a time; an equation is one constraint."""
@@ -87,7 +72,7 @@ class Program:
         need(set(point) <= set(self.low), "the point names an unknown column")
         need(all(v == floor(v) for x, v in point.items() if x in self.whole), "an integer is fractional")
         for form, sense, limit in self.constraints():
-            need(satisfies(value_of(form, point), sense, limit), f"the point violates {form} {sense} {limit}")
+            need(HOLDS[sense](value_of(form, point), limit), f"the point violates {form} {sense} {limit}")
         for kind, entries in self.cones:
             need(in_cone(kind, [c + value_of(f, point) for c, f in entries]), "the point is outside a cone")
 
@@ -107,72 +92,79 @@ def in_cone(kind: str, v: Any) -> bool:
     return True
 
 
+def mps_lines(path: str) -> Iterator[tuple[str, list[str]]]:
+    """The words of each line of an MPS file, with its section."""
+    section = ""
+    for line in opened(path):
+        words = line.split() if line[0] != "*" else []
+        if words and not line[0].isspace():
+            section = words.pop(0).upper()
+            need(section in SECTIONS, f"section {section} is not read")
+            if section == "ENDATA":
+                return
+        if words and section != "NAME":
+            yield section, words
+
+
+def read_bound(p: Program, words: list[str], bounded: set[str]) -> None:
+    """Take over a line of the section BOUNDS."""
+    kind, valued = words[0], words[0] in ("UP", "LO", "FX", "UI", "LI")
+    need(valued or kind in ("FR", "MI", "PL", "BV"), f"bound {kind} is not read")
+    x, v = words[-2 if valued else min(2, len(words) - 1)], number(words[-1]) if valued else 0
+    need(x in p.low and (valued or len(words) < 4), f"bound {words}")
+    need(kind not in ("UP", "UI") or v >= 0 or p.low[x] != 0, f"{x} <= {v}, no lower bound")
+    bounded.add(x)
+    p.whole |= {x} if kind in ("UI", "LI", "BV") else set()
+    if kind in ("LO", "LI", "FX", "FR", "MI", "BV"):
+        p.low[x] = None if kind in ("FR", "MI") else v
+    if kind in ("UP", "UI", "FX", "FR", "PL", "BV"):
+        p.high[x] = 1 if kind == "BV" else None if kind in ("FR", "PL") else v
+
+
 def read_mps(path: str) -> Program:
     """A program in free or fixed MPS format, without spaces in names; what is not known is refused."""
-    p, section, marked = Program(), "", False
-    empty: Any = dict
-    kinds, forms, right, ranges, bounded = empty(), empty(), empty(), empty(), set[str]()
-    for line in opened(path):
-        words = line.split()
-        if not words or line[0] == "*":
-            continue
-        if not line[0].isspace():
-            section = words[0].upper()
-            need(section in SECTIONS, f"{path}: section {section} is not read")
-            words = words[1:] if section == "OBJSENSE" else []
-            if section == "ENDATA":
-                break
-        if section == "OBJSENSE" and words:
+    p, marked, empty = Program(), False, dict[str, Any]
+    kinds, forms, bounded, given = empty(), empty(), set[str](), {"RHS": empty(), "RANGES": empty()}
+    for section, words in mps_lines(path):
+        if section == "OBJSENSE":
             p.maximize = words[0].upper() in ("MAX", "MAXIMIZE")
-        elif section == "ROWS" and words:
-            need(words[0] in ("N", "L", "G", "E") and words[1] not in kinds, f"{path}: row {words}")
+        elif section == "ROWS":
+            need(words[0] in ("N", "L", "G", "E") and words[1] not in kinds, f"row {words}")
             kinds[words[1]], forms[words[1]] = words[0], {}
-        elif section == "COLUMNS" and words[1:2] == ["'MARKER'"]:
+        elif section == "COLUMNS" and words[1] == "'MARKER'":
             marked = words[2] == "'INTORG'"
-        elif section == "COLUMNS" and words:
+        elif section == "COLUMNS":
             x = words[0]
             p.whole |= {x} if marked and x not in p.low else set()
             p.low[x], p.high[x] = 0, None
             for row, a in zip(words[1::2], words[2::2], strict=True):
-                need(row in forms and x not in forms[row], f"{path}: entry {x}, {row}")
+                need(row in forms and x not in forms[row], f"entry {x}, {row}")
                 forms[row][x] = number(a)
-        elif section in ("RHS", "RANGES") and words:
+        elif section == "BOUNDS":
+            read_bound(p, words, bounded)
+        else:
             words = words[len(words) % 2 :]  # the name of the set may be missing
-            into = right if section == "RHS" else ranges
             for row, a in zip(words[::2], words[1::2], strict=True):
-                need(row in kinds and row not in into, f"{path}: {section} of {row}")
-                into[row] = number(a)
-        elif section == "BOUNDS" and words:
-            kind, valued = words[0], words[0] in ("UP", "LO", "FX", "UI", "LI")
-            need(valued or kind in ("FR", "MI", "PL", "BV"), f"{path}: bound {kind} is not read")
-            x, v = words[-2 if valued else min(2, len(words) - 1)], number(words[-1]) if valued else 0
-            need(x in p.low and (valued or len(words) < 4), f"{path}: bound {words}")
-            need(kind not in ("UP", "UI") or v >= 0 or p.low[x] != 0, f"{path}: {x} <= {v}, no lower bound")
-            bounded.add(x)
-            p.whole |= {x} if kind in ("UI", "LI", "BV") else set()
-            if kind in ("LO", "LI", "FX", "FR", "MI", "BV"):
-                p.low[x] = None if kind in ("FR", "MI") else v
-            if kind in ("UP", "UI", "FX", "FR", "PL", "BV"):
-                p.high[x] = 1 if kind == "BV" else None if kind in ("FR", "PL") else v
+                need(row in kinds and row not in given[section], f"{section} of {row}")
+                given[section][row] = number(a)
     p.high.update(dict.fromkeys(p.whole - bounded, 1))  # the default of integer columns
-    objective = next((name for name, kind in kinds.items() if kind == "N"), "")
-    p.cost, p.offset = {x: a for x, a in forms.get(objective, {}).items() if a}, -right.get(objective, 0)
     for name, kind in kinds.items():
-        low = high = right.get(name, 0)
-        width = ranges.get(name, 0)
-        low, high = (high if kind != "L" else None), (low if kind != "G" else None)
-        if name in ranges:
+        right, width = given["RHS"].get(name, 0), given["RANGES"].get(name)
+        low, high = (right if kind != "L" else None), (right if kind != "G" else None)
+        if width is not None:
             wide = kind == "G" or (kind == "E" and width > 0)
             low, high = (low, low + abs(width)) if wide else (high - abs(width), high)
+        form = {x: a for x, a in forms[name].items() if a}
         if kind != "N":
-            p.rows[name] = {x: a for x, a in forms[name].items() if a}, low, high
+            p.rows[name] = form, low, high
+        elif name == next(row for row in kinds if kinds[row] == "N"):
+            p.cost, p.offset = form, -right
     return p
 
 
 def combined(parts: Any, lines: Any) -> tuple[Any, int, Any]:
     """The linear combination of constraints; its multipliers must agree with their senses."""
-    out: dict[int, Any] = {}
-    total, sense = 0, EQUAL
+    out, total, sense = dict[int, Any](), 0, EQUAL
     for i, weight in parts.items():
         need(i < len(lines), "a line refers to a later one")
         form, own, limit = lines[i]
@@ -188,14 +180,35 @@ def combined(parts: Any, lines: Any) -> tuple[Any, int, Any]:
 def dominates(one: Any, other: Any) -> bool:
     """Whether a constraint implies another of the same form; one that never holds implies all."""
     (form, sense, limit), (form2, sense2, limit2) = one, other
-    if not form and not satisfies(0, sense, limit):
+    if not form and not HOLDS[sense](0, limit):
         return True
-    return form == form2 and sense in (EQUAL, sense2) and satisfies(limit, sense2, limit2)
+    return form == form2 and sense in (EQUAL, sense2) and HOLDS[sense2](limit, limit2)
 
 
 def integral(form: Any, whole: Any) -> bool:
     """Whether a form has integer values at all points."""
     return all(j in whole and a == floor(a) for j, a in form.items())
+
+
+def told(sign: int, bound: Any, value: Any) -> str:
+    """What is proved of the objective, which is minimised (sign 1) or maximised."""
+    said = [] if bound is None else [f"every objective is at {'least' if sign > 0 else 'most'} {bound}"]
+    said += [] if value is None else [f"a point attains {value}"]
+    return "; ".join(said) + ("; it is optimal" if said and bound == value else "")
+
+
+def compare(problem: Any, lines: Any, points: Any, model: Program) -> None:
+    """Refuse a problem (names, integer columns, objective, its sign or 0), if it is not the model."""
+    names, whole, cost, sign = problem
+    need(sorted(names) == sorted(model.low), "the columns are not those of the model")
+    need({names[j] for j in whole} == model.whole, "the integer columns are not those of the model")
+    need(not sign or {names[j]: sign * a for j, a in cost.items()} == model.cost, "the objectives differ")
+    known = {(frozenset(form.items()), sense, limit) for form, sense, limit in model.constraints()}
+    for form, sense, limit in lines:
+        named = frozenset((names[j], a) for j, a in form.items())
+        need((named, sense, limit) in known, f"{dict(named)} {sense} {limit} is not in the model")
+    for point in points:
+        model.require({names[j]: v for j, v in point.items()})
 
 
 def check_vipr(path: str, model: Program | None) -> str:
@@ -207,14 +220,13 @@ def check_vipr(path: str, model: Program | None) -> str:
         need(not known or word in known, f"{path}: {' or '.join(known)} expected, {word!r} read")
         return word
 
-    def index() -> int:
-        text = take()
+    def index(section: str = "") -> int:
+        text = (take(section), take())[1] if section else take()
         need(text.isdecimal(), f"{path}: {text!r} is no index")
         return int(text)
 
     def pairs(size: int, end: float = float("inf")) -> dict[int, Any]:
-        listed = [(index(), number(take())) for _ in range(size)]
-        found = dict(listed)
+        found = {index(): number(take()) for _ in range(size)}
         need(len(found) == size and all(j < end for j in found), f"{path}: a list has wrong indices")
         return {j: a for j, a in found.items() if a}
 
@@ -223,27 +235,7 @@ def check_vipr(path: str, model: Program | None) -> str:
         sense, limit, size = {"G": LOWER, "E": EQUAL, "L": UPPER}[take("G", "E", "L")], number(take()), take()
         return (cost if size == "OBJ" else pairs(int(number(size)), len(names))), sense, limit
 
-    take("VER"), take("1.0", "1.1"), take("VAR")
-    names = [take() for _ in range(index())]
-    take("INT")
-    whole = {index() for _ in range(index())}
-    flip = {"min": 1, "max": -1}[(take("OBJ"), take("min", "max"))[1]]
-    cost = pairs(index(), len(names))
-    size, _ = (take("CON"), index())[1], index()
-    lines = [constraint() for _ in range(size)]
-    under: list[frozenset[int]] = [frozenset()] * size  # the assumptions of each line
-    infeasible = (take("RTP"), take("infeas", "range"))[1] == "infeas"
-    ends = ["-inf", "inf"] if infeasible else [take(), take()]
-    reached: Any = [None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip]]
-    goal, reach = reached
-    take("SOL")
-    points = [(take(), pairs(index(), len(names)))[1] for _ in range(index())]
-    for point in points:
-        need(integral({j: v for j, v in point.items() if j in whole}, whole), "a solution is not integer")
-        need(all(satisfies(value_of(f, point), *end) for f, *end in lines), "a solution violates a line")
-    best: Any = min((flip * value_of(cost, point) for point in points), default=None)
-    take("DER")
-    for at in range(size, size + index()):
+    def derive(at: int) -> None:
         stated, _, reason = constraint(), take("{"), take("asm", "lin", "rnd", "uns", "sol")
         held = frozenset((at,) if reason == "asm" else ())
         if reason in ("lin", "rnd"):
@@ -268,32 +260,39 @@ def check_vipr(path: str, model: Program | None) -> str:
         take("}"), number(take())
         lines.append(stated)
         under.append(held)
+
+    take("VER"), take("1.0", "1.1")
+    names = [take() for _ in range(index("VAR"))]
+    whole = {index() for _ in range(index("INT"))}
+    flip = {"min": 1, "max": -1}[(take("OBJ"), take("min", "max"))[1]]
+    cost = pairs(index(), len(names))
+    size, _ = index("CON"), index()
+    lines = [constraint() for _ in range(size)]
+    under: list[frozenset[int]] = [frozenset()] * size  # the assumptions of each line
+    infeasible = (take("RTP"), take("infeas", "range"))[1] == "infeas"
+    ends = ["-inf", "inf"] if infeasible else [take(), take()]
+    reached: Any = [None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip]]
+    goal, reach = reached
+    points = [(take(), pairs(index(), len(names)))[1] for _ in range(index("SOL"))]
+    for point in points:
+        need(all(v == floor(v) for j, v in point.items() if j in whole), "a solution is fractional")
+        need(all(HOLDS[s](value_of(f, point), end) for f, s, end in lines), "a solution violates a line")
+    best: Any = min((flip * value_of(cost, point) for point in points), default=None)
+    for at in range(size, size + index("DER")):
+        derive(at)
     need(not take(), "there is text behind the last line")
     if infeasible or goal is not None:
+        need(best is None or (not infeasible and goal <= best), "a solution refutes the claim")
         aim = ({}, LOWER, 1) if infeasible else (cost, flip, flip * goal)
         need(len(lines) > size and not under[-1], "the last line rests on assumptions")
         need(dominates(lines[-1], aim), "the last line is not what was to be proved")
     need(reach is None or (best is not None and best <= reach), "no solution is as good as claimed")
-    need(best is None or (not infeasible and (goal is None or goal <= best)), "a solution refutes the claim")
-    sign, offset = flip, 0
+    sign, offset = (-1 if model.maximize else 1, model.offset) if model else (flip, Fraction(0))
     if model is not None:
-        sign, offset = (-1 if model.maximize else 1), model.offset
-        need(sorted(names) == sorted(model.low), "the columns are not those of the model")
-        need({names[j] for j in whole} == model.whole, "the integer columns are not those of the model")
-        own = {names[j]: sign * flip * a for j, a in cost.items()}
-        need(infeasible or own == model.cost, "the objective is not that of the model")
-        known = {(frozenset(form.items()), sense, limit) for form, sense, limit in model.constraints()}
-        for form, sense, limit in lines[:size]:
-            named = frozenset((names[j], a) for j, a in form.items())
-            need((named, sense, limit) in known, f"{dict(named)} {sense} {limit} is not in the model")
-        for point in points:
-            model.require({names[j]: v for j, v in point.items()})
+        compare((names, whole, cost, sign * flip * (not infeasible)), lines[:size], points, model)
     if infeasible:
         return "no point satisfies the program"
-    side = f"every objective is {'at least' if sign > 0 else 'at most'}"
-    said = [f"{side} {sign * goal + offset}"] if goal is not None else []
-    said += [f"a point attains {sign * best + offset}"] if best is not None else []
-    return "; ".join(said) + ("; it is optimal" if best is not None and best == goal else "")
+    return told(sign, *(None if v is None else sign * v + offset for v in (goal, best)))
 
 
 def read_program(data: Any) -> Program:
@@ -340,19 +339,19 @@ def check_json(path: str, model: Program | None) -> str:
     kind = data["kind"]
     if kind == "privacy":
         table = {row: {o: number(p) for o, p in one.items()} for row, one in data["probabilities"].items()}
-        for row, one in table.items():
-            need(min(one.values()) >= 0 and sum(one.values()) == 1, f"the row {row} is no distribution")
+        sound = (min(one.values()) >= 0 and sum(one.values()) == 1 for one in table.values())
+        need(all(sound), "a row is no distribution")
         epsilon, delta, ratio, term = number(data["epsilon"]), number(data["delta"]), Fraction(1), Fraction(1)
         need(0 <= epsilon <= 20, "epsilon is not between 0 and 20")
         for k in range(1, 100):  # the first terms of exp(epsilon) sum to less than it
             ratio, term = ratio + term * epsilon / k, term * epsilon / k
         for pair in data["neighbours"]:
-            for a, b in permutations(pair, 2):
+            for a, b in (pair, pair[::-1]):
                 lost = sum(max(p - ratio * table[b].get(o, 0), 0) for o, p in table[a].items())
                 need(lost <= delta, f"{a} against {b}: delta is {float(lost)}")
         return f"the mechanism is ({epsilon}, {delta})-differentially private for the pairs named"
     if kind == "rates":
-        labels = {"acceptance": "01", "true positive": "1", "false positive": "0"}
+        labels = {"acceptance": ["0", "1"], "true positive": ["1"], "false positive": ["0"]}
         for name, group, text in data["rates"]:
             rows = [number(d) for g, y, d in data["table"] if g == group and str(y) in labels[name]]
             need(bool(rows) and sum(rows) == len(rows) * number(text), f"{name} rate of {group}")
@@ -363,12 +362,12 @@ def check_json(path: str, model: Program | None) -> str:
         sign = -1 if p.maximize else 1
         value = bound_of(p, {x: sign * a for x, a in p.cost.items()}, data) * sign + p.offset
         need(sign * value >= sign * number(data["bound"]), f"the multipliers prove {value} only")
-        said = f"every objective is {'at most' if p.maximize else 'at least'} {data['bound']}"
-        if "point" in data:
-            point = {x: number(v) for x, v in data["point"].items()}
+        point = {x: number(v) for x, v in data["point"].items()} if "point" in data else None
+        if point is not None:
             p.require(point)
-            said += f"; a point attains {value_of(p.cost, point) + p.offset}"
-        return said
+        return told(
+            sign, number(data["bound"]), None if point is None else value_of(p.cost, point) + p.offset
+        )
     need(bound_of(p, {}, data) > 0, "the multipliers prove nothing")
     if kind == "infeasible":
         return "no point satisfies the program"
@@ -389,7 +388,7 @@ def main(arguments: list[str]) -> int:
     check = check_json if arguments[0].removesuffix(".gz").endswith(".json") else check_vipr
     try:
         said = check(arguments[0], read_mps(arguments[1]) if len(arguments) == 2 else None)
-    except (Refused, ValueError, KeyError, TypeError, IndexError) as error:
+    except (Refused, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         print(f"refused: {error}")
         return 1
     print(f"accepted: {said}")

@@ -15,6 +15,7 @@ from forcopt.models.fair_classification import AllFunctions, Finite, Halfspaces,
     ("example", "method", "optimal"),
     [
         ("allocation/establishments", "greedy", True),
+        ("allocation/establishments", "proportional", False),
         ("allocation/private", "proportional", False),
         ("cohort/committee", "column-generation", True),
         ("cohort/committee", "maximin", False),

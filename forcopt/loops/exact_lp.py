@@ -90,13 +90,14 @@ def _fmpq(value: Fraction) -> Rational:
 
 
 def _ends(values: Array, number: Callable[[float], Rational]) -> list[Rational | None]:
-    return [number(v) if np.isfinite(v) else None for v in values]
+    """Each float as a rational, read once per value; None for an infinite one."""
+    known = {v: number(v) if np.isfinite(v) else None for v in np.unique(values).tolist()}
+    return [known[v] for v in values.tolist()]
 
 
 def _entries(block: RowBlock, number: Callable[[float], Rational]) -> list[dict[int, Rational]]:
     """The coefficients of each row by column."""
-    known = {value: number(value) for value in np.unique(block.data).tolist()}
-    entries = [(int(j), known[v]) for j, v in zip(block.indices, block.data.tolist(), strict=True)]
+    entries = list(zip(block.indices.tolist(), _ends(block.data, number), strict=True))
     return [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)]
 
 
@@ -175,7 +176,7 @@ class LinearProgram:
                     low.append(shifted if sign == 1 else None)
                     high.append(shifted if sign == -1 else None)
         return cls(
-            [number(v) for v in program.stages[0].cost],
+            _ends(program.stages[0].cost, number),
             number(program.stages[0].offset),
             lower,
             upper,
@@ -187,8 +188,7 @@ class LinearProgram:
 
     def aiming(self, stage: StageCost) -> LinearProgram:
         """The same with another objective."""
-        cost = [self.number(v) for v in stage.cost]
-        return replace(self, cost=cost, offset=self.number(stage.offset))
+        return replace(self, cost=_ends(stage.cost, self.number), offset=self.number(stage.offset))
 
     def holding(self, value: Rational) -> LinearProgram:
         """The same with a row that keeps the objective at most at `value`."""

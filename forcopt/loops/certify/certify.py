@@ -197,7 +197,8 @@ def _program(model: Model) -> Program | None:
     method = "compact" if (model.columns().integer == 1).any() else "saturation"
     try:
         program = compile_model(model, CONDITIONS, sorted_by=method, outward=True).with_all_rows()
-        LinearProgram.of(program)
+        if program.indicators:  # whose binaries need finite constants
+            LinearProgram.of(program)
     except (UnsupportedError, UnboundedExpressionError):
         return None
     return program

@@ -51,7 +51,7 @@ class Relaxation:
         self.kept = len(system.rows)  # rows behind these are cuts
         self.kind = highspy.HighsModelStatus
         self.highs = highs = highspy.Highs()
-        options = {"output_flag": False, "solver": "simplex", "presolve": "off", "threads": 1}
+        options = {"output_flag": False, "solver": "simplex", "threads": 1}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         for name, value in options.items():
             highs.setOptionValue(name, value)
@@ -114,9 +114,12 @@ class Relaxation:
     def solve(self) -> Solved:
         """Solve the program as it is now."""
         highs = self.highs
-        highs.run()
+        highs.run()  # the first time with presolve, which keeps no ray; then from the basis
         status = highs.getModelStatus()
+        if status == self.kind.kInfeasible and not highs.getDualRay()[1]:
+            status = self.kind.kUnknown
         if status not in (self.kind.kOptimal, self.kind.kInfeasible):
+            highs.setOptionValue("presolve", "off")
             highs.clearSolver()
             highs.run()
             status = highs.getModelStatus()
