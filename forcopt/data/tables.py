@@ -80,9 +80,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     frame = frame[known].reset_index(drop=True)
     if frame.empty:
         raise DeclarationError(f"{path} has no record without a missing value")
-    income = (
-        frame["income-per-year"].astype(str).str.strip().str.removesuffix(".")
-    )  # the UCI's test file ends so
+    income = frame["income-per-year"].astype(str).str.strip().str.removesuffix(".")  # as in adult.test
     for column, entries, levels in (
         ("income-per-year", income, ("<=50K", ">50K")),
         ("sex", frame["sex"].astype(str).str.strip(), ("Male", "Female")),

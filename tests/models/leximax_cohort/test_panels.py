@@ -182,7 +182,7 @@ def test_a_quota_that_demands_nobody_of_a_level_without_candidates_is_a_warning(
 def test_a_panel_has_a_whole_number_of_members(size):
     pool = pd.DataFrame({"name": list("abc"), "sex": list("fmm")})
     quotas = {"sex": {"f": (0, 1), "m": (0, 2)}}
-    with pytest.raises(fo.DeclarationError, match="size is .*; a panel has a whole number of members"):
+    with pytest.raises(fo.DeclarationError, match=r"size is .*; a panel has a whole number of members"):
         LeximaxCohort.from_candidates(pool, quotas, size, identifier="name")
     assert LeximaxCohort.from_candidates(pool, quotas, 2.0, identifier="name").size == 2
 
