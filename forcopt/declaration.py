@@ -173,11 +173,12 @@ class Declared(BaseModel, metaclass=_Named):
     def __init__(self, *args: Any, **fields: Any) -> None:
         """Validate the fields, given by position or by name."""
         names = list(type(self).model_fields)
-        if len(args) > len(names):
+        placed = [name for name, field in type(self).model_fields.items() if not field.kw_only]
+        if len(args) > len(placed):
             raise DeclarationError(
-                f"{type(self).__name__} takes at most {len(names)} arguments: {', '.join(names)}"
+                f"{type(self).__name__} takes at most {len(placed)} arguments in order: {', '.join(placed)}"
             )
-        for name, value in zip(names, args, strict=False):
+        for name, value in zip(placed, args, strict=False):
             if name in fields:
                 raise DeclarationError(f"{type(self).__name__}: {name} is given twice")
             fields[name] = value

@@ -10,6 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.data.dataset import Dataset, binary_column, read_csv
+from forcopt.data.levels import check_levels
 from forcopt.errors import DeclarationError
 
 __all__ = ["COMPAS_DECILES", "compas_counts", "load_compas"]
@@ -120,7 +121,7 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
     Raises
     ------
     DeclarationError
-        If a column is missing, or nobody is left.
+        If a column is missing, nobody is left, or a sex or a degree is none that the table has.
     """
     frame = read_csv(path)
     missing = [column for column in _NEEDED if column not in frame]
@@ -137,6 +138,9 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         ]
     if frame.empty:
         raise DeclarationError(f"{path} has no record{' that passes the filter' if filtered else ''}")
+    for column, levels in (("sex", ("Male", "Female")), ("c_charge_degree", ("F", "M", "O"))):
+        entries = frame[column].astype(str).tolist()
+        check_levels(f"{path}: column {column!r}", entries, levels, rows=frame.index)
     frame = frame.reset_index(drop=True)
     features = np.column_stack(
         [

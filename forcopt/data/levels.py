@@ -7,7 +7,7 @@ from typing import Any
 
 from forcopt.errors import DeclarationError, similar
 
-__all__ = ["check_levels", "nearest_level", "refuse_doubles"]
+__all__ = ["check_levels", "nearest_level", "refuse_doubles", "unknown_levels"]
 
 _MOST_NAMED = 5
 """Levels, and rows of a level, that an error names."""
@@ -64,7 +64,7 @@ def check_levels(
     Raises
     ------
     DeclarationError
-        Naming each unknown level, its rows, and the declared level that is spelled most like it.
+        With the words of `unknown_levels`, if there are some.
 
     Examples
     --------
@@ -73,20 +73,48 @@ def check_levels(
     ...
     forcopt.errors.DeclarationError: region: 'Nort' (row v2) is no level; did you mean 'north'?
     """
+    if words := unknown_levels(subject, values, known, rows, rule):
+        raise DeclarationError(words)
+
+
+def unknown_levels(
+    subject: str,
+    values: Sequence[str],
+    known: Iterable[str],
+    rows: Sequence[Any] | None = None,
+    rule: str = "is no level",
+) -> str:
+    """Name each value that is not declared, its rows, and the declared level that is spelled most like it.
+
+    Parameters
+    ----------
+    subject, values, known, rows, rule
+        See `check_levels`.
+
+    Returns
+    -------
+    str
+        Empty if all values are declared.
+
+    Examples
+    --------
+    >>> unknown_levels("region", ["Nort"], ["north", "south"])
+    "region: 'Nort' (row 0) is no level; did you mean 'north'?"
+    """
     declared = list(known)
     listed, found = set(declared), dict[str, list[str]]()
     for row, value in zip(range(len(values)) if rows is None else rows, values, strict=True):
         if value not in listed:
             found.setdefault(value, []).append(str(row))
     if not found:
-        return
+        return ""
     words = []
     for level, where in list(found.items())[:_MOST_NAMED]:
         near = nearest_level(level, declared)
         hint = f"; did you mean {near!r}?" if near else f"; the levels are {', '.join(map(repr, declared))}"
         words.append(f"{level!r} ({_rows(where)}) {rule}{hint}")
     more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    raise DeclarationError(f"{subject}: {'; '.join(words)}{more}")
+    return f"{subject}: {'; '.join(words)}{more}"
 
 
 def refuse_doubles(subject: str, keys: Sequence[str], rows: Sequence[Any] | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.data.dataset import Dataset, binary_column, read_csv
+from forcopt.data.levels import check_levels
 from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     Raises
     ------
     DeclarationError
-        If a column is missing, or nobody is left.
+        If a column is missing, nobody is left, or an income or a sex is none that the table has.
     UnknownNameError
         For another column of groups.
     """
@@ -74,9 +75,16 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
     frame = _read(path, "adult.csv", needed)
     known = frame[list(needed)].notna().all(axis=1) & ~frame[list(needed)].isin(["?", " ?"]).any(axis=1)
+    records = np.flatnonzero(known)
     frame = frame[known].reset_index(drop=True)
     if frame.empty:
         raise DeclarationError(f"{path} has no record without a missing value")
+    income = frame["income-per-year"].astype(str).str.strip().str.removesuffix(".")  # as in adult.test
+    for column, entries, levels in (
+        ("income-per-year", income, ("<=50K", ">50K")),
+        ("sex", frame["sex"].astype(str).str.strip(), ("Male", "Female")),
+    ):
+        check_levels(f"{path}: column {column!r}", entries.tolist(), levels, rows=records)
     columns = [frame[list(_ADULT_NUMBERS)].to_numpy(dtype=float)]
     names: list[str] = list(_ADULT_NUMBERS)
     for column in _ADULT_NAMES:
@@ -89,7 +97,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
         frame=frame,
         features=np.hstack(columns),
         feature_names=tuple(names),
-        labels=frame["income-per-year"].str.contains(">50K", regex=False).to_numpy(dtype=np.int64),
+        labels=(income == ">50K").to_numpy(dtype=np.int64),
         groups=of_group.str.strip().to_numpy(dtype=str),
     )
 

@@ -69,12 +69,11 @@ def augmented(
     learner = learner if learner is not None else LogisticRegression(max_iter=2000)
     if time_limit is None:
         fitted = clone(learner).fit(rows.points, rows.labels)
-        return Outcome(_read(fitted, rows.points, rows.labels), 0.0)
+        return Outcome(_read(fitted, rows.points, rows.labels, problem.feature_names), 0.0)
     fitted = _fit_within(clone(learner), rows.points, rows.labels, deadline)
     if fitted is None:
-        constant = Halfspace(np.zeros(rows.points.shape[1]), 1.0 if problem.labels.mean() >= 0.5 else -1.0)
-        return Outcome(constant, 0.0, message="the learner did not end in time: the best constant")
-    return Outcome(_read(fitted, rows.points, rows.labels), 0.0)
+        return Outcome(problem.constant(), 0.0, message="the learner did not end in time: the best constant")
+    return Outcome(_read(fitted, rows.points, rows.labels, problem.feature_names), 0.0)
 
 
 def _fit_within(learner: Any, X: Array, y: Array, deadline: Deadline) -> Any:
@@ -110,13 +109,13 @@ def _fit(learner: Any, X: Array, y: Array, to: Any) -> None:
         to.send(error)
 
 
-def _read(fitted: Any, X: Array, y: Array) -> Any:
+def _read(fitted: Any, X: Array, y: Array, names: tuple[str, ...]) -> Any:
     if hasattr(fitted, "coef_") and np.size(fitted.intercept_) == 1:
-        return Halfspace(np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0]))
+        return Halfspace(np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0]), feature_names=names)
     if hasattr(fitted, "tree_"):
-        return Tree.from_sklearn(fitted)
+        return Tree.from_sklearn(fitted).replace(feature_names=names)
     if getattr(fitted, "n_neighbors", 0) == 1:
-        return NearestNeighbour(X, y)
+        return NearestNeighbour(X, y, feature_names=names)
     raise DeclarationError(
         f"learner is {type(fitted).__name__}; the exact loss is known of linear ones, trees and the nearest "
         "neighbour: fit others on the rows of augment"

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.names import aligned, take_names
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of
@@ -40,6 +41,8 @@ class AdaptiveRobustClassification(Problem):
     norm : {"l2", "linf"}
     radii : number or array, shape (n,), optional
         The radii of the balls themselves, in place of c times the adaptive ones.
+    feature_names : tuple[str, ...], optional
+        Of the d features; those of a frame by default. The decision takes the columns of a frame by name.
 
     Raises
     ------
@@ -73,6 +76,12 @@ class AdaptiveRobustClassification(Problem):
     fraction: float = 0.5
     norm: Norm = "l2"
     radii: Numbers | None = None
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        return take_names(data)
 
     @field_validator("features")
     @classmethod
@@ -183,7 +192,16 @@ class AdaptiveRobustClassification(Problem):
         widest = int(np.argmax(np.diff(cuts, append=cuts[-1])))
         if high - low <= TOLERANCE * self.extent * size:
             return found
-        return Halfspace(found.w, float(cuts[widest] / 2 + cuts[widest + 1] / 2))
+        return self.halfspace(found.w, float(cuts[widest] / 2 + cuts[widest + 1] / 2))
+
+    def halfspace(self, w: Array, b: float) -> Halfspace:
+        """The decision with this normal and offset, and the names of the features."""
+        return Halfspace(w, b, feature_names=self.feature_names)
+
+    def constant(self) -> Halfspace:
+        """The decision that predicts the more frequent label everywhere."""
+        side = 1.0 if self.labels.mean() >= 0.5 else -1.0
+        return self.halfspace(np.zeros(self.features.shape[1]), side)
 
     # -- judging ---------------------------------------------------------------------------------------------
 
@@ -195,7 +213,7 @@ class AdaptiveRobustClassification(Problem):
         DeclarationError
             For a classifier that is no `Halfspace`, `Tree` or `NearestNeighbour` (``"l2"``).
         """
-        X, y = self.features, self.labels
+        X, y = self._inputs(decision), self.labels
         if isinstance(decision, Halfspace):
             room = halfspace_radii(decision, X, y, self.norm)
         elif isinstance(decision, NearestNeighbour) and self.norm == "l2":
@@ -210,6 +228,11 @@ class AdaptiveRobustClassification(Problem):
         wrong = np.asarray(decision.predict(X)) != y
         return np.asarray(wrong | (room < self.balls - TOLERANCE * self.extent))
 
+    def _inputs(self, decision: Any) -> Array:
+        """The features in the order of the classifier's names, if both are named."""
+        names = getattr(decision, "feature_names", ())
+        return np.asarray(aligned(self.features, names, self.feature_names))
+
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a classifier: the share of points that are lost, exactly.
 
@@ -220,11 +243,11 @@ class AdaptiveRobustClassification(Problem):
             loses one of (as another label is at the same place), and for adaptive radii the largest
             fraction at which this classifier loses nothing.
         """
-        lost = self.lossy(decision)
-        wrong = np.asarray(decision.predict(self.features)) != self.labels
+        lost, X = self.lossy(decision), self._inputs(decision)
+        wrong = np.asarray(decision.predict(X)) != self.labels
         metrics = {"binary loss": float(wrong.mean()), "coinciding": len(self.coinciding) / len(self.labels)}
         if self.radii is None and isinstance(decision, Halfspace):
-            room = halfspace_radii(decision, self.features, self.labels, self.norm)
+            room = halfspace_radii(decision, X, self.labels, self.norm)
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.where(self.adaptive > 0, room / self.adaptive, np.where(wrong, 0.0, np.inf))
             metrics["fraction"] = float(share.min())

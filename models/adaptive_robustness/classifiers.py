@@ -8,21 +8,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Declared, Integers, Numbers
+from forcopt.declaration import Declared, Integers, Name, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.names import aligned
 from forcopt.models.adaptive_robustness.geometry import check_points
 
 __all__ = ["Classifier", "Halfspace", "NearestNeighbour", "ReLUNetwork", "Tree"]
 
 
 class Classifier(Declared):
-    """The base of classifiers: a label for each input, and by how much it is preferred."""
+    """The base of classifiers: a label for each input, and by how much it is preferred.
+
+    Attributes
+    ----------
+    feature_names : tuple[str, ...], optional
+        Of the d features, in order: a frame of inputs is aligned by them.
+    """
 
     methods: ClassVar[tuple[str, ...]] = ()
     """The methods of `RobustnessRadius` that take it."""
+
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @property
     @abstractmethod
@@ -39,7 +48,7 @@ class Classifier(Declared):
 
     def read(self, X: Any) -> Array:
         """Check inputs, shape ``(m, d)``."""
-        values = check_points(X, "X")
+        values = check_points(aligned(X, self.feature_names), "X")
         if values.shape[1] != self.features:
             raise DeclarationError(f"X has {values.shape[1]} features; the classifier takes {self.features}")
         return values
@@ -94,7 +103,8 @@ class Halfspace(Classifier):
         return self.scores(X) * (1 if label == 1 else -1)
 
     def __repr__(self) -> str:
-        terms = [f"{v:.6g} x{j}" for j, v in enumerate(self.w) if v]
+        names = self.feature_names or [f"x{j}" for j in range(len(self.w))]
+        terms = [f"{v:.6g} {name}" for name, v in zip(names, self.w, strict=True) if v]
         return f"{' + '.join(terms) or '0'} + {self.b:.6g} >= 0"
 
 
@@ -226,7 +236,11 @@ class ReLUNetwork(Classifier):
         if getattr(model, "out_activation_", "") != "logistic" or len(model.classes_) != 2:
             classes = len(getattr(model, "classes_", ()))
             raise DeclarationError(f"the network has {classes} classes; it must have 2")
-        return cls(weights=tuple(model.coefs_), biases=tuple(model.intercepts_))
+        return cls(
+            weights=tuple(model.coefs_),
+            biases=tuple(model.intercepts_),
+            feature_names=tuple(getattr(model, "feature_names_in_", ())),
+        )
 
     @property
     def features(self) -> int:
@@ -332,6 +346,7 @@ class Tree(Classifier):
             dimension=int(tree.n_features_in_)
             if hasattr(tree, "n_features_in_")
             else int(model.n_features_in_),
+            feature_names=tuple(getattr(model, "feature_names_in_", ())),
         )
 
     @property

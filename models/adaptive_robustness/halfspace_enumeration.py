@@ -8,7 +8,6 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
-from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -35,7 +34,7 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
     i, j = np.triu_indices(n, 1)
     directions = _directions(X, ends, i, j, problem.norm)
     one, slack = problem.labels == 1, TOLERANCE * problem.extent / 4
-    best = Halfspace(np.zeros(X.shape[1]), 1.0 if one.mean() >= 0.5 else -1.0)
+    best = problem.constant()
     loss = float(problem.lossy(best).mean())
     step = max(1, 2_000_000 // n)
     for first in range(0, len(directions), step):
@@ -54,7 +53,7 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
             for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
                 offset, u = float(offsets[row, order[row, at]]), part[row]
                 for shift in (offset, offset + slack, offset - slack):
-                    candidate = Halfspace(u, shift - float(u @ problem.center))
+                    candidate = problem.halfspace(u, shift - float(u @ problem.center))
                     value = float(problem.lossy(candidate).mean())
                     if value < loss - 1e-12:
                         best, loss = candidate, value

@@ -8,6 +8,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.model import Model, Variable
+from forcopt.learning.names import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
@@ -95,22 +96,21 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         found, shift = np.asarray(result[w], dtype=float), float(result[b])
         length_ = dual_length(found, problem.norm)
         if length_ <= 10 * TOLERANCE:  # constant over the points
-            return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
-        shift += (
-            TOLERANCE / 2 * length_
-        )  # points of label 1 on the border are on its side in spite of rounding
-        return problem.midway(Halfspace(found / unit, shift - float(found @ problem.center) / unit))
+            return problem.halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        shift += TOLERANCE / 2 * length_  # points of label 1 on the border are on its side despite rounding
+        return problem.midway(problem.halfspace(found / unit, shift - float(found @ problem.center) / unit))
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
-        size = dual_length(decision.w, problem.norm)
+        normal = aligned(decision.w[None], problem.feature_names, decision.feature_names)[0]
+        size = dual_length(normal, problem.norm)
         lossy = problem.lossy(decision)
         kept = problem.labels[~lossy]
         if size == 0 or not len(kept) or (kept == kept[0]).all():
             side = kept[0] if len(kept) else int(decision.b >= 0)
             constant = float(asked.max()) * (1.0 if side == 1 else -1.0)
             return {w: np.zeros(d), b: np.array(constant), lost: lossy.astype(float)}
-        shift = (decision.b + decision.w @ problem.center) / size / unit
-        return {w: decision.w / size, b: np.array(shift), lost: lossy.astype(float)}
+        shift = (decision.b + normal @ problem.center) / size / unit
+        return {w: normal / size, b: np.array(shift), lost: lossy.astype(float)}
 
     return Handles(
         lost.sum() * 1.0,

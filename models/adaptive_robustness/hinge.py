@@ -10,7 +10,6 @@ from forcopt.language.atoms import norm as norm_of
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
-from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -96,9 +95,8 @@ def _fit(
     result = model.solve(backend, time_limit=limit)
     if not result.status.has_solution:
         if result.status is Status.LIMIT:
-            constant = Halfspace(np.zeros(d), 1.0 if problem.labels.mean() >= 0.5 else -1.0)
-            return Outcome(constant, 0.0, message="time ran out before the surrogate was solved")
+            return Outcome(problem.constant(), 0.0, message="time ran out before the surrogate was solved")
         raise BackendError(f"{backend} did not solve the surrogate: {result.status}, {result.message}")
     found = np.asarray(result[w], dtype=float)
     shift = float(result[b]) - float(found @ problem.center) / unit
-    return Outcome(Halfspace(found / unit, shift), 0.0, iterations=result.iterations)
+    return Outcome(problem.halfspace(found / unit, shift), 0.0, iterations=result.iterations)

@@ -19,7 +19,7 @@ from forcopt.models.adaptive_robustness.classifiers import (
     ReLUNetwork,
     Tree,
 )
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length
+from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length
 from forcopt.problem import Evaluation, Method, Outcome, Problem, Solution
 from forcopt.status import Status
 
@@ -227,7 +227,7 @@ def exact_radii(
     >>> exact_radii(Halfspace([1.0], -1.0), [[0.0], [3.0]], [0, 1])[1].tolist()
     [1.0, 2.0]
     """
-    X = check_points(points, "points")
+    X = classifier.read(points)
     lower, upper = [], []
     for x, y in zip(X, check_labels(labels, len(X)), strict=True):
         p = RobustnessRadius(classifier, x, int(y), norm, box)

@@ -53,7 +53,7 @@ def demand(
             f"use {others.get(method, 'qp')}"
         )
     if integer is not None and problem.integer != integer:
-        other = "tree-integer, network-lp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
+        other = "tree-integer, network-lp, milp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
         raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
 
 
@@ -69,7 +69,7 @@ def demand_formulation(problem: ConsistentRelease, method: str) -> None:
     if method == "network-lp" and not problem.is_network:
         raise DeclarationError(
             "network-lp: the workload or an invariant adds types up in a way that is not known to be a "
-            "network: use miqp"
+            "network: use milp or miqp"
         )
 
 

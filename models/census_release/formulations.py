@@ -21,7 +21,17 @@ from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Handles
 
-__all__ = ["Counts", "measured", "miqp", "network_lp", "objective_unit", "qp", "squares", "unit_steps"]
+__all__ = [
+    "Counts",
+    "measured",
+    "milp",
+    "miqp",
+    "network_lp",
+    "objective_unit",
+    "qp",
+    "squares",
+    "unit_steps",
+]
 
 
 class Counts:
@@ -258,7 +268,7 @@ def miqp(problem: ConsistentRelease, model: Model, bounded: bool = False) -> Han
 
 
 @ConsistentRelease.formulation(
-    "network-lp", exact=True, cites="unit steps of convex separable flows; Minoux (1984)"
+    "network-lp", exact=True, cites="unit steps of convex separable flows; Minoux (1984)", whole="milp"
 )
 def network_lp(
     problem: ConsistentRelease,
@@ -269,8 +279,8 @@ def network_lp(
 
     Each squared distance is linear between whole counts within `reach` of the real optimum, and goes on with
     its last slope beyond, below the square. So the bound always holds. `ConsistentRelease.solve` widens the
-    windows of counts that lie beyond; in a model of your own, such a count is an error that asks for a larger
-    reach. A backend that stops inside a face (without crossover) may give fractions.
+    windows of counts that lie beyond. A backend that stops inside a face (without crossover) may give
+    fractions. Further rows may cut off whole vertices: a model of your own gets `milp`.
 
     Parameters
     ----------
@@ -294,6 +304,30 @@ def network_lp(
     return unit_steps(problem, model, reach)
 
 
+@ConsistentRelease.formulation("milp", exact=True, cites="unit steps of convex functions; Minoux (1984)")
+def milp(
+    problem: ConsistentRelease,
+    model: Model,
+    reach: int | tuple = 3,  # type: ignore[type-arg]  # the check of options takes plain types
+) -> Handles:
+    """The program of `network_lp` with whole leaves: for any workload, and with further rows.
+
+    In a model of your own, a count beyond its window is an error that asks for a larger reach.
+
+    Parameters
+    ----------
+    problem, model, reach
+        See `network_lp`.
+
+    Returns
+    -------
+    Handles
+        ``counts``, by level, shapes ``(units, types)``.
+    """
+    demand_formulation(problem, "milp")
+    return unit_steps(problem, model, reach, integer=True)
+
+
 class BeyondWindowError(DeclarationError):
     """A count lies outside its window of unit steps.
 
@@ -308,20 +342,24 @@ class BeyondWindowError(DeclarationError):
         self.reach = reach
 
 
-def unit_steps(problem: ConsistentRelease, model: Model, reach: int | Sequence[Array] = 3) -> Handles:
+def unit_steps(
+    problem: ConsistentRelease, model: Model, reach: int | Sequence[Array] = 3, integer: bool = False
+) -> Handles:
     """The linear program of `network_lp` for any workload: a relaxation if that is no network.
 
     Parameters
     ----------
     problem, model, reach
         See `network_lp`; `extra` has the widest reach of the leaves.
+    integer : bool, default False
+        Whether the leaves are whole.
 
     Returns
     -------
     Handles
         See `network_lp`.
     """
-    declared, middle_counts = Counts(problem, model, integer=False), real_optimum(problem)
+    declared, middle_counts = Counts(problem, model, integer), real_optimum(problem)
     counts = declared.levels
     half = [np.full(y.shape, reach) for y in problem.noisy] if isinstance(reach, int) else list(reach)
     stages, windows, units = [], [], []
@@ -350,7 +388,7 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int | Sequence[A
         worst = max(float(off.max(initial=0.0)) for off in beyond)
         if worst > 1e-3:
             raise BeyondWindowError(
-                f"network-lp: a count lies {worst:g} beyond its window; "
+                f"a count lies {worst:g} beyond its window; "
                 f"give reach={max(int(wide.max()) for wide in half) + int(np.ceil(worst)) + 1}",
                 [np.where(off > 1e-3, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
             )

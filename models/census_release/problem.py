@@ -469,7 +469,7 @@ class ConsistentRelease(Problem):
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
         if method.name == "miqp":
             own = {"bounded": True, **own}
-        if method.name == "network-lp" and "reach" not in own:
+        if method.name in ("network-lp", "milp") and "reach" not in own:
             s = self._widening(method, own, common, deadline)
         else:
             s = super()._solve_model(method, own, common, deadline)

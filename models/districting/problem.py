@@ -570,10 +570,13 @@ class Districting(Problem):
             people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
             needed = self._deviation(people)
         best = "the least relaxation" if proved and not deadline.passed else "a sufficient relaxation"
-        if needed == 0:
-            return f"{best}: bounds that hold the mean population, {people[0]}"
-        if needed > 1:
-            return f"{best}: bounds {min(people)} to {max(people)}"
+        seats = np.array(self.seats or (1,) * self.districts)
+        low, high = int((people // seats).min()), int((-(-people // seats)).max())
+        each = " for each seat" if (seats > 1).any() else ""
+        if needed == 0 and low == high:
+            return f"{best}: bounds that hold the mean population{each}, {low}"
+        if needed == 0 or needed > 1:
+            return f"{best}: bounds {low} to {high}{each}"
         tolerance = f"{rounded_up(float(needed)):.6g}"
         return f"{best}: tolerance {tolerance}, for districts of population {min(people)} to {max(people)}"
 

@@ -133,6 +133,7 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             "groups": [m for m in found.values() if len(m)],
             "names": [name for name, m in found.items() if len(m)],
             "weights": None if weights is None else weights[kept],
+            "feature_names": self._names(),
         }
         problem: LexifairRegression | BoundedLossRegression
         if self.bound is None:
@@ -174,6 +175,14 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         if not members:
             raise DeclarationError("sensitive_features: no record has a group; at least one must")
         return members
+
+    def _names(self) -> tuple[str, ...]:
+        """The names of the columns of `_design`: of the constant ``intercept``, with _ before it if taken."""
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        constant = "intercept"
+        while constant in names:
+            constant = f"_{constant}"
+        return (*names, constant) if names and self.fit_intercept else names
 
     def _design(self, X: Array) -> Array:
         return np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X

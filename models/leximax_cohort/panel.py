@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from forcopt.arrays import Array, is_missing
 from forcopt.data.dataset import read_csv
-from forcopt.data.levels import check_levels, nearest_level, refuse_doubles
+from forcopt.data.levels import check_levels, nearest_level, refuse_doubles, unknown_levels
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ def panel_fields(
     DeclarationError
         For a column that is missing, two candidates with one identifier or one without, a candidate without a
         value of a feature with quotas, a quota that is no number or doubled, or a level that has candidates
-        but no quota, or a quota but no candidates; its rows are named.
+        but no quota, or a quota of at least 1 but no candidates; its rows are named.
+
+    Warns
+    -----
+    UserWarning
+        For a quota whose least is 0 of a level that no candidate has: it has no effect.
     """
     people = _read(candidates, "candidates")
     wanted, rows = _read_quotas(quotas)
@@ -53,13 +59,12 @@ def panel_fields(
             who = names[of_all.index("")]
             raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
         check_levels(f"candidates: {feature}", of_all, wanted[feature], rows=names, rule="has no quota")
-        check_levels(
-            f"quotas of {feature}",
-            list(wanted[feature]),
-            sorted(set(of_all)),
-            rows=rows[feature],
-            rule="is a level of no candidate",
-        )
+        where, present = dict(zip(wanted[feature], rows[feature], strict=True)), sorted(set(of_all))
+        demanded = [level for level, (least, _) in wanted[feature].items() if least != 0]
+        subject, rule = f"quotas of {feature}", "is a level of no candidate"
+        check_levels(subject, demanded, present, rows=[where[level] for level in demanded], rule=rule)
+        if words := unknown_levels(subject, list(where), present, list(where.values()), rule):
+            warnings.warn(f"{words}; its least is 0, so that it has no effect", UserWarning, stacklevel=3)
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
         "groups": names,

@@ -219,9 +219,17 @@ class LeximaxCohort(Problem):
         Raises
         ------
         DeclarationError
-            For a missing column, a doubled or missing identifier, a candidate without a value of a feature
-            with quotas, a quota that is no number or is given twice, a level of a candidate without a quota,
-            or a quota of a level that no candidate has. The error names the rows and the nearest level.
+            For a size that is no whole number, a missing column, a doubled or missing identifier, a candidate
+            without a value of a feature with quotas, a quota that is no number or is given twice, a level of
+            a candidate without a quota, or a quota that demands members of a level that no candidate has. The
+            error names the rows and the nearest level.
+
+        Warns
+        -----
+        UserWarning
+            For a quota of a level that no candidate has if its least is 0: it has no effect. Pools often lack
+            a level that the quotas list, and the lists stay comparable. A misspelt level of a candidate is an
+            error in any case.
 
         Examples
         --------
@@ -235,7 +243,10 @@ class LeximaxCohort(Problem):
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
         read = panel_fields(candidates, quotas, identifier=identifier, household=household)
-        return cls(size=size, **{**read, **fields})
+        made = cls(size=size, **{**read, **fields})
+        if not made.is_whole:
+            raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")
+        return made
 
     def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
         """Declare the same panel with the staying members, and without the dropouts.

@@ -13,7 +13,7 @@ __all__ = ["shifted_truth", "truth"]
 def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
     a, b = problem.truth
-    return _evaluated(problem, LinearClassifier(a, b))
+    return _evaluated(problem, LinearClassifier(a, b, problem.feature_names))
 
 
 @StrategicLinearClassifier.algorithm(
@@ -26,7 +26,8 @@ def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | Non
     no feature is improvable (Corollary 18).
     """
     a, b = problem.truth
-    return _evaluated(problem, LinearClassifier(a, b + float((a / problem.costs).max())))
+    shifted = b + float((a / problem.costs).max())
+    return _evaluated(problem, LinearClassifier(a, shifted, problem.feature_names))
 
 
 def _evaluated(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:

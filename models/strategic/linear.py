@@ -10,6 +10,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.names import aligned
 from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
 from forcopt.models.strategic.responses import Responses
 from forcopt.problem import Evaluation
@@ -21,8 +22,7 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
-    """Accepts an agent whose perceived features satisfy ``a x >= b``; `a` has shape ``(d,)``, not
-    negative.
+    """Accepts an agent whose perceived features satisfy ``a x >= b``.
 
     Attributes
     ----------
@@ -30,15 +30,20 @@ class LinearClassifier:
         Shape ``(d,)``, not negative.
     b : float
         The threshold, in the unit of ``a x``.
+    features : tuple[str, ...], optional
+        The names of the features, in order: a frame to predict is aligned by them.
 
     Examples
     --------
     >>> LinearClassifier([1.0, 0.5], 2.0)
     1 x0 + 0.5 x1 >= 2
+    >>> LinearClassifier([1.0, 0.5], 2.0, ("score", "hours")).predict([[1.0, 1.0], [1.0, 2.0]]).tolist()
+    [0, 1]
     """
 
     a: Array
     b: float
+    features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", as_numbers(self.a, "a"))
@@ -52,8 +57,16 @@ class LinearClassifier:
                 "since lowering a feature is free"
             )
 
+    def predict(self, X: Any) -> Array:
+        """1 for each agent whose perceived features, shape ``(n, d)``, are accepted, else 0."""
+        points = as_numbers(aligned(X, self.features), "X")
+        if points.ndim != 2 or points.shape[1] != len(self.a):
+            raise DeclarationError(f"X: the shape is {points.shape}; it must be (n, {len(self.a)})")
+        return (points @ self.a >= self.b).astype(np.int64)
+
     def __repr__(self) -> str:
-        terms = [f"{v:.6g} x{j}" for j, v in enumerate(self.a) if v]
+        names = self.features or [f"x{j}" for j in range(len(self.a))]
+        terms = [f"{v:.6g} {name}" for name, v in zip(names, self.a, strict=True) if v]
         return f"{' + '.join(terms) or '0'} >= {self.b:.6g}"
 
 
@@ -103,7 +116,7 @@ class StrategicLinearClassifier(LinearAgents):
 
     def movement_feature(self, classifier: LinearClassifier) -> int | None:
         """The feature along which agents move; None if the classifier looks at none."""
-        self._fitting(classifier)
+        classifier = self._fitting(classifier)
         per_effort = classifier.a / self.costs
         top = per_effort.max()
         order = self.preferred_features()
@@ -111,6 +124,7 @@ class StrategicLinearClassifier(LinearAgents):
 
     def simulate(self, decision: LinearClassifier) -> Responses:
         """Let every agent respond to the classifier."""
+        decision = self._fitting(decision)
         feature = self.movement_feature(decision)
         Y, t, s = self.scaled()
         moved = Y.copy()
@@ -148,7 +162,8 @@ class StrategicLinearClassifier(LinearAgents):
         reachable = self.qualified | self.improvable_along().any(axis=1)
         return float(self.agent_weights[reachable].sum())
 
-    def _fitting(self, classifier: Any) -> None:
+    def _fitting(self, classifier: Any) -> LinearClassifier:
+        """Check a classifier, and order its weights as the features are, if both have names."""
         if not isinstance(classifier, LinearClassifier):
             raise DeclarationError(f"the decision is {classifier!r}; it must be a LinearClassifier")
         if classifier.a.shape != self.costs.shape:
@@ -156,3 +171,7 @@ class StrategicLinearClassifier(LinearAgents):
                 f"the decision's a has shape {classifier.a.shape}; it must be {self.costs.shape}, "
                 "one entry for each feature of X"
             )
+        if not (classifier.features and self.feature_names):
+            return classifier
+        a = aligned(classifier.a[None], self.feature_names, classifier.features)[0]
+        return LinearClassifier(a, classifier.b, self.feature_names)

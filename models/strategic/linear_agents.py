@@ -15,8 +15,9 @@ import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.names import take_names
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tables import read_table
 from forcopt.problem import Evaluation, Problem
@@ -89,6 +90,8 @@ class LinearAgents(Problem):
         For each feature whether raising it truly improves (otherwise it is gaming), shape ``(d,)``.
     weights : Numbers, optional
         How much each agent counts, shape ``(n,)``; 1 by default.
+    feature_names : tuple[str, ...], optional
+        Of the d features; those of a frame X by default.
     """
 
     sense: ClassVar[Any] = "max"
@@ -99,11 +102,13 @@ class LinearAgents(Problem):
     costs: Numbers
     improvable: Flags
     weights: Numbers | None = None
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _nobody(cls, fields: Any) -> Any:
-        """Take the number of features from the costs, since a file of no agents has none."""
+    def _read_features(cls, fields: Any) -> Any:
+        """Take the names from a frame, and the number of features from the costs if there are no agents."""
+        fields = take_names(fields, "X")
         X = fields.get("X")
         if isinstance(X, list) and not X and "costs" in fields:
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
@@ -151,7 +156,7 @@ class LinearAgents(Problem):
         if weight is not None:
             fields["weights"] = frame[weight].to_numpy()
         return cls(
-            X=frame[names].to_numpy(),
+            X=frame[names],
             truth=(np.array([truth[0].get(name, 0.0) for name in names]), truth[1]),
             costs=np.array([costs[name] for name in names]),
             improvable=np.array([name in improvable for name in names]),

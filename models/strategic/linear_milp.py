@@ -187,7 +187,8 @@ def _simple_classifiers(problem: StrategicLinearClassifier) -> list[LinearClassi
     Y, _, _ = problem.scaled()
     nobody = float(Y.sum(axis=1).max(initial=0.0)) + 2.0
     shifted = b + float((a / problem.costs).max())
-    return [LinearClassifier(a, b), LinearClassifier(a, shifted), LinearClassifier(problem.costs, nobody)]
+    simple = ((a, b), (a, shifted), (problem.costs, nobody))
+    return [LinearClassifier(weights, end, problem.feature_names) for weights, end in simple]
 
 
 class _Pattern(NamedTuple):
@@ -244,7 +245,8 @@ def _realize(
         return (-1.0 if result.status is Status.INFEASIBLE else None), None, np.flatnonzero(counted[counted])
     weights = np.clip(result[a], 0.0, 1.0)
     weights[j] = 1.0
-    found = LinearClassifier(weights * problem.costs, float(result[b]) + float(weights @ corner))
+    end = float(result[b]) + float(weights @ corner)
+    found = LinearClassifier(weights * problem.costs, end, problem.feature_names)
     if result.status is not Status.OPTIMAL:
         return None, found, np.empty(0, dtype=int)
     duals = [(agents, np.abs(result.dual(row))) for agents, row in filter(None, rows)]
@@ -351,7 +353,8 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
 
     def decision(result: ModelSolution) -> LinearClassifier:
         scaled = np.where(result[along] > 0.5, 1.0, np.clip(result[a], 0.0, 1.0))
-        return LinearClassifier(scaled * problem.costs, float(result[b]) + float(scaled @ corner))
+        end = float(result[b]) + float(scaled @ corner)
+        return LinearClassifier(scaled * problem.costs, end, problem.feature_names)
 
     return Handles(
         objective=true_weight - problem.penalty * false_weight,

@@ -199,7 +199,8 @@ def _along(
     weights = np.clip(result[a], 0.0, most) * c / c[feature]
     weights[feature] = 1.0
     unit = float(1 / c[feature])
-    return Separator(LinearClassifier(weights, float(result[b]) * unit), feature, wide * unit)
+    found = LinearClassifier(weights, float(result[b]) * unit, agents.feature_names)
+    return Separator(found, feature, wide * unit)
 
 
 def _indices(agents: LinearAgents, name: str, members: Iterable[int]) -> Array:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.models import QuerySchedule, RobustBayes, StrategicClassification
+from forcopt.data import Hierarchy
+from forcopt.models import ConsistentRelease, QuerySchedule, RobustBayes, StrategicClassification
 from forcopt.models.adaptive_queries import DecayingCorrelation
+from forcopt.models.census_release import Invariant
 from forcopt.problem import problem_classes
 
 ALONE = [
@@ -64,7 +66,21 @@ def strategic(rng):
     return p, lambda h: h.is_open, sets[keep], np.array([e.objective for e in found])[keep]
 
 
-CASES = {"RobustBayes": robust_bayes, "QuerySchedule": query_schedule, "StrategicClassification": strategic}
+def release(rng):
+    """The squares of all ways in which three people live in five units of two regions."""
+    tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    noisy = tuple(rng.normal(1, 2, (size, 1)).round(2) for size in (1, 2, 5))
+    p = ConsistentRelease(tree, noisy, rng.integers(1, 4, 3), integer=True, invariants=[Invariant(0, 0, 3)])
+    points = np.array([x for x in itertools.product(range(4), repeat=5) if sum(x) == 3])
+    return p, lambda h: h.counts[-1][:, 0], points, np.array([p.evaluate(x).objective for x in points])
+
+
+CASES = {
+    "RobustBayes": robust_bayes,
+    "QuerySchedule": query_schedule,
+    "StrategicClassification": strategic,
+    "ConsistentRelease": release,
+}
 
 
 def test_every_such_formulation_is_tested_here():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.data import load_adult, load_communities, load_lawschool
+from forcopt.data import load_adult, load_communities, load_compas, load_lawschool
 
 
 def check(data, records, positives, columns):
@@ -70,6 +70,37 @@ def test_adult_leaves_out_who_is_not_known_whole(tmp_path):
     )
     data = load_adult(path)
     assert len(data) == 1 and data.labels.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        (">5OK", ">50K", r"column 'income-per-year': '>5OK' \(row 1\) is no level; did you mean '>50K'\?"),
+        ("50000", ">50K", r"column 'income-per-year': '50000' \(row 1\) is no level"),
+        ("Femal", "Female", r"column 'sex': 'Femal' \(row 1\) is no level; did you mean 'Female'\?"),
+    ],
+)
+def test_a_misspelt_level_of_adult_is_no_zero(wrong, right, message, tmp_path):
+    head = "age,workclass,education-num,marital-status,occupation,relationship,race,sex,capital-gain,"
+    head += "capital-loss,hours-per-week,native-country,income-per-year"
+    first = "39,?,13,Single,Adm,Own,White,Male,0,0,40,Cuba,<=50K"
+    record = "39,State-gov,13,Single,Adm,Own,White,Female,0,0,40,Cuba, >50K."
+    path = tmp_path / "adult.csv"
+    path.write_text("\n".join([head, first, record]))
+    assert load_adult(path).labels.tolist() == [1]
+    path.write_text("\n".join([head, first, record.replace(right, wrong)]))
+    with pytest.raises(fo.DeclarationError, match=message):
+        load_adult(path)
+
+
+def test_a_misspelt_level_of_compas_is_no_zero(shared_data, tmp_path):
+    lines = (shared_data / "tabular/compas-scores-two-years.csv").read_text().splitlines()[:30]
+    path = tmp_path / "compas.csv"
+    for right, wrong in ((",Male,", ",male,"), (",F,", ",f,")):
+        row = next(i for i, line in enumerate(lines) if right in line)
+        path.write_text("\n".join([*lines[:row], lines[row].replace(right, wrong, 1), *lines[row + 1 :]]))
+        with pytest.raises(fo.DeclarationError, match=rf"\(row {row - 1}\) is no level; did you mean"):
+            load_compas(path)
 
 
 @pytest.mark.parametrize(

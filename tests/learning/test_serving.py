@@ -182,3 +182,62 @@ def test_one_unit_in_the_last_place_moves_no_strategic_agent():
     for end in (np.inf, -np.inf):
         moved = StrategicLinearClassifier(X=np.nextafter(X, end), **given)
         assert (moved.simulate(found).choice == p.simulate(found).choice).all()
+
+
+def named(frame, y):
+    """The linear decisions whose columns have names, by problem: each predicts frames and has a file."""
+    robust = AdaptiveRobustClassification(frame, y, fraction=0.4, norm="linf")
+    strategic = StrategicLinearClassifier(
+        X=frame, truth=([1.0, 2.0, 0.5], 1.0), costs=[2.0, 3.0, 1.0], improvable=[True, False, True]
+    )
+    return {
+        "robust": (robust, robust.solve("milp").decision),
+        "hinge": (robust, robust.solve("hinge").decision),
+        "tree": (robust, robust.solve("augmented", learner=DecisionTreeClassifier(), seed=0).decision),
+        "strategic": (strategic, strategic.solve().decision),
+        "truth": (strategic, strategic.solve("truth").decision),
+    }
+
+
+def test_linear_decisions_know_their_features_by_name():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(20, 3)) * [1, 5, 25], columns=["debt", "age", "rate"])
+    y = (frame.debt + frame.age > 0).astype(int)
+    turned = frame[["rate", "debt", "age"]]
+    for name, (problem, decision) in named(frame, y).items():
+        want = decision.predict(frame)
+        assert (decision.predict(turned) == want).all(), name
+        assert (decision.predict(frame.to_numpy()) == want).all(), name
+        assert len(set(want)) == 2, name  # else any order gives the same
+        with pytest.raises(ValueError, match="X lacks column 'age'; the features are debt, age, rate"):
+            decision.predict(frame.rename(columns={"age": "Age"}))
+        order = [2, 0, 1]
+        fields = {"features": turned} if "features" in type(problem).model_fields else {"X": turned}
+        if "truth" in type(problem).model_fields:
+            a, b = problem.truth
+            fields |= {"truth": (a[order], b), "costs": problem.costs[order]}
+            fields |= {"improvable": problem.improvable[order]}
+        other = problem.replace(**fields, feature_names=tuple(turned.columns))
+        assert other.evaluate(decision).objective == problem.evaluate(decision).objective, name
+        assert "age" in repr(decision) or name == "tree"
+    for name in ("robust", "tree"):
+        decision = named(frame, y)[name][1]
+        again = type(decision).from_dict(decision.to_dict())
+        assert (again.predict(turned) == decision.predict(frame)).all()
+
+
+def test_the_model_of_a_fair_regressor_knows_its_features_by_name():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)) * [1, 5, 25], columns=["debt", "age", "rate"])
+    y = frame @ [1.0, 2.0, 3.0] + 1.0
+    fair = FairRegressor().fit(frame, y, sensitive_features=rng.choice(["a", "b"], 40))
+    assert fair.model_.features == ("debt", "age", "rate", "intercept")
+    again = type(fair.model_).from_dict(fair.model_.to_dict())
+    turned = frame[["rate", "debt", "age"]].assign(intercept=1.0)
+    assert again.predict(turned) == pytest.approx(fair.predict(frame), abs=1e-12)
+    with pytest.raises(ValueError, match="X lacks column 'intercept'"):
+        again.predict(frame)
+    taken = FairRegressor().fit(frame.rename(columns={"age": "intercept"}), y)
+    assert taken.model_.features == ("debt", "intercept", "rate", "_intercept")
+    assert FairRegressor(fit_intercept=False).fit(frame, y).model_.features == ("debt", "age", "rate")
+    assert FairRegressor().fit(frame.to_numpy(), y).model_.features == ()

@@ -408,6 +408,28 @@ def test_graphs_that_give_themselves_as_networkx_are_taken():
         Districting(object(), 2, tolerance=0)
 
 
+@pytest.mark.parametrize(
+    ("people", "seats", "limits"),
+    [
+        ([40, 1, 1], (1, 2, 2), {"tolerance": 0.5}),  # a plan deviates by more than the mean of a seat
+        ([30, 1, 1, 1], (2, 2, 2), {"tolerance": 0.5}),
+        ([10, 20, 30], (1, 2, 3), {"bounds": (1, 2)}),  # the mean of a seat lies outside
+        ([5, 10], (2, 4), {"bounds": (9, 9)}),
+    ],
+)
+def test_proposed_bounds_are_those_of_a_seat(people, seats, limits):
+    g = nx.path_graph(len(people))
+    nx.set_node_attributes(g, dict(enumerate(people)), "population")
+    p = Districting(graph=g, districts=len(seats), seats=seats, **limits)
+    words = p.least_relaxation(time_limit=60)
+    bounds = re.search(r"bounds (\d+) to (\d+) for each seat", words)
+    mean = re.search(r"mean population for each seat, (\d+)", words)
+    assert bounds or mean, words
+    ends = tuple(map(int, bounds.groups())) if bounds else (int(mean[1]),) * 2
+    assert p.solve().status == "infeasible"
+    assert p.replace(tolerance=None, bounds=ends).solve().status == "optimal"
+
+
 def test_the_least_relaxation_with_unequal_seats_is_least_by_shares():
     """Every plan of a path by enumeration: the tolerance named allows one, a smaller one allows none."""
     rng, seats = np.random.default_rng(4), (1, 3, 3)

@@ -151,12 +151,40 @@ def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
     d = p.solve().decision
     assert d.table().probability.round(9).to_dict() == {"007": 0.5, "008": 0.5, "009": 1.0}
     assert d.table().area.tolist() == ["NA", "NA", "None"]
-    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\narea,SA,0,1\n")
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\narea,SA,1,1\n")
     with pytest.raises(fo.DeclarationError, match=r"of area: 'SA' \(row 2\) is a level of no candidate"):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
     (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,,1\n")
     with pytest.raises(fo.DeclarationError, match="no numbers"):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
+
+
+def test_a_quota_that_demands_nobody_of_a_level_without_candidates_is_a_warning():
+    pool = pd.DataFrame({"name": list("abcd"), "area": ["north", "north", "south", "south"]})
+    quotas = pd.DataFrame(
+        {"feature": "area", "value": ["north", "south", "Nort", "east"], "min": [1, 1, 0, 0], "max": 2}
+    )
+    plain = LeximaxCohort.from_candidates(pool, quotas[:2], 3, identifier="name")
+    words = (
+        r"'Nort' \(row 2\) is a level of no candidate; did you mean 'north'\?; 'east' \(row 3\).* no effect"
+    )
+    with pytest.warns(UserWarning, match=words) as found:
+        p = LeximaxCohort.from_candidates(pool, quotas, 3, identifier="name")
+    assert found[0].filename == __file__
+    assert p.solve().decision.utilities == pytest.approx(plain.solve().decision.utilities)
+    assert p.evaluate([1, 1, 1, 0]).feasible and not p.evaluate([1, 1, 0, 0]).feasible
+    quotas.loc[2, "min"] = 1
+    with pytest.raises(fo.DeclarationError, match=r"'Nort' \(row 2\) is a level of no candidate"):
+        LeximaxCohort.from_candidates(pool, quotas, 3, identifier="name")
+
+
+@pytest.mark.parametrize("size", [2.5, np.float64(1.000001)])
+def test_a_panel_has_a_whole_number_of_members(size):
+    pool = pd.DataFrame({"name": list("abc"), "sex": list("fmm")})
+    quotas = {"sex": {"f": (0, 1), "m": (0, 2)}}
+    with pytest.raises(fo.DeclarationError, match=r"size is .*; a panel has a whole number of members"):
+        LeximaxCohort.from_candidates(pool, quotas, size, identifier="name")
+    assert LeximaxCohort.from_candidates(pool, quotas, 2.0, identifier="name").size == 2
 
 
 @pytest.mark.parametrize(
