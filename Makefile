@@ -23,6 +23,9 @@ layers: $(VENV)/.tested
 docs: $(VENV)/.tested
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
+# Python keeps what it has compiled, so that a second run starts sooner.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 # The core, while you work: two minutes on two cores.

@@ -1,6 +1,6 @@
 """Tiers of the tests, and the seed of the day.
 
-`core` is every test of the engine and one case of each method, `nightly` are tables, notebooks, large seeds.
+`core` is the engine on HiGHS and one case of each method, `nightly` are tables, notebooks, large seeds.
 The full suite is what is not nightly. A day's seed decides which part of some large products is in it; the
 variable ``FORCOPT_TEST_SEED`` repeats a day, and pytest prints it.
 """
@@ -14,27 +14,61 @@ import pytest
 import forcopt  # noqa: F401  (before pytest imports a module by its path: else that module exists twice)
 
 CORE = (
-    *(f"forcopt/{room}" for room in ("arrays", "clock", "errors", "status", "declaration", "notebook")),
     *(
-        f"forcopt/{room}/"
-        for room in ("language", "compile", "backends", "loops", "problem", "data", "fairness")
+        f"forcopt/{room}.py"
+        for room in ("arrays", "check", "clock", "declaration", "errors", "memory", "notebook", "status")
     ),
-    *(f"tests/{room}/" for room in ("language", "compile", "loops", "problem", "data", "numeric", "graphs")),
-    *("tests/fairness/", "tests/games/", "tests/learning/", "tests/mutants/", "tests/cli/test_cli.py"),
+    *(f"forcopt/{room}/" for room in ("language", "compile", "backends", "loops", "problem", "data")),
     *(
-        "tests/test_declaration.py",
-        "tests/test_file_schema.py",
-        "tests/test_choices.py",
-        "tests/test_import.py",
+        f"tests/{room}/"
+        for room in ("language", "compile", "backends", "loops", "problem", "data", "mutants")
     ),
     *(
-        "tests/test_private_leaks.py",
-        "tests/test_registry_properties.py::test_a_method_conforms",
-        "tests/privacy/test_fft.py",
-        "tests/privacy/test_accounting.py",
+        f"tests/{part}.py"
+        for part in (
+            "cli/test_cli",
+            "test_check",
+            "test_choices",
+            "test_declaration",
+            "test_file_schema",
+        )
+    ),
+    "tests/test_registry_properties.py::test_a_method_conforms",
+)
+"""Where every test is core that is short and needs no solver but HiGHS."""
+
+LONG = (
+    "tests/problem/test_problem.py::test_a_wrong_or_missing_field_of_any_declaration_is_refused",
+    "tests/language/test_matrices.py::test_random_programs_agree_with_cvxpy",
+    *(
+        f"tests/cli/test_cli.py::test_{name}"
+        for name in (
+            "a_problem_of_an_imported_file_is_listed_and_described",
+            "import_of_a_file",
+            "piped_tables_are_not_folded_and_have_no_style",
+            "compare_takes_several_files_and_keeps_the_runs",
+        )
     ),
 )
-"""Where every test is core."""
+"""Tests there that are for the full tests."""
+
+OTHER_SOLVERS = (
+    "cbc",
+    "clarabel",
+    "cp-sat",
+    "cvxpy",
+    "glop",
+    "glpk",
+    "gscip",
+    "mathopt",
+    "osqp",
+    "pdlp",
+    "pyomo",
+    "pyscipopt",
+    "scip",
+    "scs",
+)
+"""A test with a parameter that begins so is in the full tests, and so is a file named after one."""
 
 
 NIGHTLY = (
@@ -87,14 +121,30 @@ def pytest_report_header(config):
     return f"FORCOPT_TEST_SEED={os.environ['FORCOPT_TEST_SEED']}"
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leave files without core tests unread where only those are asked for."""
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    core = any(path.startswith(place) or place.startswith(path) for place in CORE)
+    return True if config.option.markexpr == "core" and not core else None
+
+
+def needs_other_solver(item):
+    """Whether a test is about a backend that is not HiGHS."""
+    about = (item.path.stem.removeprefix("test_").replace("cpsat", "cp-sat"),)
+    if hasattr(item, "callspec"):
+        about += tuple(value for value in item.callspec.params.values() if isinstance(value, str))
+    return any(value.startswith(OTHER_SOLVERS) for value in about)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark each test by its tier."""
     seed = os.environ["FORCOPT_TEST_SEED"]
     for item in items:
         left_out = item.nodeid.startswith(DRAWN) and random.Random(seed + item.nodeid).random() >= SHARE
-        on_highs = item.nodeid.startswith("tests/backends/") and "highs" in item.nodeid.lower()
         if left_out or item.nodeid.startswith(NIGHTLY):
             item.add_marker("nightly")
-        elif item.nodeid.startswith(CORE) or on_highs:
+        elif (
+            item.nodeid.startswith(CORE) and not item.nodeid.startswith(LONG) and not needs_other_solver(item)
+        ):
             item.add_marker("core")

@@ -100,6 +100,6 @@ def test_an_example_runs_from_the_wheel(wheel, tmp_path):
     assert where.stdout.startswith(str(place))
     command = [sys.executable, "-m", "forcopt", "solve", "postprocessing/compas", "--json"]
     ended = subprocess.run(
-        command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=True, timeout=120
+        command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=True, timeout=600
     )
     assert json.loads(ended.stdout)["status"] == "optimal"

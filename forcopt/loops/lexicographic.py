@@ -58,7 +58,10 @@ def lexicographic(
             assert isinstance(layout, Layout)
             result = layout.run(stage, run)
         if not result.status.has_solution:
-            return _cut_short(result, run.best, number), results
+            answer = _cut_short(result, run.best, number)
+            if isinstance(layout, Layout):
+                layout.conclude(program, run, results)
+            return answer, results
         run.best = result
         if result.status is not Status.OPTIMAL:
             break

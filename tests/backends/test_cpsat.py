@@ -338,9 +338,8 @@ def test_improvements_are_told_in_the_models_sense_and_can_stop_it() -> None:
         told.append(step)
         return len(told) >= 2
 
-    s = solve(m, on_improvement=second, time_limit=30)
+    s = solve(m, on_improvement=second)
     assert s.status is fo.Status.FEASIBLE
-    assert s.seconds < 30
     assert told[0].objective < told[1].objective <= s.objective
     assert all(step.bound >= step.objective for step in told)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processor_time import spends_at_most
 
 import forcopt as fo
 from forcopt.backends import backends, get_backend
@@ -86,9 +87,9 @@ def test_iteration_limit(name: str, option: dict[str, Any], status: fo.Status) -
 def test_time_limit(name: str) -> None:
     model = _large()
     model.solve(name, time_limit=0)  # the import is not what is measured
-    s = model.solve(name, time_limit=0.15)
+    with spends_at_most(30):
+        s = model.solve(name, time_limit=0.15)
     assert s.status is fo.Status.LIMIT
-    assert s.seconds < 30
 
 
 def test_spelling_of_options() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processor_time import spends_at_most, with_a_point
 
 import forcopt as fo
 from forcopt.backends import SolveOptions, get_backend
@@ -113,11 +114,11 @@ def test_the_solvers_own_refusal_is_an_error_in_its_words() -> None:
 
 def test_gscip_stops_at_a_limit_with_its_best_point() -> None:
     m, _ = knapsack()
-    s = m.solve("gscip", time_limit=0.4)
+    with spends_at_most(60):
+        s = with_a_point(lambda limit: m.solve("gscip", time_limit=limit))
     assert s.status is fo.Status.FEASIBLE
     assert s.objective < s.bound < np.inf
     assert 0 < s.gap < 1
-    assert s.seconds < 30
     assert m.solve("gscip", gap=0.5).status is fo.Status.OPTIMAL
 
 
@@ -129,9 +130,8 @@ def test_gscip_tells_of_improvements_and_stops_when_asked() -> None:
         told.append(step)
         return len(told) >= 2
 
-    s = m.solve("gscip", on_improvement=second, time_limit=30)
+    s = m.solve("gscip", on_improvement=second)
     assert s.status is fo.Status.FEASIBLE
-    assert s.seconds < 30
     assert told[0].objective < told[1].objective  # it maximises
     assert s.trace[:2] == told[:2]
     assert s.objective >= told[1].objective

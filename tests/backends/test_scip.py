@@ -226,9 +226,8 @@ def test_improvements_are_told_in_the_models_sense_and_can_stop_it() -> None:
         told.append(step)
         return len(told) >= 2
 
-    s = m.solve("scip", on_improvement=second, time_limit=30)
+    s = m.solve("scip", on_improvement=second)
     assert s.status is fo.Status.FEASIBLE
-    assert s.seconds < 30
     assert told[0].objective < told[1].objective
     assert s.objective >= told[1].objective
     assert s.trace[:2] == told[:2]

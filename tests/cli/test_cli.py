@@ -333,7 +333,7 @@ def real(*words, extra=()):
     folders = os.pathsep.join([*map(str, extra), *filter(None, sys.path)])
     command = [sys.executable, "-m", "forcopt", *words]
     environment = {**os.environ, "PYTHONPATH": folders}
-    return subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60)
+    return subprocess.run(command, env=environment, text=True, capture_output=True, timeout=600)
 
 
 def test_a_package_of_a_stranger_adds_its_model(tmp_path):

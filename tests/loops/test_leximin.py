@@ -320,6 +320,20 @@ def test_the_time_limit_is_for_all_stages_together(monkeypatch):
     assert s.levels.size == 6
 
 
+@pytest.mark.parametrize("seconds", range(0, 40, 2))
+def test_a_bound_of_a_stopped_run_excludes_no_point(monkeypatch, seconds):
+    """By 'ordered-values' a stage counts shortfalls; their bound is none on the smallest value."""
+    m = fo.Model()
+    x = m.variable("x", 4, lower=0, upper=6, integer=True)
+    m.subject_to(x.sum() <= 20)
+    m.leximin(x, "ordered-values")
+    clock = iter(range(1000))
+    monkeypatch.setattr("forcopt.clock.time.perf_counter", lambda: float(next(clock)))
+    s = m.solve(time_limit=seconds)
+    assert s.bound >= 5
+    assert np.isnan(s.objective) or s.objective <= s.bound
+
+
 def test_floors_give_way_only_so_far():
     m = fo.Model()
     x = m.variable("x", 2, lower=0, upper=1)

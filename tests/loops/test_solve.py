@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from processor_time import spends_at_most, with_a_point
 
 import forcopt as fo
 from forcopt.backends.base import Backend, RawResult, Session
@@ -276,14 +277,14 @@ def easy(n=40, seed=0):
 
 
 def test_time_limits():
-    s = hard().solve(time_limit=0.5, threads=1)
+    with spends_at_most(30):
+        s = hard().solve(time_limit=0.5, threads=1)
     assert s.status == "limit"
     assert s.point is None
     assert np.isnan(s.objective)
-    assert s.seconds < 30
     assert 0 <= s.bound < 60 * 30
     m, _ = easy(200)
-    s = m.solve(time_limit=0.5, gap=0, threads=1)
+    s = with_a_point(lambda limit: m.solve(time_limit=limit, gap=0, threads=1))
     assert s.status == "feasible"
     assert s.objective < s.bound < 20000
     assert 0 < s.gap < 1
@@ -352,9 +353,8 @@ def test_improvements():
     assert values == sorted(values)
     assert all(t.objective <= t.bound + 1e-6 for t in seen)
     assert values[-1] == pytest.approx(s.objective)
-    stopped = m.solve(gap=0, threads=1, time_limit=20, on_improvement=lambda step: True)
+    stopped = m.solve(gap=0, threads=1, on_improvement=lambda step: True)
     assert stopped.status == "feasible"
-    assert stopped.seconds < 30
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,12 @@ def wait(problem):
     return fo.Outcome(np.zeros(len(problem.values)))
 
 
+WARM_UP = 5.0
+"""Seconds, more than any limit of the test."""
+
+
 def _warm_up():
-    """Take longer than any limit of the test."""
-    time.sleep(2.5)
+    time.sleep(WARM_UP)
     _tell("warm")
 
 

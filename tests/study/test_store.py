@@ -136,7 +136,7 @@ def test_a_kill_loses_nothing_that_is_finished(tmp_path, runs, monkeypatch, how)
     monkeypatch.setenv("FORCOPT_TEST_PID", str(told))
     parent = started(told, KILLED.format(store=str(store)))
     parent.send_signal(how)
-    parent.communicate(timeout=60)
+    parent.communicate(timeout=600)
     assert dies(int(told.read_text()))
     assert [row.method for row in Comparison.read(store).rows] == ["greedy", "note"]
     assert len(runs()) == 1

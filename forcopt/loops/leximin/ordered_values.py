@@ -48,12 +48,15 @@ class OrderedValuesLayout(Layout):
     def conclude(self, program: Program, run: StageRun, results: list[RawResult]) -> None:
         """Bound the smallest value, which no shortfall does, and check that all values are outcomes."""
         best = run.best
-        if program.stages[0].leximin is not self or best is None:
+        if program.stages[0].leximin is not self:
+            return
+        results[0].trace, results[0].bound = [], -np.inf
+        if best is None:
             return
         assert best.x is not None and self.outcomes is not None
         values = realized(self, program, best.x)
-        results[0].trace = []
-        results[0].bound = -float(values.min()) if best.status is Status.OPTIMAL else -np.inf
+        if best.status is Status.OPTIMAL:
+            results[0].bound = -float(values.min())
         off = np.abs(values[:, None] - self.outcomes).min(axis=1)
         if (off > _OFF * np.maximum(1.0, np.abs(values))).any():
             at = int(np.argmax(off))

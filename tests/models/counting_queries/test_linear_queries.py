@@ -167,7 +167,7 @@ def test_bad_workloads():
 def test_time_limit_and_trace():
     seen = []
     s = LinearQueries.prefix(200, 1.0, 1e-6).solve(time_limit=0.05, gap=1e-12)
-    assert s.status is fo.Status.FEASIBLE and s.bound <= s.objective
+    assert s.status in (fo.Status.FEASIBLE, fo.Status.LIMIT) and not s.bound > s.objective
     LinearQueries.prefix(20, 1.0, 1e-6).solve(
         on_improvement=lambda step: bool(seen.append(step)) or len(seen) >= 3
     )

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
+from processor_time import spends_at_most
 
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError, NotInstalledError
@@ -214,11 +215,11 @@ def test_every_method_keeps_its_time_limit(method, districts):
         pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
     p = Districting(delaunay(110, 7), districts, tolerance=0.02)
     p.solve(method, time_limit=0.0)  # compiles, plans the program
-    s = p.solve(method, time_limit=0.5)
+    with spends_at_most(30):
+        s = p.solve(method, time_limit=0.5)
     assert s.status in ("optimal", "feasible", "limit", "approximate")
     if s.decision is not None:
         assert p.evaluate(s.decision).feasible and not s.bound > s.objective
-    assert s.seconds < 30  # slack for a busy machine; the overrun itself is under a second
 
 
 def test_bounds_rise_from_the_start():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processor_time import spends_at_most
 
 import forcopt as fo
 from forcopt.backends.registry import backends
@@ -273,9 +274,9 @@ def test_greedy_deletion_cascades_and_counts_passes():
 
 def test_two_hundred_thousand_edges_are_quick():
     p = random_discrete(20_000, 200, density=0.05, gaming=0.5, gameable=0.3, seed=1)
-    s = p.solve("greedy-deletion")
+    with spends_at_most(30):
+        s = p.solve("greedy-deletion")
     assert s.decision == set(range(60, 200)) and s.evaluation.feasible
-    assert s.seconds < 30
 
 
 def test_any_weight_below_the_lightest_agent_means_none():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processor_time import spends_at_most
 
 import forcopt as fo
 from forcopt.models.strategic import (
@@ -95,8 +96,8 @@ def test_linear_methods_keep_the_limit(method, limit):
     p = StrategicLinearClassifier(
         X=rng.random((120, 4)) * 4, truth=([1, 1, 1, 1], 9.0), costs=[0.5] * 4, improvable=[1, 0, 0, 0]
     )
-    s = p.solve(method, time_limit=limit)
-    assert s.seconds < limit + 30
+    with spends_at_most(limit + 30):
+        s = p.solve(method, time_limit=limit)
     if s.decision is not None and s.evaluation.feasible:
         assert s.objective <= s.bound + 1e-9
     assert s.bound <= p.upper_bound() or np.isinf(s.bound)
@@ -111,14 +112,14 @@ def test_graph_methods_keep_the_limit():
     ]
     p = StrategicClassification(agents=3000, criteria=20, edges=edges)
     for method in p.methods:
-        s = p.solve(method, time_limit=0.3)
-        assert s.seconds < 30, method
+        with spends_at_most(30):
+            s = p.solve(method, time_limit=0.3)
         if s.decision is not None and s.evaluation.feasible:
             assert s.objective <= s.bound + 1e-6
     q = TargetDesign2D(X=rng.random((2500, 2)) * 5, truth=([1, 1], 7), costs=[1, 1], improvable=[1, 0])
     for method in ("sweep", "grid"):
-        s = q.solve(method, time_limit=0.2)
-        assert s.seconds < 30, method
+        with spends_at_most(30):
+            s = q.solve(method, time_limit=0.2)
         assert s.decision is None or s.evaluation.feasible
 
 
