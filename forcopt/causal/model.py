@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CausalModel"]
 
+DEPENDENT = 1e-10
+"""A column of length 1 that is nearer to the span of the others, relative to the longest, depends on them."""
+
+LEAST = 1e-300
+"""Stands in for a unit of 0, by which a column or an outcome is divided."""
+
 
 class CausalModel(Declared):
     """A structural causal model with linear equations and independent errors.
@@ -368,7 +374,7 @@ class CausalModel(Declared):
             raise DeclarationError(f"equation {variable}: {n} records cannot determine {p} coefficients")
         scale = np.sqrt((matrix**2).sum(axis=0))
         r, order = qr(matrix / np.where(scale > 0, scale, 1.0), mode="r", pivoting=True)
-        weak = np.abs(np.diag(r[:p])) <= 1e-10 * max(abs(r[0, 0]), 1e-300)
+        weak = np.abs(np.diag(r[:p])) <= DEPENDENT * max(abs(r[0, 0]), LEAST)
         if not weak.any():
             return
         first = design.terms[int(order[np.argmax(weak)])]
@@ -401,15 +407,15 @@ class CausalModel(Declared):
     ) -> Array:
         # Q'y and R give the same least squares with p rows instead of n.
         model = Model(f"equation of {variable}")
-        scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+        scale = np.maximum(np.abs(matrix).max(axis=0), LEAST)
         b = model.variable("coefficient", matrix.shape[1])
         y = values[variable]
         if loss == "squares":
             q, r = np.linalg.qr(matrix / scale)
-            unit = max(float(np.abs(q.T @ y).max()), 1e-300)
+            unit = max(float(np.abs(q.T @ y).max()), LEAST)
             model.minimize(sum_squares((r @ b) - q.T @ y / unit))
         else:
-            unit = max(float(np.abs(y).max()), 1e-300)
+            unit = max(float(np.abs(y).max()), LEAST)
             model.minimize(absolute((matrix / scale) @ b - y / unit).sum())
         for parent, sign in wanted.items():
             if sign not in (1, -1):

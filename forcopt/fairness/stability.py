@@ -9,14 +9,12 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.fairness.tolerances import SLACK
 from forcopt.language.atoms import positive_part
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 
 __all__ = ["Excess", "PairwiseStability", "PairwiseTotalVariation"]
-
-_SLACK = 2e-7
-"""Violations up to this are not cut off: a solver of usual accuracy could give the same point again."""
 
 
 class Excess(NamedTuple):
@@ -111,7 +109,7 @@ class PairwiseStability:
         for c in range(y.shape[1]):
             over = y[:, c, None] - y[None, :, c] - self.distances
             low, high = over.argmax(axis=1), over.argmax(axis=0)
-            above, below = over[everyone, low] > _SLACK, over[high, everyone] > _SLACK
+            above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
             first = np.concatenate([everyone[above], high[below]])
             second = np.concatenate([low[above], everyone[below]])
             if len(first):
@@ -187,7 +185,7 @@ class PairwiseTotalVariation:
         for b in range(y.shape[1]):
             over = self._variation(y[:, b]) - self.distances
             low, high = over.argmax(axis=1), over.argmax(axis=0)
-            above, below = over[everyone, low] > _SLACK, over[high, everyone] > _SLACK
+            above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
             first = np.concatenate([everyone[above], high[below]])
             second = np.concatenate([low[above], everyone[below]])
             if not len(first):

@@ -17,11 +17,7 @@ from forcopt.learning.hypotheses import (
     constants,
 )
 
-__all__ = ["ROUNDING", "Threshold", "Thresholds", "between", "levels", "middles"]
-
-ROUNDING = 1e-12
-"""Scores that a learner computes are equal if they differ by less, relative to their size: the same record
-has another last digit in another batch."""
+__all__ = ["Threshold", "Thresholds", "between", "levels", "middles"]
 
 
 class Thresholds(Hypotheses):
@@ -126,7 +122,7 @@ def levels(scores: Array, rounding: float = 0.0) -> tuple[Array, Array, Array]:
 
     Examples
     --------
-    >>> low, high, place = levels(np.array([0.3, 0.1 + 0.2, 0.5]), ROUNDING)
+    >>> low, high, place = levels(np.array([0.3, 0.1 + 0.2, 0.5]), 1e-12)
     >>> low.tolist(), place.tolist()
     ([0.3, 0.5], [0, 0, 1])
     """

@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, FALLS
 
 __all__ = ["Projection", "shortest_vector"]
-
-_DEPENDENT = 1e-10
-"""A row of length 1 that is nearer to the span of the active rows depends on them."""
 
 
 class Projection(NamedTuple):
@@ -81,13 +79,13 @@ def shortest_vector(
             share = np.linalg.lstsq(active.T, row, rcond=None)[0] if len(active) else np.zeros(0)
             rest = row - share @ active
             along = float(rest @ rest)
-            falls = share > 1e-14
+            falls = share > FALLS
             drop, dual = -1, math.inf
             if falls.any():
                 ratios = np.where(falls, prices / np.where(falls, share, 1.0), math.inf)
                 drop = int(ratios.argmin())
                 dual = float(ratios[drop])
-            primal = (right - float(row @ u)) / along if along > _DEPENDENT**2 else math.inf
+            primal = (right - float(row @ u)) / along if along > DEPENDENT**2 else math.inf
             step = min(dual, primal)
             if not math.isfinite(step):
                 return Projection(u, steps, False, False)

@@ -13,6 +13,7 @@ from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length
+from forcopt.models.adaptive_robustness.tolerances import NO_FRACTION, TIGHT
 
 __all__ = ["LargestFraction", "largest_fraction"]
 
@@ -96,11 +97,11 @@ def largest_fraction(
     found, shift = np.asarray(result[w], dtype=float), float(result[b])
     fraction = max(0.0, float(result[c]))
     size = dual_length(found, norm)
-    if fraction < 1e-7 or size < 1e-7 or (rho == 0).any():
+    if fraction < NO_FRACTION or size < NO_FRACTION or (rho == 0).any():
         return LargestFraction(
             0.0, Halfspace(np.zeros(X.shape[1]), 1.0 if y.mean() >= 0.5 else -1.0), np.zeros(0, np.int64)
         )
     classifier = Halfspace(found, shift * unit - float(found @ center))
     room = signs * classifier.scores(X) / size
-    tight = np.flatnonzero(room <= fraction * rho + 1e-5 * unit)
+    tight = np.flatnonzero(room <= fraction * rho + TIGHT * unit)
     return LargestFraction(fraction, classifier, tight)

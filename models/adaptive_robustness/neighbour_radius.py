@@ -14,6 +14,7 @@ from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.dual_active_set import shortest_vector
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.models.adaptive_robustness.tolerances import EDGE, EDGE_AGAIN
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -69,10 +70,6 @@ def qp(problem: RobustnessRadius, *, backend: str = "clarabel", time_limit: floa
             best, radius = moved, size
     done = bound >= radius
     return Outcome(best, min(bound, radius), None if done else Status.FEASIBLE, solved, words)
-
-
-_EDGE = 1e-10
-"""A cell is violated if the point is nearer to its atom by more than this, relative to the distances."""
 
 
 @RobustnessRadius.algorithm(
@@ -181,9 +178,9 @@ def _project(
         near, k = (float(np.linalg.norm(same.data[first] - x)), first) if not tried else same.query(z)
         to_atom = float(np.linalg.norm(z - atom))
         room = apart + to_atom
-        if near >= to_atom - _EDGE * room:
+        if near >= to_atom - EDGE * room:
             return None
-        if int(k) in tried and near >= to_atom - 1e-8 * room:
+        if int(k) in tried and near >= to_atom - EDGE_AGAIN * room:
             return None
         tried.add(int(k))
         # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2, in units of `apart` and rows of length 1

@@ -12,16 +12,14 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model, Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.lagrangian import WORTH_RECALLING, Lagrangian
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import GAP, WORTH_RECALLING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["generate"]
 
-GAP = 1e-9
-"""Relative: nearer than this, error and bound are the same."""
 NEARBY = (1.25, 0.8)
 """Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
 SECOND = 0.3

@@ -12,15 +12,15 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient, run_game
+from forcopt.models.fair_classification.lagrangian import check_options, is_whole
 from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
-from forcopt.models.fair_classification.options import check_options, is_whole
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
 
 __all__ = ["exponentiated_gradient", "grid", "multiplier_bound", "rounds_needed"]
 
 MOST_ROUNDS = 1000
-LEAST_BOUND = 1e-3
 
 
 def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]:

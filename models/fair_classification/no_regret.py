@@ -14,9 +14,8 @@ from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent, run_game
 from forcopt.language.constraint import Constraint
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
-from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
 from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
-from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 

@@ -15,8 +15,7 @@ from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.lagrangian import GRACE
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.lagrangian import GRACE, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.records import GroupColumn
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor

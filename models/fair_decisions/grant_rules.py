@@ -10,6 +10,7 @@ from forcopt.clock import Deadline
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace import laplace_sum_quantile
 from forcopt.models.fair_decisions.lattice import LatticeSum
+from forcopt.models.fair_decisions.tolerances import LEAST, ROOT
 from forcopt.privacy.noises import Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -136,7 +137,7 @@ def least_slacks(failure: float, weights: Array, scale: float) -> Array:
     """
     goal = -np.log1p(-failure)
     w = weights / weights.max()
-    c = scipy.optimize.brentq(lambda c: np.log1p(c * w).sum() - goal, 0.0, 1.0, xtol=1e-300, rtol=1e-14)
+    c = scipy.optimize.brentq(lambda c: np.log1p(c * w).sum() - goal, 0.0, 1.0, xtol=LEAST, rtol=ROOT)
     return np.asarray(-scale * np.log(2 * c * w / (1 + c * w)))
 
 

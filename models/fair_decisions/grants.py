@@ -15,6 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import check_counts
 from forcopt.models.fair_decisions.laplace import clipped_mean, expected_shares, laplace_sum_tail
 from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
+from forcopt.models.fair_decisions.tolerances import WHOLE
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -208,7 +209,7 @@ class FormulaGrant(Problem):
         """Bound the probability that any district loses, whatever the true counts are."""
         u, v = rule.slacks, rule.total_slack
         if isinstance(self.noise, Noise):
-            below = np.log1p(-self.noise.cdf(np.ceil(-u - 1e-9) - 1))
+            below = np.log1p(-self.noise.cdf(np.ceil(-u - WHOLE) - 1))
             above = LatticeSum(self.noise, rule.weights, positive=rule.clipped).tail(v)
             return float(min(1.0, -np.expm1(below.sum()) + above))
         below = np.where(

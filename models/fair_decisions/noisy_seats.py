@@ -12,6 +12,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.grants import known_noise
 from forcopt.models.fair_decisions.lattice_seats import lattice_seat_probabilities
+from forcopt.models.fair_decisions.tolerances import FAR, LEAST
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
@@ -92,7 +93,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     wins[:, 1:-1][np.arange(seats) < least[:, None]] = 1.0
     free = np.arange(seats) >= least[:, None]
     held = int((~free).sum())
-    posts = np.maximum(posts, 1e-300)  # first seats of infinite priority go to positive populations
+    posts = np.maximum(posts, LEAST)  # first seats of infinite priority go to positive populations
     at, away = p[:, None] / posts, np.broadcast_to(_REACH / posts, free.shape)
     # Above `high` at most all seats can be taken, below `low` more than all are.
     high = _largest(np.where(free, at + away, 0.0), seats - held + 1)
@@ -152,7 +153,7 @@ class _Claims:
                 _, _, spare, *_, found, length = self.transforms(np.array([middle]))
                 law = scipy.fft.irfft(found[0].prod(axis=0), int(length))
                 more = float(law[int(spare) + 1 :].sum())  # P(more than all seats)
-                far = (1 - more if below else more) < 1e-13
+                far = (1 - more if below else more) < FAR
                 inner, outer = (inner, middle) if far else (middle, outer)
             ends.append(outer)
         return ends[0], ends[1]

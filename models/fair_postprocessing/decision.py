@@ -12,6 +12,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
+from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
@@ -189,10 +190,6 @@ class RandomizedPostprocessor(PolicyFile):
         return finished(figure, path)
 
 
-ROUNDING = 1e-6
-ROUNDING_OF_SUMS = 1e-12
-
-
 @dataclass(frozen=True, eq=False)
 class RandomizedRemix(PolicyFile):
     """Draws a class by the predicted class and the group of a record.
@@ -222,10 +219,10 @@ class RandomizedRemix(PolicyFile):
             raise DeclarationError(
                 f"probabilities has shape {p.shape}; it must be {(count, len(self.groups), count)}"
             )
-        if p.min() < -ROUNDING or np.abs(p.sum(axis=2) - 1.0).max() > ROUNDING:
+        if p.min() < -SUM or np.abs(p.sum(axis=2) - 1.0).max() > SUM:
             raise DeclarationError("probabilities: the last axis holds numbers that are no probabilities")
         exact, total = np.maximum(p, 0.0), np.maximum(p, 0.0).sum(axis=2, keepdims=True)
-        exact = np.where(np.abs(total - 1.0) > ROUNDING_OF_SUMS, exact / total, exact)
+        exact = np.where(np.abs(total - 1.0) > EXACT_SUM, exact / total, exact)
         exact.flags.writeable = False
         object.__setattr__(self, "probabilities", exact)
 
@@ -312,7 +309,7 @@ class RandomizedThresholds(PolicyFile):
                 raise DeclarationError(
                     f"group {name!r}: thresholds {t.tolist()} and weights {w.tolist()} differ"
                 )
-            if w.min() < -1e-9 or abs(w.sum() - 1.0) > 1e-6:
+            if w.min() < -NEGLIGIBLE or abs(w.sum() - 1.0) > SUM:
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
             order = np.argsort(t, kind="stable")
             w = np.maximum(w, 0.0)
@@ -402,7 +399,7 @@ class RandomizedThresholds(PolicyFile):
         width = max(len("group"), *map(len, self.groups))
         lines = [f"{'group':{width}}  predicts 1 from a score of"]
         for name, cuts, weights in zip(self.groups, self.thresholds, self.weights, strict=True):
-            kept = [(t, w) for t, w in zip(cuts.tolist(), weights.tolist(), strict=True) if w > 1e-9]
+            kept = [(t, w) for t, w in zip(cuts.tolist(), weights.tolist(), strict=True) if w > NEGLIGIBLE]
             texts = [f"{t:.6g}" + (f" (probability {w:.4f})" if len(kept) > 1 else "") for t, w in kept]
             lines.append(f"{name:{width}}  {', '.join(texts)}")
         return "\n".join(lines)
