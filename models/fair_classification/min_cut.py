@@ -8,7 +8,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
-from forcopt.learning.all_functions import AllFunctionsOracle
+from forcopt.learning.finite import AllFunctionsOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import SAME

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import check_counts
@@ -24,7 +24,7 @@ __all__ = ["FormulaGrant", "GrantRule", "known_noise", "laplace_scale"]
 
 
 @dataclass(frozen=True, eq=False)
-class GrantRule:
+class GrantRule(FrozenArrays):
     """How noisy counts become grants: ``w_a (x_a + u_a) / (sum_b w_b x_b - v)``.
 
     Attributes
@@ -43,10 +43,6 @@ class GrantRule:
     total_slack: float
     clipped: bool
     weights: Array = field(repr=False)
-
-    def __post_init__(self) -> None:
-        self.slacks.flags.writeable = False
-        self.weights.flags.writeable = False
 
     def allocate(self, noisy: Any) -> Array | None:
         """Give the grants for noisy counts, in units of the total; None if no finite grants follow.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
@@ -23,7 +23,7 @@ __all__ = ["RandomizedPostprocessor", "RandomizedRemix", "RandomizedThresholds"]
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedPostprocessor(PolicyFile):
+class RandomizedPostprocessor(FrozenArrays, PolicyFile):
     """Predicts 1 with a probability that depends on the base prediction and the group.
 
     Attributes
@@ -50,9 +50,6 @@ class RandomizedPostprocessor(PolicyFile):
     groups: tuple[str, ...]
     base_rates: Array = field(repr=False)
     channel: RandomizedResponse | None = None
-
-    def __post_init__(self) -> None:
-        self.probabilities.flags.writeable = False
 
     @property
     def rates(self) -> Array:
@@ -191,7 +188,7 @@ class RandomizedPostprocessor(PolicyFile):
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedRemix(PolicyFile):
+class RandomizedRemix(FrozenArrays, PolicyFile):
     """Draws a class by the predicted class and the group of a record.
 
     Attributes
@@ -223,8 +220,8 @@ class RandomizedRemix(PolicyFile):
             raise DeclarationError("probabilities: the last axis holds numbers that are no probabilities")
         exact, total = np.maximum(p, 0.0), np.maximum(p, 0.0).sum(axis=2, keepdims=True)
         exact = np.where(np.abs(total - 1.0) > EXACT_SUM, exact / total, exact)
-        exact.flags.writeable = False
         object.__setattr__(self, "probabilities", exact)
+        super().__post_init__()
 
     def probability(self, predictions: Any, groups: Any) -> Array:
         """The probability of each class for each record, shape ``(n, C)``.

@@ -13,8 +13,7 @@ from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.levels import Level, Multipliers, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.problem import GroupModel, Level, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.models.lexifair.tolerances import FITTED, HELD, NEGLIGIBLE, PRICED, PROVED
 from forcopt.problem import Outcome

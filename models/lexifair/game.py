@@ -12,8 +12,14 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
-from forcopt.models.lexifair.levels import Multipliers, most_violated, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.problem import (
+    GroupModel,
+    Lexifair,
+    Multipliers,
+    most_violated,
+    prove,
+    sums_of_largest,
+)
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 

@@ -15,8 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
-from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.problem import GroupModel, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
