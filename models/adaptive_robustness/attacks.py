@@ -37,12 +37,10 @@ def gradient(
 
     Parameters
     ----------
-    problem : RobustnessRadius
     restarts : int
         Random starts in each ball, side by side.
     steps : int
         Of descent from each start.
-    seed : int or Generator
 
     Returns
     -------
@@ -180,10 +178,8 @@ def draws(
 
     Parameters
     ----------
-    problem : RobustnessRadius
     count : int
         Draws from each ball.
-    seed : int or Generator
 
     Returns
     -------

@@ -31,8 +31,6 @@ def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcom
 
     Parameters
     ----------
-    problem : RobustBayes
-        Which.
     time_limit : float, optional
         Of no effect on a closed form.
     """

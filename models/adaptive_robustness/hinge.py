@@ -36,12 +36,10 @@ def hinge(
 
     Parameters
     ----------
-    problem : AdaptiveRobustClassification
     penalty : float
         On the squared length of w, with features in units of their extent; at least 0.
     backend : str
         That takes second-order cones (for ``"linf"``, quadratic objectives).
-    time_limit : float, optional
 
     Returns
     -------
@@ -65,14 +63,10 @@ def svm(
 
     Parameters
     ----------
-    problem : AdaptiveRobustClassification
-        The problem.
     penalty : float, optional
         On the squared length of the normal, with features in units of their extent; at least 0.
     backend : str, optional
         See `hinge`.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

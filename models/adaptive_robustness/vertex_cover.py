@@ -31,8 +31,6 @@ def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
 
     Parameters
     ----------
-    problem : RobustBayes
-    model : Model
     agree : bool
         Among the classifiers of least loss, one that predicts the likeliest label on the most mass.
 
@@ -53,8 +51,6 @@ def milp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
 
     Parameters
     ----------
-    problem : RobustBayes
-    model : Model
     agree : bool
         See `lp`.
 

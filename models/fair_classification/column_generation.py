@@ -53,8 +53,6 @@ def generate(
 
     Parameters
     ----------
-    problem : FairClassification
-        The problem.
     accuracy : float, optional
         Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
         improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
@@ -62,12 +60,8 @@ def generate(
         errors is within the sampling error.
     rounds : int, optional
         The largest number of masters.
-    backend : str, default "highs"
-        Solves the masters.
     time_limit : float, optional
         Seconds, checked before each call of the oracle; a `Learner` finishes the fit it has begun.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     check_options(accuracy=accuracy or 0.0, rounds=rounds)
     oracle = problem.oracle.fresh()

@@ -86,8 +86,6 @@ def exponentiated_gradient(
 
     Parameters
     ----------
-    problem : FairClassification
-        Which.
     accuracy : float, default 0.01
         The gap at which to stop; 0 plays all rounds.
     bound : float, optional
@@ -98,12 +96,6 @@ def exponentiated_gradient(
         The largest number; by default the theorem's (see `rounds_needed`), but at most 1000.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
-    backend : str, default "highs"
-        Solves the linear programs.
-    time_limit : float, optional
-        Seconds, checked between rounds.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     game = problem.lagrangian
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
@@ -142,18 +134,10 @@ def grid(
 
     Parameters
     ----------
-    problem : FairClassification
-        The problem.
     points : int, default 100
         The largest number of calls of the oracle.
     bound : float, optional
         On the sum of the multipliers.
-    backend : str, default "highs"
-        Solves the linear program.
-    time_limit : float, optional
-        Seconds, checked between calls.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
 
     Raises
     ------

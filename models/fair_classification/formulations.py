@@ -65,8 +65,6 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
         With hypotheses that can be listed, `AllFunctions`, or `Halfspaces` of any dimension.
     backend : str, default "highs"
         Any that takes integer programs.
-    time_limit : float, optional
-        Seconds.
     """
     model = Model("single classifier")
     handles = write(problem, model, single=True)

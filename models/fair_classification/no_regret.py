@@ -98,12 +98,6 @@ def no_regret(
         The largest number; the paper plays 1000, Theorem 1 needs `rounds_of_theorem_1`.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
-    backend : str, default "highs"
-        Solves the linear programs.
-    time_limit : float, optional
-        Seconds, checked between rounds.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and bound is None:

@@ -155,10 +155,6 @@ def two_step(
         The probability with which `disparity_bound` may fail.
     allow_vacuous : bool, default False
         Go on even if that bound is 1 or more.
-    backend : str, optional
-        Of the linear programs.
-    time_limit : float, optional
-        Seconds for both steps together.
     seed : int or numpy.random.Generator, optional
         Of the split and the draws.
 

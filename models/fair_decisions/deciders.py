@@ -29,13 +29,9 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     directions : int, default 5
         How many ratios of the two thresholds are tried; along each, the least distance that reaches the
         least rate is found by bisection.
-    time_limit : float, optional
-        Seconds.
     """
     deadline = Deadline(time_limit)
     best: tuple[float, DecisionTable] | None = None
@@ -75,8 +71,6 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     model : Model
         To write to.
     deterministic : bool, default False
@@ -114,12 +108,8 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     cuts : int, default 16
         Of each margin, between -4 and 4 standard deviations.
-    time_limit : float, optional
-        Seconds.
     """
     ends = np.linspace(-4.0, 4.0, cuts)
     centers = np.concatenate([[ends[0] - 0.5], (ends[:-1] + ends[1:]) / 2, [ends[-1] + 0.5]])

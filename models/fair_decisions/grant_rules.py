@@ -38,12 +38,8 @@ def no_penalty(
 
     Parameters
     ----------
-    problem : FormulaGrant
-        The problem.
     as_printed : bool, default False
         Follow the paper to the letter.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -179,16 +175,12 @@ def scenario(
 
     Parameters
     ----------
-    problem : FormulaGrant
-        Which.
     seed : int or numpy.random.Generator, optional
         Required.
     samples : int, default 20,000
         Draws of all noises, in each of the two samples.
     confidence : float, default 0.999
         Of the guarantee, within (0, 1).
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -45,14 +45,8 @@ def column_generation(
 
     Parameters
     ----------
-    problem : Lexifair
-        Which.
-    backend : str, default "highs"
-        Solves the linear programs.
     gap : float, default 1e-07
         The gap at which a level is done, relative to the sum of losses that it minimises.
-    time_limit : float, optional
-        Seconds for all levels together.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound after each fit.
     """

@@ -226,8 +226,6 @@ def no_regret(
         The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
         Levels below the optimum leave the next level without a solution: then the status is infeasible.
         Refused if the theorem needs more than `rounds`.
-    time_limit : float, optional
-        Seconds for all levels together, looked at after every round.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound at each measurement.
     """
