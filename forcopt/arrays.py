@@ -14,6 +14,7 @@ from forcopt.errors import DeclarationError, check_choice
 
 __all__ = [
     "Array",
+    "FrozenArrays",
     "as_bounds",
     "as_fraction",
     "as_numbers",
@@ -31,6 +32,25 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class FrozenArrays:
+    """A base of frozen dataclasses, such as decisions: those fields that are arrays become read-only.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Pair(FrozenArrays):
+    ...     values: Array
+    >>> Pair(np.array([1, 2])).values.flags.writeable
+    False
+    """
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
 
 def is_missing(value: Any) -> bool:

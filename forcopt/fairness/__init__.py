@@ -17,7 +17,7 @@ from forcopt.fairness.notions import (
     RateParity,
     RateRatio,
 )
-from forcopt.fairness.pairwise import PairwiseFairness
+from forcopt.fairness.pairwise import Excess, PairwiseFairness, PairwiseStability, PairwiseTotalVariation
 from forcopt.fairness.ranking import (
     AllRankingNotions,
     CounterfactualOrder,
@@ -41,7 +41,6 @@ from forcopt.fairness.rates import (
     calibration_gaps,
 )
 from forcopt.fairness.records import read_binary, read_groups, tabulate
-from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation
 from forcopt.fairness.table import RateTable, binomial_interval
 
 __all__ = [

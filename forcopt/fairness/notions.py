@@ -22,6 +22,7 @@ from forcopt.fairness.rates import (
     GroupRates,
     Rate,
 )
+from forcopt.fairness.tolerances import SHARE
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 
@@ -41,9 +42,6 @@ __all__ = [
     "RateParity",
     "RateRatio",
 ]
-
-ROUNDING = 1e-6
-"""The share of a group that a solver's tolerance may move."""
 
 
 class Notion(Declared):
@@ -336,7 +334,7 @@ class PredictiveValues(Notion):
         size = rates.mass.sum(axis=1)
         for rate, least in self._least():
             event, given = rates.total(rate.event), rates.total(rate.given)
-            broken = least * given - event > ROUNDING * size
+            broken = least * given - event > SHARE * size
             found[rate.name] = max(0.0, least - float((event[broken] / given[broken]).min(initial=1.0)))
         return found
 

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
 
 __all__ = [
@@ -173,10 +174,6 @@ class Ranked:
         if id(limit.codes) not in self._found:
             self._found[id(limit.codes)] = self.counts(codes, groups)
         return self._found[id(limit.codes)][:, limit.prefix - 1] * limit.factor
-
-
-_ROUNDING = 1e-9
-"""A share of a prefix that is this close to a whole number is whole."""
 
 
 class RankingNotion(Declared):
@@ -400,7 +397,7 @@ class PrefixQuotas(_OfGroups):
         name = f"prefix quotas ({', '.join(self.attributes(candidates))})"
         found = []
         for j in range(1, len(candidates.weights) + 1):
-            floor, ceiling = np.floor(low * j + _ROUNDING), np.ceil(high * j - _ROUNDING)
+            floor, ceiling = np.floor(low * j + WHOLE), np.ceil(high * j - WHOLE)
             least, most = np.minimum(floor, sizes), np.minimum(ceiling, sizes)
             for group in np.flatnonzero(floor > np.minimum(sizes, ceiling)):
                 raise DeclarationError(
@@ -471,7 +468,7 @@ class InGroupFairness(_OfGroups):
             own = np.flatnonzero(codes[ranked.kept] == group)
             own = own[np.argsort(-scores[ranked.kept[own]], kind="stable")]
             values = scores[ranked.kept[own]]
-            better = np.searchsorted(-values * self.ratio, -values * (1 + 1e-12), side="left")
+            better = np.searchsorted(-values * self.ratio, -values * (1 + SAME_SCORE), side="left")
             held = np.flatnonzero(better > 0)
             if not len(held):
                 continue

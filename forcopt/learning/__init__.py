@@ -1,7 +1,6 @@
 """Classes of classifiers, each with its cost-sensitive oracle, and randomised policies over them."""
 
-from forcopt.learning.all_functions import AllFunctions
-from forcopt.learning.finite import Finite, ListedHypotheses
+from forcopt.learning.finite import AllFunctions, Finite, ListedHypotheses
 from forcopt.learning.halfspaces import Halfspace, Halfspaces
 from forcopt.learning.hypotheses import (
     Classifier,
@@ -13,8 +12,7 @@ from forcopt.learning.hypotheses import (
 )
 from forcopt.learning.learner import Learner
 from forcopt.learning.policy import RandomizedPolicy, systematic_draw
-from forcopt.learning.stumps import Stumps
-from forcopt.learning.thresholds import Threshold, Thresholds
+from forcopt.learning.thresholds import Stumps, Threshold, Thresholds
 
 __all__ = [
     "AllFunctions",

@@ -9,7 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis, as_cells, costs_by_class
-from forcopt.learning.thresholds import ROUNDING, between, levels
+from forcopt.learning.thresholds import between, levels
+from forcopt.learning.tolerances import ROUNDING
 
 __all__ = ["Cuts", "Offsets", "best_cuts", "lowest_cut"]
 

@@ -19,6 +19,7 @@ from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut, ScoreOffsets
 from forcopt.learning.thresholds import Threshold
+from forcopt.learning.tolerances import ROUNDING, SAME_SCORE, SUM
 
 __all__ = [
     "LinearScores",
@@ -171,7 +172,7 @@ def distribution(values: Any, name: str) -> Array:
         Naming the list.
     """
     chances = finite_numbers({name: values}, name)
-    if (chances < 0).any() or abs(chances.sum() - 1) > 1e-6:
+    if (chances < 0).any() or abs(chances.sum() - 1) > SUM:
         raise DeclarationError(f"{name} must not be negative and add up to 1, not to {chances.sum():g}")
     return chances
 
@@ -270,7 +271,7 @@ def _is_score(estimator: Any, normals: Array, offsets: Array) -> bool:
     size = np.abs(points) @ np.abs(normals).T + np.abs(offsets)
     ours = points @ normals.T + offsets
     theirs = scores[:, None] if scores.ndim == 1 else scores
-    return ours.shape == theirs.shape and bool((np.abs(ours - theirs) <= 1e-6 * size + 1e-12).all())
+    return ours.shape == theirs.shape and bool((np.abs(ours - theirs) <= SAME_SCORE * size + ROUNDING).all())
 
 
 def _halfspace(estimator: Any, cut: float | None = None) -> dict[str, Any]:

@@ -22,10 +22,9 @@ from forcopt.learning.hypotheses import (
     constants,
     costs_by_class,
 )
+from forcopt.learning.tolerances import LEAST
 
 __all__ = ["Learner", "LearnerOracle", "ScoreCut", "ScoreOffsets"]
-
-LEAST_CHANCE = 1e-300
 
 
 def _read(value: Any) -> Any:
@@ -124,7 +123,7 @@ def _class_scores(fitted: Any, classes: int, features: Any) -> Array | None:
         found = np.asarray(fitted.decision_function(features), dtype=float)
         found = np.column_stack([np.zeros(len(found)), found]) if found.ndim == 1 else found
     elif hasattr(fitted, "predict_proba"):
-        found = np.log(np.maximum(fitted.predict_proba(features), LEAST_CHANCE))
+        found = np.log(np.maximum(fitted.predict_proba(features), LEAST))
     else:
         return None
     if found.shape[1] != len(known):  # one score for each pair of classes

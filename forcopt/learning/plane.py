@@ -10,11 +10,9 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.learning.tolerances import LEAST, SAME_ANGLE
 
 __all__ = ["Cut", "Plane"]
-
-SAME_ANGLE = 1e-9
-"""Lines closer than this are one: decimals that are collinear on paper are off by rounding."""
 
 MOST_CELLS = 50_000_000
 
@@ -145,7 +143,7 @@ class Plane:
         reach = np.abs((self.points[star.order[beside]] - pivot) @ along).min(initial=1.0) / 2
         center = pivot + forward * (-reach if cut.with_pivot else reach)
         off = self.points[star.order[~member]] - center
-        turn = np.abs(off @ normal / np.maximum(np.abs(off @ forward), 1e-300)).min(initial=1.0) / 2
+        turn = np.abs(off @ normal / np.maximum(np.abs(off @ forward), LEAST)).min(initial=1.0) / 2
         turned = normal + turn * forward
         return turned, -float(turned @ center)
 

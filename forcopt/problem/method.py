@@ -31,7 +31,8 @@ COMMON_OPTIONS = ("backend", "time_limit", "gap", "start", "seed", "threads", "l
 """The options of `Problem.solve` with one meaning for every method.
 
 Formulations take all of them. An algorithm takes the ones that its signature names; `Problem.solve` refuses
-the others.
+the others. `Problem.solve` describes them once: the docstring of a method describes one of them, or the
+problem, only where it has a further meaning.
 """
 
 

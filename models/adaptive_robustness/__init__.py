@@ -32,7 +32,7 @@ from forcopt.models.adaptive_robustness.classifiers import (
     ReLUNetwork,
     Tree,
 )
-from forcopt.models.adaptive_robustness.largest_fraction import LargestFraction, largest_fraction
+from forcopt.models.adaptive_robustness.hinge import LargestFraction, largest_fraction
 from forcopt.models.adaptive_robustness.margin_rate import MarginRate, margin_rate
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier

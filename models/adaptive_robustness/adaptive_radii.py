@@ -19,6 +19,7 @@ from forcopt.models.adaptive_robustness.geometry import (
     draw_in_ball,
     order_of,
 )
+from forcopt.models.adaptive_robustness.tolerances import WHOLE
 
 __all__ = [
     "Augmented",
@@ -376,7 +377,7 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     if d * math.log(max(side, 1.0)) > 600:
         raise DeclarationError(f"d is {d} and phi_inverse {phi_inverse:g}; the sample size is above 10^260")
     if as_printed:
-        return math.ceil(side**d / (math.e * eps * delta) - 1e-9)
+        return math.ceil(side**d / (math.e * eps * delta) - WHOLE)
     # the side of the cells, a share of phi_inverse / sqrt(d), is rounded so that they cover the unit cube
-    cells = int(math.ceil(side - 1e-9) ** d)
-    return math.ceil(cells / (math.e * eps / 2 * delta) - 1e-9)
+    cells = int(math.ceil(side - WHOLE) ** d)
+    return math.ceil(cells / (math.e * eps / 2 * delta) - WHOLE)

@@ -12,6 +12,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import draw_in_ball, dual_length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.models.adaptive_robustness.tolerances import BACK, LEAST_MOVE, LEAST_STEP
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -36,12 +37,10 @@ def gradient(
 
     Parameters
     ----------
-    problem : RobustnessRadius
     restarts : int
         Random starts in each ball, side by side.
     steps : int
         Of descent from each start.
-    seed : int or Generator
 
     Returns
     -------
@@ -89,7 +88,7 @@ def attack(
             # the step of Newton's method along the steepest direction, between bounds that shrink
             newton = np.abs(outputs)[:, None] / np.where(size > 0, size, 1)
             most = 2 * radius / (1 + k / 4)
-            z = _inside(problem, z - np.clip(newton * 1.01, 1e-3 * radius, most) * unit, radius)
+            z = _inside(problem, z - np.clip(newton * 1.01, LEAST_STEP * radius, most) * unit, radius)
         flipped = problem.changed(z)
         if flipped.any():
             changed.append(z[flipped])
@@ -98,7 +97,7 @@ def attack(
     outputs, slopes = net.gradients(x[None])
     size = dual_length(slopes[0], problem.norm)
     extent = max(1.0, float(np.abs(x).max()))
-    first = max(float(abs(outputs[0]) / size) * 1.5, 1e-9 * extent) if size > 0 else extent
+    first = max(float(abs(outputs[0]) / size) * 1.5, LEAST_MOVE * extent) if size > 0 else extent
     return _shrink(problem, descend, first, trace)
 
 
@@ -155,7 +154,7 @@ def _closest(problem: RobustnessRadius, found: Array) -> Array | None:
         middle = (keep + none) / 2
         changed = problem.changed(problem.point + middle[:, None] * (found - problem.point))
         keep, none = np.where(changed, middle, keep), np.where(changed, none, middle)
-    shares = np.stack([keep, np.minimum(keep * (1 + 1e-10), 1.0), np.ones(len(found))])
+    shares = np.stack([keep, np.minimum(keep * (1 + BACK), 1.0), np.ones(len(found))])
     for k in problem.lengths(keep[:, None] * (found - problem.point) + problem.point).argsort():
         for share in shares[:, k]:  # one by one: side by side, sums may be rounded otherwise
             moved = found[k] if share == 1 else problem.point + share * (found[k] - problem.point)
@@ -179,10 +178,8 @@ def draws(
 
     Parameters
     ----------
-    problem : RobustnessRadius
     count : int
         Draws from each ball.
-    seed : int or Generator
 
     Returns
     -------
@@ -202,4 +199,4 @@ def draws(
         return np.asarray(z[problem.changed(z)])
 
     start = float(np.abs(problem.point).max(initial=0.0)) or 1.0
-    return _outcome(problem, _shrink(problem, search, start * 1e-3, trace), trace)
+    return _outcome(problem, _shrink(problem, search, start * LEAST_STEP, trace), trace)

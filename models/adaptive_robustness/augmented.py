@@ -35,7 +35,6 @@ def augmented(
 
     Parameters
     ----------
-    problem : AdaptiveRobustClassification
     learner : scikit-learn estimator, optional
         Linear (with ``coef_`` and ``intercept_``), a decision tree, or a 1-nearest neighbour; logistic
         regression by default. It is cloned.
@@ -43,7 +42,6 @@ def augmented(
         For each point.
     keep_original : bool
         See `augment`.
-    seed : int or Generator
     time_limit : float, optional
         In seconds. As a fit has no clock, it then runs in a process of its own, which is ended in time.
 

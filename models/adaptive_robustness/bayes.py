@@ -10,6 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes, RobustClassifier
+from forcopt.models.adaptive_robustness.tolerances import MASS, SAME_RADIUS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -30,8 +31,6 @@ def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcom
 
     Parameters
     ----------
-    problem : RobustBayes
-        Which.
     time_limit : float, optional
         Of no effect on a closed form.
     """
@@ -48,7 +47,7 @@ def _safe(problem: RobustBayes, deadline: Deadline) -> Array:
     nn = NearestNeighbour(problem.points[atoms], label[atoms])
     radii = constancy_radii(nn, problem.points, label, at_most=problem.radii, deadline=deadline)
     safe = np.zeros(problem.masses.shape, dtype=bool)
-    safe[np.arange(len(label)), label] = (radii >= problem.radii * (1 - 1e-9)) & atoms
+    safe[np.arange(len(label)), label] = (radii >= problem.radii * (1 - SAME_RADIUS)) & atoms
     return safe
 
 
@@ -104,7 +103,7 @@ def enumeration(problem: RobustBayes, *, time_limit: float | None = None) -> Out
         bits = (codes[:, None] >> np.arange(len(pairs))) & 1 == 1
         fits = ~(bits[:, a] & bits[:, b]).any(axis=1)
         value = total - bits[fits] @ mass
-        if len(value) and value.min() < loss - 1e-15:
+        if len(value) and value.min() < loss - MASS:
             safe = np.zeros(problem.masses.shape, dtype=bool)
             safe[tuple(pairs.T)] = bits[fits][int(value.argmin())]
             decision, loss = problem.classifier(safe), float(value.min())

@@ -18,12 +18,10 @@ from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNei
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
+from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
 from forcopt.problem import Evaluation, Problem, Solution
 
 __all__ = ["AdaptiveRobustClassification"]
-
-TOLERANCE = 1e-6
-"""A ball whose radius exceeds the room it has by at most this share of the extent of the points is safe."""
 
 
 class AdaptiveRobustClassification(Problem):

@@ -11,6 +11,7 @@ import scipy
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.tolerances import TOUCH
 
 __all__ = [
     "Norm",
@@ -27,9 +28,6 @@ __all__ = [
 
 Norm = Literal["l2", "linf"]
 """The norm in which inputs are moved: Euclidean or maximum."""
-
-TOUCH = 1e-12
-"""Balls whose centers are nearer than the sum of radii by less, relative to coordinates, only touch."""
 
 _CHUNK = 4096
 

@@ -7,7 +7,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.tolerances import COUNT, LOSS, TOLERANCE, TOUCH
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -47,15 +48,15 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         for row in np.argsort(-top, kind="stable"):
             if deadline.passed:
                 return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
-            if top[row] <= n - n * loss + 1e-9:
+            if top[row] <= n - n * loss + COUNT:
                 break
             # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
-            for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
+            for at in np.flatnonzero(kept[row] > n - n * loss + COUNT):
                 offset, u = float(offsets[row, order[row, at]]), part[row]
                 for shift in (offset, offset + slack, offset - slack):
                     candidate = problem.halfspace(u, shift - float(u @ problem.center))
                     value = float(problem.lossy(candidate).mean())
-                    if value < loss - 1e-12:
+                    if value < loss - LOSS:
                         best, loss = candidate, value
     return Outcome(problem.midway(best), loss)
 
@@ -80,7 +81,7 @@ def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
     away, gap = X[i] - X[j], ends[i] - ends[j]
     if norm == "l2":
         size = np.linalg.norm(away, axis=1)
-        meets = (size > 0) & (np.abs(gap) <= size * (1 + 1e-12))
+        meets = (size > 0) & (np.abs(gap) <= size * (1 + TOUCH))
         angle = np.arctan2(away[meets, 1], away[meets, 0])
         turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
         angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])

@@ -10,18 +10,13 @@ from forcopt.language.atoms import norm as norm_of
 from forcopt.language.model import Model, Variable
 from forcopt.learning.names import aligned
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
+from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERANCE
 from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
-
-_STRICT = 10 * TOLERANCE
-"""The room that points of label 0 need at least, in units of the extent: the border belongs to label 1."""
-
-_ROUNDING = 1e-9
-"""The room that each ball lacks, in units of the extent, so that balls that just touch can be kept apart."""
 
 _PREMISE = (
     "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
@@ -69,8 +64,8 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     unit = problem.extent
     X = (problem.features - problem.center) / unit
     balls = problem.balls / unit
-    tiny = (problem.labels == 0) & (balls < _STRICT)
-    asked = np.where(tiny, _STRICT, balls)
+    tiny = (problem.labels == 0) & (balls < STRICT)
+    asked = np.where(tiny, STRICT, balls)
     name = model.unused_name
     w = model.variable(name("w"), d, lower=-1, upper=1)
     farthest = float(length(X, problem.norm).max())
@@ -86,7 +81,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     big = asked + _reach(problem, X, asked)
     signs = problem.signs
     model.subject_to(
-        (X * signs[:, None]) @ w + signs * b >= asked - _ROUNDING - big * lost,
+        (X * signs[:, None]) @ w + signs * b >= asked - APART - big * lost,
         name=model.unused_name("margin"),
     )
     for i, j in _overlapping(problem):
@@ -95,7 +90,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     def decision(result: ModelSolution) -> Halfspace:
         found, shift = np.asarray(result[w], dtype=float), float(result[b])
         length_ = dual_length(found, problem.norm)
-        if length_ <= 10 * TOLERANCE:  # constant over the points
+        if length_ <= STRICT:  # constant over the points
             return problem.halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
         shift += TOLERANCE / 2 * length_  # points of label 1 on the border are on its side despite rounding
         return problem.midway(problem.halfspace(found / unit, shift - float(found @ problem.center) / unit))

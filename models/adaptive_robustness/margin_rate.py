@@ -13,12 +13,10 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
+from forcopt.models.adaptive_robustness.tolerances import SAME_RADIUS, TIED
 from forcopt.models.adaptive_robustness.voronoi import border
 
 __all__ = ["MarginRate", "margin_rate"]
-
-ROUNDING = 1e-9
-"""Radii that differ by less, relatively, are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +40,14 @@ class MarginRate:
         radius = float(as_numbers(r, "r"))
         if radius < 0:
             raise DeclarationError(f"r is {radius:g}; it must be at least 0")
-        return float(self.masses[self.radii < radius * (1 - ROUNDING)].sum())
+        return float(self.masses[self.radii < radius * (1 - SAME_RADIUS)].sum())
 
     def inverse(self, eps: float) -> float:
         """The largest r with ``Phi(r) <= eps``; infinite if all r are."""
         if not float(as_numbers(eps, "eps")) >= 0:
             raise DeclarationError(f"eps is {eps!r}; it must be at least 0")
         order = np.argsort(self.radii)
-        above = np.cumsum(self.masses[order]) > eps + 1e-12
+        above = np.cumsum(self.masses[order]) > eps + TIED
         return float(self.radii[order][int(np.argmax(above))]) if above.any() else np.inf
 
 
@@ -100,7 +98,7 @@ def margin_rate(
     mass = total.sum(axis=1)
     X, total, mass = X[mass > 0], total[mass > 0], mass[mass > 0]
     top = np.sort(total, axis=1)
-    tied = top[:, -1] - top[:, -2] <= 1e-12 * top[:, -1]
+    tied = top[:, -1] - top[:, -2] <= TIED * top[:, -1]
     if tied.any() and ties != "drop":
         at = X[int(np.argmax(tied))].tolist()
         raise DeclarationError(

@@ -15,6 +15,7 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.bayes import constant_loss
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
+from forcopt.models.adaptive_robustness.tolerances import MASS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -63,7 +64,7 @@ def whole_masses(masses: Array) -> tuple[Array, int, bool]:
     for value in values.tolist() if len(values) <= 1000 else ():
         near = Fraction(value).limit_denominator(10**6)
         denominator = lcm(denominator, near.denominator)
-        if abs(float(near) - value) > 1e-15 * max(value, 1e-3) or denominator > 10**9:
+        if abs(float(near) - value) > MASS * max(value, 1e-3) or denominator > 10**9:
             break
     else:
         if len(values) <= 1000:

@@ -1,8 +1,10 @@
-"""The radius of the nearest neighbour: quadratic programs with all rows, or with violated cells added."""
+"""The radius of the nearest neighbour: quadratic programs with all rows, or with cells added one by one."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -12,12 +14,12 @@ from forcopt.clock import Deadline
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
-from forcopt.models.adaptive_robustness.dual_active_set import shortest_vector
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, EDGE, EDGE_AGAIN, FALLS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["constancy_radii", "cuts", "nearest_border", "qp"]
+__all__ = ["Projection", "constancy_radii", "cuts", "nearest_border", "qp", "shortest_vector"]
 
 
 @RobustnessRadius.algorithm(
@@ -69,10 +71,6 @@ def qp(problem: RobustnessRadius, *, backend: str = "clarabel", time_limit: floa
             best, radius = moved, size
     done = bound >= radius
     return Outcome(best, min(bound, radius), None if done else Status.FEASIBLE, solved, words)
-
-
-_EDGE = 1e-10
-"""A cell is violated if the point is nearer to its atom by more than this, relative to the distances."""
 
 
 @RobustnessRadius.algorithm(
@@ -181,9 +179,9 @@ def _project(
         near, k = (float(np.linalg.norm(same.data[first] - x)), first) if not tried else same.query(z)
         to_atom = float(np.linalg.norm(z - atom))
         room = apart + to_atom
-        if near >= to_atom - _EDGE * room:
+        if near >= to_atom - EDGE * room:
             return None
-        if int(k) in tried and near >= to_atom - 1e-8 * room:
+        if int(k) in tried and near >= to_atom - EDGE_AGAIN * room:
             return None
         tried.add(int(k))
         # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2, in units of `apart` and rows of length 1
@@ -252,3 +250,96 @@ def constancy_radii(
                 found = nearest_border(nn, points[i], int(label), deadline=clock)
                 out[i] = min(found[1], found[2])
     return out
+
+
+class Projection(NamedTuple):
+    """The result of the method.
+
+    Attributes
+    ----------
+    vector : array, shape (d,)
+    steps : int
+        Rows that were asked for.
+    proved : bool
+        Whether the vector satisfies all halfspaces and is shortest; False if it is only known that the
+        least length is at least `limit`, or if rounding stopped the method.
+    beyond : bool
+        Whether the least length is at least the limit.
+    """
+
+    vector: Array
+    steps: int
+    proved: bool
+    beyond: bool
+
+
+def shortest_vector(
+    dimension: int, violated: Callable[[Array], tuple[Array, float] | None], limit: float, most: int
+) -> Projection:
+    """Minimize the Euclidean length of u subject to ``row u >= right`` for rows that an oracle gives.
+
+    Parameters
+    ----------
+    dimension : int
+    violated : callable
+        Gives a row of length 1 and its right-hand side that u violates, or None.
+    limit : float
+        Stop when the least length is known to be at least this.
+    most : int
+        How many rows may be asked for.
+
+    Returns
+    -------
+    Projection
+
+    References
+    ----------
+    Goldfarb, Idnani, A numerically stable dual method for solving strictly convex quadratic programs,
+    Mathematical Programming 27 (1983).
+
+    Examples
+    --------
+    >>> rows = iter([(np.array([1.0, 0.0]), 2.0), (np.array([0.0, 1.0]), 1.0), None])
+    >>> shortest_vector(2, lambda u: next(rows), np.inf, 10).vector.tolist()
+    [2.0, 1.0]
+    """
+    u: Array = np.zeros(dimension)
+    active: Array = np.zeros((0, dimension))
+    rights: Array = np.zeros(0)
+    prices: Array = np.zeros(0)
+    for steps in range(most):
+        found = violated(u)
+        if found is None:
+            return Projection(u, steps, True, False)
+        row, right = found
+        price = 0.0
+        for _ in range(10 * (len(active) + 10)):
+            share = np.linalg.lstsq(active.T, row, rcond=None)[0] if len(active) else np.zeros(0)
+            rest = row - share @ active
+            along = float(rest @ rest)
+            falls = share > FALLS
+            drop, dual = -1, math.inf
+            if falls.any():
+                ratios = np.where(falls, prices / np.where(falls, share, 1.0), math.inf)
+                drop = int(ratios.argmin())
+                dual = float(ratios[drop])
+            primal = (right - float(row @ u)) / along if along > DEPENDENT**2 else math.inf
+            step = min(dual, primal)
+            if not math.isfinite(step):
+                return Projection(u, steps, False, False)
+            prices, price = prices - step * share, price + step
+            if math.isfinite(primal):
+                u = u + step * rest
+            if step == primal:
+                active = np.vstack([active, row])
+                rights, prices = np.append(rights, right), np.append(np.maximum(prices, 0.0), price)
+                # afresh from the active rows, so that rounding does not pile up
+                u = np.linalg.lstsq(active, rights, rcond=None)[0]
+                break
+            keep = np.arange(len(active)) != drop
+            active, rights, prices = active[keep], rights[keep], np.maximum(prices[keep], 0.0)
+        else:
+            return Projection(u, steps, False, False)
+        if float(u @ u) >= limit * limit:
+            return Projection(u, steps, False, True)
+    return Projection(u, most, False, False)

@@ -18,11 +18,14 @@ from forcopt.models.adaptive_robustness.attacks import attack
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_UNIT, SUMS
 from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
 
 _BESIDE = 200
+_STEPS = (1e-15, 1e-3, 25)
+"""The least and the largest distance, relative to the move, at which points beside it are tried; how many."""
 """Random points beside a solver's point at which a change of label is looked for, at each distance."""
 
 
@@ -65,14 +68,14 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     sign = 1.0 if problem.label == 1 else -1.0
     low, high = problem.limits
     known = attack(problem, 5, 20, np.random.default_rng(0), Trace(Deadline(5.0)))
-    most = math.inf if known is None else float(problem.lengths(known)) * (1 + 1e-6) + 1e-9
+    most = math.inf if known is None else float(problem.lengths(known)) * (1 + KNOWN) + LEAST_MOVE
     low, high = np.maximum(low, x - most), np.minimum(high, x + most)
     if not np.isfinite(high - low).all():
         raise DeclarationError(
             "box is missing: no move that changes the label was found, so inputs have no bounds"
         )
     name = model.unused_name
-    unit = max(float((high - low).max()) / 2, 1e-12)  # moves count in units of the ball
+    unit = max(float((high - low).max()) / 2, LEAST_UNIT)  # moves count in units of the ball
     move = model.variable(name("move"), d, lower=(low - x) / unit, upper=(high - x) / unit)
     radius = model.variable(name("radius"), lower=0, upper=most / unit)
     if problem.norm == "linf":
@@ -143,7 +146,7 @@ def _interval(matrix: Array, shift: Array, bottom: Array, top: Array) -> tuple[A
     """Bounds of ``values @ matrix + shift`` for values between bounds, with room for rounding."""
     plus, minus = np.maximum(matrix, 0), np.minimum(matrix, 0)
     least, largest = bottom @ plus + top @ minus + shift, top @ plus + bottom @ minus + shift
-    room = 1e-9 * (1 + np.abs(least) + np.abs(largest))
+    room = SUMS * (1 + np.abs(least) + np.abs(largest))
     return least - room, largest + room
 
 
@@ -153,7 +156,7 @@ def _first_layer(
     """In the Euclidean ball, the first sums move by at most the length of their weights."""
     if problem.norm != "l2" or math.isinf(most):
         return least, largest
-    center, spread = problem.point @ matrix + shift, np.linalg.norm(matrix, axis=0) * most * (1 + 1e-9)
+    center, spread = problem.point @ matrix + shift, np.linalg.norm(matrix, axis=0) * most * (1 + SUMS)
     return np.maximum(least, center - spread), np.minimum(largest, center + spread)
 
 
@@ -166,9 +169,9 @@ def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
     net = problem.classifier
     assert isinstance(net, ReLUNetwork)
     sign, d = (1.0 if problem.label == 1 else -1.0), len(moved)
-    reach = max(float(problem.lengths(moved)), 1e-9)
+    reach = max(float(problem.lengths(moved)), LEAST_MOVE)
     rng, outward = np.random.default_rng(0), (moved - problem.point) / reach
-    for step in (0.0, *reach * np.geomspace(1e-15, 1e-3, 25)):
+    for step in (0.0, *reach * np.geomspace(*_STEPS)):
         beside = np.concatenate([np.zeros((1, d)), outward[None], rng.uniform(-1, 1, (_BESIDE, d))])
         near = moved + step * beside[: None if step else 1]
         for _ in range(4):

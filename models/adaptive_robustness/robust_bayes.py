@@ -28,11 +28,10 @@ from forcopt.models.adaptive_robustness.geometry import (
     places_of,
     shared_pairs,
 )
+from forcopt.models.adaptive_robustness.tolerances import MASS, MASS_TOLERANCE
 from forcopt.problem import Evaluation, Problem
 
 __all__ = ["Pairing", "RobustBayes", "RobustClassifier"]
-
-MASS_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +276,7 @@ class RobustBayes(Problem):
         lowest."""
         place = places_of(self.points)
         total = np.stack([np.bincount(place, mass) for mass in self.masses.T], axis=1)
-        return np.asarray((total >= total.max(axis=1, keepdims=True) - 1e-15).argmax(axis=1)[place])
+        return np.asarray((total >= total.max(axis=1, keepdims=True) - MASS).argmax(axis=1)[place])
 
     @property
     def bayes_risk(self) -> float:

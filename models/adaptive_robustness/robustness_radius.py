@@ -263,8 +263,6 @@ def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -
 
     Parameters
     ----------
-    problem : RobustnessRadius
-        Which.
     time_limit : float, optional
         Of no effect on a closed form.
     """

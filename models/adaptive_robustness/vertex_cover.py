@@ -14,6 +14,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.bayes import constant_loss
 from forcopt.models.adaptive_robustness.max_flow import network, push, saturated_cover
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes, RobustClassifier
+from forcopt.models.adaptive_robustness.tolerances import HALF
 from forcopt.problem import Handles, Outcome
 
 __all__ = ["lp", "milp", "primal_dual"]
@@ -30,8 +31,6 @@ def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
 
     Parameters
     ----------
-    problem : RobustBayes
-    model : Model
     agree : bool
         Among the classifiers of least loss, one that predicts the likeliest label on the most mass.
 
@@ -52,8 +51,6 @@ def milp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
 
     Parameters
     ----------
-    problem : RobustBayes
-    model : Model
     agree : bool
         See `lp`.
 
@@ -108,7 +105,7 @@ def _rounded(safe: Array, label: Array, integer: bool) -> Array:
     """Whole values of an optimal point: of any, as every threshold between the labels gives an optimum."""
     if integer:
         return safe > 0.5
-    return np.where(label == 0, safe > 0.5 + 1e-3, safe > 0.5 - 5e-4)
+    return np.where(label == 0, safe > 0.5 + HALF, safe > 0.5 - HALF / 2)
 
 
 @RobustBayes.algorithm(

@@ -184,8 +184,6 @@ def voronoi(problem: RobustnessRadius, *, time_limit: float | None = None) -> Ou
 
     Parameters
     ----------
-    problem : RobustnessRadius
-        Which.
     time_limit : float, optional
         Not checked while the diagram is computed.
     """

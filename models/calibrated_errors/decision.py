@@ -23,6 +23,7 @@ from forcopt.fairness import (
 )
 from forcopt.fairness.records import same_length
 from forcopt.learning.files import PolicyFile, finite_numbers
+from forcopt.models.calibrated_errors.tolerances import ROUNDING
 from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
@@ -30,10 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["ROUNDING", "CalibratedScores", "ScoreKernel"]
-
-ROUNDING = 1e-9
-"""Scores closer than this are the same; a score this close below the cutoff reaches it."""
+__all__ = ["CalibratedScores", "ScoreKernel"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,12 +101,8 @@ def polygon(
 
     Parameters
     ----------
-    problem : CalibratedEqualErrors
-        The problem.
     backend : str, optional
         For the linear programs of stage 2.
-    time_limit : float, optional
-        Seconds.
     """
     deadline = Deadline(time_limit)
     try:
@@ -128,8 +124,6 @@ def as_predicted(problem: CalibratedEqualErrors, *, time_limit: float | None = N
 
     Parameters
     ----------
-    problem : CalibratedEqualErrors
-        The problem.
     time_limit : float, optional
         Seconds; the run is linear in the number of scores and stays below any limit of use.
     """
@@ -152,12 +146,8 @@ def equal_odds(
 
     Parameters
     ----------
-    problem : CalibratedEqualErrors
-        The problem.
     backend : str, optional
         For the linear program, quadratic with a relaxation; a fitting one by default.
-    time_limit : float, optional
-        Seconds.
     """
     deadline = Deadline(time_limit)
     model = Model("equal odds")

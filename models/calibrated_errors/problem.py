@@ -27,7 +27,7 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.language.quad_form import quad_form
-from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
+from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
     HalfPlane,
@@ -37,7 +37,8 @@ from forcopt.models.calibrated_errors.region import (
     simplest_fraction,
     value_at,
 )
-from forcopt.models.calibrated_errors.transport import MARGIN, CalibratedTransport, Cutoffs, read_score
+from forcopt.models.calibrated_errors.tolerances import MARGIN, ROUNDING, SEMIDEFINITE
+from forcopt.models.calibrated_errors.transport import CalibratedTransport, Cutoffs, read_score
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.status import Status
 
@@ -179,7 +180,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         if matrix[0, 1] != matrix[1, 0]:
             raise DeclarationError(f"the matrix is not symmetric: {matrix[0, 1]:g} and {matrix[1, 0]:g}")
         least = float(np.linalg.eigvalsh(matrix)[0])
-        if least < -1e-12 * float(np.abs(matrix).max()):
+        if least < -SEMIDEFINITE * float(np.abs(matrix).max()):
             raise DeclarationError(f"the matrix has the eigenvalue {least:g}; it must be semidefinite")
         return matrix
 

@@ -13,13 +13,11 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
-from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
+from forcopt.models.calibrated_errors.decision import ScoreKernel
+from forcopt.models.calibrated_errors.tolerances import MARGIN, MISSED, ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 __all__ = ["MARGIN", "CalibratedTransport", "Cutoffs", "read_score"]
-
-MARGIN = 10 * FEASIBILITY_TOLERANCE
-"""The default margin. A solver that breaks a row by its tolerance must not use the margin up."""
 
 
 class Cutoffs:
@@ -54,10 +52,6 @@ class Cutoffs:
                 f"cutoff - max(interval, margin) = {self.lower:g} and cutoff + interval = {self.upper:g} "
                 "must be from 0 to 1"
             )
-
-
-MISSED = FEASIBILITY_TOLERANCE / 2
-"""The error of calibration, an expected distance, that a computed target may have."""
 
 
 def read_score(score: Array) -> Array:

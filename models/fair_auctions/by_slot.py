@@ -7,7 +7,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness.stability import PairwiseStability
+from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.model import Model
 from forcopt.models.fair_auctions.formulations import slot_steps
 from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional

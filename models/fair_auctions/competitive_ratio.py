@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.stability import PairwiseStability
+from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.model import Model, Variable
 from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares

@@ -13,7 +13,7 @@ from pydantic import field_validator, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.stability import PairwiseStability
+from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation
+from forcopt.fairness.pairwise import Excess, PairwiseStability, PairwiseTotalVariation
 from forcopt.language.atoms import minimum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.stability import PairwiseTotalVariation
+from forcopt.fairness.pairwise import PairwiseTotalVariation
 from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.highest_bid import best_welfare
 from forcopt.models.fair_auctions.notions import (

@@ -12,16 +12,14 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model, Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.lagrangian import WORTH_RECALLING, Lagrangian
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import GAP, WORTH_RECALLING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["generate"]
 
-GAP = 1e-9
-"""Relative: nearer than this, error and bound are the same."""
 NEARBY = (1.25, 0.8)
 """Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
 SECOND = 0.3
@@ -55,8 +53,6 @@ def generate(
 
     Parameters
     ----------
-    problem : FairClassification
-        The problem.
     accuracy : float, optional
         Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
         improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
@@ -64,12 +60,8 @@ def generate(
         errors is within the sampling error.
     rounds : int, optional
         The largest number of masters.
-    backend : str, default "highs"
-        Solves the masters.
     time_limit : float, optional
         Seconds, checked before each call of the oracle; a `Learner` finishes the fit it has begun.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     check_options(accuracy=accuracy or 0.0, rounds=rounds)
     oracle = problem.oracle.fresh()

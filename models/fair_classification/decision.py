@@ -16,6 +16,7 @@ from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.learning.hypotheses import as_cells
 from forcopt.learning.names import aligned
+from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.models.fair_classification.records import as_table
 from forcopt.problem.drawing import finished, panel
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]
 
-NEGLIGIBLE = 1e-9
 SHOWN = 12
 
 
@@ -83,7 +83,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             raise DeclarationError(
                 f"weights has shape {weights.shape}; it must be ({len(self.classifiers)},), at least one"
             )
-        if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > 1e-6:
+        if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
             raise DeclarationError(
                 f"weights has least entry {weights.min():g} and sum {weights.sum():g}; they must be "
                 "probabilities"

@@ -14,6 +14,7 @@ from forcopt.learning import Hypothesis
 from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import LOUDER
 from forcopt.privacy import (
     Accountant,
     AdditiveMechanism,
@@ -109,7 +110,7 @@ def dp_oracle_learner(
         _spend(problem, accountant, as_printed)
     rng = randomness(seed=seed)
     noise = _laplace(mechanism, planned.noise)
-    louder = noise.error**2 > noise.noise.variance * (1 + 1e-9)
+    louder = noise.error**2 > noise.noise.variance * (1 + LOUDER)
     if as_printed:  # noise on the gradient itself
         rows, ends = np.eye(game.size), game.bounds
     else:

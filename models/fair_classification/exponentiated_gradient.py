@@ -12,15 +12,15 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient, run_game
+from forcopt.models.fair_classification.lagrangian import check_options, is_whole
 from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
-from forcopt.models.fair_classification.options import check_options, is_whole
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
 
 __all__ = ["exponentiated_gradient", "grid", "multiplier_bound", "rounds_needed"]
 
 MOST_ROUNDS = 1000
-LEAST_BOUND = 1e-3
 
 
 def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]:
@@ -86,8 +86,6 @@ def exponentiated_gradient(
 
     Parameters
     ----------
-    problem : FairClassification
-        Which.
     accuracy : float, default 0.01
         The gap at which to stop; 0 plays all rounds.
     bound : float, optional
@@ -98,12 +96,6 @@ def exponentiated_gradient(
         The largest number; by default the theorem's (see `rounds_needed`), but at most 1000.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
-    backend : str, default "highs"
-        Solves the linear programs.
-    time_limit : float, optional
-        Seconds, checked between rounds.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     game = problem.lagrangian
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
@@ -142,18 +134,10 @@ def grid(
 
     Parameters
     ----------
-    problem : FairClassification
-        The problem.
     points : int, default 100
         The largest number of calls of the oracle.
     bound : float, optional
         On the sum of the multipliers.
-    backend : str, default "highs"
-        Solves the linear program.
-    time_limit : float, optional
-        Seconds, checked between calls.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
 
     Raises
     ------

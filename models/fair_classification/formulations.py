@@ -9,7 +9,7 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["lp", "milp", "single_model", "write"]
+__all__ = ["lp", "milp", "write"]
 
 
 @FairClassification.formulation(
@@ -51,17 +51,6 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     )
 
 
-def single_model(problem: FairClassification) -> Model:
-    """The program for the best single classifier, to look at, write or hand over.
-
-    A halfspace is a binary for each distinct row of features, tied to normal and offset by implications, with
-    every row at least half the margin away; of other classes, one hypothesis is chosen.
-    """
-    model = Model("single classifier")
-    model.minimize(write(problem, model, single=True).error)
-    return model
-
-
 @FairClassification.algorithm("milp", cites="Jung et al. (2021), section 3.2", rank="published")
 def milp(problem: FairClassification, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The fair classifier of least error that draws no lots, by a mixed-integer program.
@@ -76,8 +65,6 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
         With hypotheses that can be listed, `AllFunctions`, or `Halfspaces` of any dimension.
     backend : str, default "highs"
         Any that takes integer programs.
-    time_limit : float, optional
-        Seconds.
     """
     model = Model("single classifier")
     handles = write(problem, model, single=True)

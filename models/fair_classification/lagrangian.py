@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,54 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING
 from forcopt.status import Status
 
-__all__ = ["WORTH_RECALLING", "HypothesisPool", "Lagrangian", "Moments", "SaddleGaps"]
+__all__ = [
+    "GRACE",
+    "HypothesisPool",
+    "Lagrangian",
+    "Moments",
+    "SaddleGaps",
+    "check_options",
+    "is_whole",
+]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python or numpy, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_options(
+    *, accuracy: float = 0.0, bound: float | None = None, rounds: int | None = None, beta: float = 0.5
+) -> None:
+    """Check the options that are given.
+
+    Parameters
+    ----------
+    accuracy : float, default 0.0
+        At least 0.
+    bound : float, optional
+        On the sum of the multipliers, above 0.
+    rounds : int, optional
+        At least 1.
+    beta : float, default 0.5
+        A probability of failure, strictly between 0 and 1.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the option.
+    """
+    if not 0 <= accuracy < inf:
+        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    if bound is not None and not 0 < bound < inf:
+        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
+    if rounds is not None and (not is_whole(rounds) or rounds < 1):
+        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
+    if not 0 < beta < 1:
+        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
 
 
 class Moments:
@@ -100,8 +146,6 @@ class Moments:
             return ClassRates(positives, self.mass, self.names, self.classes)
         return GroupRates(positives, self.mass, self.names, predicted)
 
-
-DUST = 1e-12
 
 Inequalities = Callable[[Any], list[Constraint]]
 """Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
@@ -288,9 +332,6 @@ class Lagrangian:
                 found = min(found, self.error(predicted) / room)
         return found
 
-
-WORTH_RECALLING = 1e-6
-"""By how much a classifier that the oracle remembers must improve the error to be taken up."""
 
 GRACE = 0.5
 """Seconds that the last mixture gets once the time is used up, so that a short run is not left unfair."""

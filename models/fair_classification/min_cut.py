@@ -8,9 +8,10 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
-from forcopt.learning.all_functions import AllFunctionsOracle
+from forcopt.learning.finite import AllFunctionsOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import SAME
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -18,7 +19,6 @@ __all__ = ["min_cut"]
 
 SCALE = 2.0**50
 """Capacities are rounded to multiples of this fraction of the largest."""
-SAME = 1e-12
 
 
 @FairClassification.algorithm(

@@ -14,9 +14,8 @@ from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent, run_game
 from forcopt.language.constraint import Constraint
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
-from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
 from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
-from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
@@ -99,12 +98,6 @@ def no_regret(
         The largest number; the paper plays 1000, Theorem 1 needs `rounds_of_theorem_1`.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
-    backend : str, default "highs"
-        Solves the linear programs.
-    time_limit : float, optional
-        Seconds, checked between rounds.
-    on_improvement : OnImprovement, optional
-        See `Problem.solve`.
     """
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and bound is None:

@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Merged, Notion, Rate
 from forcopt.language.model import Model
 from forcopt.learning.halfspaces import RegressionOracle
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.lagrangian import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
 

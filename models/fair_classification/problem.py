@@ -29,16 +29,15 @@ from forcopt.fairness import (
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.hypotheses import as_cells
 from forcopt.learning.names import aligned, take_names
+from forcopt.learning.tolerances import SUM
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
 from forcopt.models.fair_classification.records import Features, Groups
+from forcopt.models.fair_classification.tolerances import PROBABILITY
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["FairClassification"]
-
-ROUNDING = 1e-9
-ROUNDING_OF_SUMS = 1e-6
 
 
 class FairClassification(Problem):
@@ -343,11 +342,11 @@ class FairClassification(Problem):
         values = as_numbers(decision, "the decision")
         if values.shape != shape:
             raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
-        if values.min() < -ROUNDING or values.max() > 1 + ROUNDING:
+        if values.min() < -PROBABILITY or values.max() > 1 + PROBABILITY:
             raise DeclarationError(
                 f"the decision holds {values.min():g} and {values.max():g}; probabilities are from 0 to 1"
             )
-        if self.classes and np.abs(values.sum(axis=1) - 1.0).max() > ROUNDING_OF_SUMS:
+        if self.classes and np.abs(values.sum(axis=1) - 1.0).max() > SUM:
             raise DeclarationError("the decision: the probabilities of a record's classes do not sum to 1")
         return np.clip(values, 0.0, 1.0)
 

@@ -15,8 +15,7 @@ from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.lagrangian import GRACE
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.lagrangian import GRACE, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.records import GroupColumn
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
@@ -156,10 +155,6 @@ def two_step(
         The probability with which `disparity_bound` may fail.
     allow_vacuous : bool, default False
         Go on even if that bound is 1 or more.
-    backend : str, optional
-        Of the linear programs.
-    time_limit : float, optional
-        Seconds for both steps together.
     seed : int or numpy.random.Generator, optional
         Of the split and the draws.
 

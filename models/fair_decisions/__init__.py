@@ -4,19 +4,11 @@ Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using
 FAT* 2020.
 """
 
-from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
-    deciders,
-    grant_rules,
-    greedy,
-    rounding,
-    scenario,
-    seats_milp,
-    thresholds,
-)
+from forcopt.models.fair_decisions import deciders, grant_rules, greedy, rounding, seats_milp, thresholds  # noqa: F401  (register the methods)
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion, Seats
 from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
-from forcopt.models.fair_decisions.dawa import Dawa
+from forcopt.models.fair_decisions.dawa import Dawa, IntervalPartition, Partition
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace import (
     clipped_mean,
@@ -24,9 +16,7 @@ from forcopt.models.fair_decisions.laplace import (
     laplace_sum_quantile,
     laplace_sum_tail,
 )
-from forcopt.models.fair_decisions.lattice_seats import rounded_seat_probabilities
-from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
-from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
+from forcopt.models.fair_decisions.noisy_seats import rounded_seat_probabilities, seat_probabilities
 
 __all__ = [
     "Apportionment",

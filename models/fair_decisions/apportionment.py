@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label, labels_of
+from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, labels_of
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.apportionment import DivisorMethod, signpost
@@ -60,7 +60,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Seats:
+class Seats(FrozenArrays):
     """Seats by state.
 
     Attributes
@@ -86,10 +86,6 @@ class Seats:
     names: tuple[str, ...] = field(repr=False)
     quotas: Array = field(repr=False)
     tied: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.seats.flags.writeable = False
-        self.quotas.flags.writeable = False
 
     @property
     def deviations(self) -> Array:

@@ -14,6 +14,7 @@ from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule, known_noise
 from forcopt.models.fair_decisions.laplace import expected_shares
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
+from forcopt.models.fair_decisions.tolerances import OUTCOME
 from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.randomness import Simulated
@@ -211,5 +212,5 @@ def _inverted(x: Array, expected: Array, room: Array) -> Array:
     np.minimum.at(least, group, high)
     before = np.concatenate([[-np.inf], np.maximum.accumulate(most)[:-1]])  # the most of smaller counts
     after = np.concatenate([np.minimum.accumulate(least[::-1])[::-1][1:], [np.inf]])
-    slack = 1e-12 * np.abs(expected).max(initial=0.0)
+    slack = OUTCOME * np.abs(expected).max(initial=0.0)
     return np.asarray((high < before[group] - slack) | (low > after[group] + slack))

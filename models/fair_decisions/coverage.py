@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_squares
@@ -306,7 +306,7 @@ def _check_shape(counts: Array) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionTable:
+class DecisionTable(FrozenArrays):
     """With which probability noisy counts are covered, by their two standardised margins.
 
     Attributes
@@ -331,10 +331,6 @@ class DecisionTable:
     first: Array
     second: Array
     values: Array = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for array in (self.first, self.second, self.values):
-            array.flags.writeable = False
 
     @property
     def monotone(self) -> bool:

@@ -9,13 +9,10 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.coverage import CoverageDecision, DecisionTable
+from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
 from forcopt.problem import Handles, Outcome
 
 __all__ = ["decision_table", "margins", "posterior", "standard"]
-
-
-_DUST = 1e-9
-"""Probabilities below, whose wide range solvers report as imprecise, count as 0 in the program."""
 
 
 @CoverageDecision.algorithm("standard", cites="Pujol et al. (2020), Table 1", rank="published")
@@ -32,13 +29,9 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     directions : int, default 5
         How many ratios of the two thresholds are tried; along each, the least distance that reaches the
         least rate is found by bisection.
-    time_limit : float, optional
-        Seconds.
     """
     deadline = Deadline(time_limit)
     best: tuple[float, DecisionTable] | None = None
@@ -48,7 +41,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
         rates = problem.rule.rates(
             counts, problem.noise, -distance * np.cos(angle), -distance * np.sin(angle)
         )
-        return float(rates.min(initial=1.0)) - problem.least_rate - 1e-9
+        return float(rates.min(initial=1.0)) - problem.least_rate - RATE_ROOM
 
     for angle in np.linspace(0.05, np.pi / 2 - 0.05, directions):
         if best is not None and deadline.passed:
@@ -57,9 +50,9 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
         while least(reach, angle) < 0:
             reach *= 2
         enough = least(0.0, angle) >= 0
-        distance = 0.0 if enough else scipy.optimize.brentq(least, 0.0, reach, args=(angle,), xtol=1e-6)
+        distance = 0.0 if enough else scipy.optimize.brentq(least, 0.0, reach, args=(angle,), xtol=MARGIN)
         while not enough and least(distance, angle) < 0:
-            distance += 1e-6
+            distance += MARGIN
         found = _corner(problem, -distance * np.cos(angle), -distance * np.sin(angle))
         value = problem.evaluate(found).objective
         if best is None or value < best[0]:
@@ -78,8 +71,6 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     model : Model
         To write to.
     deterministic : bool, default False
@@ -90,12 +81,12 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     Handles
         ``values``, shape ``(m + 1, n + 1)``; ``rates`` of the counts that must have the least rate.
     """
-    cells = np.where(problem.own_cells < _DUST, 0.0, problem.own_cells)
+    cells = np.where(problem.own_cells < DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
     d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
-    rates = np.where(guarded < _DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
+    rates = np.where(guarded < DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
     if len(guarded):
         model.subject_to(rates >= problem.least_rate, name=model.unused_name("least_rate"))
     return Handles(
@@ -117,12 +108,8 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
 
     Parameters
     ----------
-    problem : CoverageDecision
-        Which.
     cuts : int, default 16
         Of each margin, between -4 and 4 standard deviations.
-    time_limit : float, optional
-        Seconds.
     """
     ends = np.linspace(-4.0, 4.0, cuts)
     centers = np.concatenate([[ends[0] - 0.5], (ends[:-1] + ends[1:]) / 2, [ends[-1] + 0.5]])
@@ -135,7 +122,7 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
     low, high = 0, len(levels)  # covered from levels[low] on is enough; from `high` on it is not
     while high - low > 1:
         middle = (low + high) // 2
-        enough = (cells @ (belief >= levels[middle]).ravel() >= problem.least_rate + _DUST).all()
+        enough = (cells @ (belief >= levels[middle]).ravel() >= problem.least_rate + RATE_ROOM).all()
         low, high = (middle, high) if enough else (low, middle)
     values = (belief >= levels[low]).astype(float)
     rows, columns = (np.diff(values, axis=axis).any(axis=1 - axis) for axis in (0, 1))  # cuts that matter

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import check_counts
 from forcopt.models.fair_decisions.laplace import clipped_mean, expected_shares, laplace_sum_tail
 from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
+from forcopt.models.fair_decisions.tolerances import WHOLE
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -23,7 +24,7 @@ __all__ = ["FormulaGrant", "GrantRule", "known_noise", "laplace_scale"]
 
 
 @dataclass(frozen=True, eq=False)
-class GrantRule:
+class GrantRule(FrozenArrays):
     """How noisy counts become grants: ``w_a (x_a + u_a) / (sum_b w_b x_b - v)``.
 
     Attributes
@@ -42,10 +43,6 @@ class GrantRule:
     total_slack: float
     clipped: bool
     weights: Array = field(repr=False)
-
-    def __post_init__(self) -> None:
-        self.slacks.flags.writeable = False
-        self.weights.flags.writeable = False
 
     def allocate(self, noisy: Any) -> Array | None:
         """Give the grants for noisy counts, in units of the total; None if no finite grants follow.
@@ -208,7 +205,7 @@ class FormulaGrant(Problem):
         """Bound the probability that any district loses, whatever the true counts are."""
         u, v = rule.slacks, rule.total_slack
         if isinstance(self.noise, Noise):
-            below = np.log1p(-self.noise.cdf(np.ceil(-u - 1e-9) - 1))
+            below = np.log1p(-self.noise.cdf(np.ceil(-u - WHOLE) - 1))
             above = LatticeSum(self.noise, rule.weights, positive=rule.clipped).tail(v)
             return float(min(1.0, -np.expm1(below.sum()) + above))
         below = np.where(

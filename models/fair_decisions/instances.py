@@ -9,8 +9,8 @@ import numpy as np
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
 from forcopt.models.fair_decisions.coverage import CoverageDecision, Nested
+from forcopt.models.fair_decisions.dawa import IntervalPartition
 from forcopt.models.fair_decisions.generators import random_jurisdictions
-from forcopt.models.fair_decisions.partition import IntervalPartition
 from forcopt.privacy import AdditiveMechanism, Laplace
 
 __all__ = ["INSTANCES"]

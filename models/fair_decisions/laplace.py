@@ -10,6 +10,7 @@ import scipy
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.lattice import LOG_STEP, lattice_shares
+from forcopt.models.fair_decisions.tolerances import ORIGIN, POLE, QUANTILE, SINGULAR, TAIL
 from forcopt.privacy.noises import Noise
 
 __all__ = [
@@ -99,7 +100,7 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False, least
             terms = 2 * a / (1 - a**2) + lost / (2 - (1 - a) * reached ** (1 + a))
         return float((count * scale * terms).sum()) - v - 1 / z
 
-    saddle = scipy.optimize.brentq(slope, 1e-12 / (1 + v), 1 - 1e-15, xtol=1e-15)
+    saddle = scipy.optimize.brentq(slope, ORIGIN / (1 + v), 1 - POLE, xtol=POLE)
     a = scale * saddle
     if positive:
         bends = scale**2 * (3 - 2 * a) / ((1 - a) * (2 - a)) ** 2
@@ -150,7 +151,9 @@ def laplace_sum_quantile(tail: float, scales: Any) -> float:
     high = float(np.sqrt(2 * (s**2).sum()))
     while laplace_sum_tail(high, s) > tail:
         high *= 2
-    return float(scipy.optimize.brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=1e-9 * high))
+    return float(
+        scipy.optimize.brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=QUANTILE * high)
+    )
 
 
 def clipped_mean(counts: Any, scale: float) -> Array:
@@ -201,7 +204,7 @@ def clipped_transforms(counts: Array, argument: Array) -> tuple[Array, Array]:
     gap, distance = np.abs(1 - t), np.minimum(t, 1.0)
     z = gap * x
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        lower = np.where(z < 1e-12, x, -np.expm1(-z) / gap) * np.exp(-distance * x)
+        lower = np.where(z < SINGULAR, x, -np.expm1(-z) / gap) * np.exp(-distance * x)
     upper = np.exp(-t * x)
     transform = (np.exp(-x) + lower + upper / (1 + t)) / 2
     # e^-x times the integral of y e^((1 - t) y) over [0, x]
@@ -277,7 +280,7 @@ def expected_shares(counts: Any, scale: float | Noise, weights: Any = None) -> A
     )
     x, w = kinds
     largest = float((districts * w * (x + 50)).sum())
-    first, last = np.log(1e-18 / largest), np.log(1e18 / w.min())
+    first, last = np.log(TAIL / largest), np.log(1e18 / w.min())
     log_t = np.arange(first, last + LOG_STEP, LOG_STEP)
     out = np.zeros(len(x))
     for start in range(0, len(log_t), _NODES_AT_ONCE):

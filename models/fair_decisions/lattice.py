@@ -12,6 +12,7 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.tolerances import TAIL, WHOLE
 from forcopt.privacy.noises import Noise, TabulatedNoise
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ __all__ = [
     "masses",
 ]
 
-_TAIL = 1e-18
 _MOST_POINTS = 2**24
 _CELLS_AT_ONCE, _RATE_CELLS_AT_ONCE = 4_000_000, 2_000_000
 LOG_STEP = 0.08
@@ -47,9 +47,9 @@ def masses(noise: Noise) -> tuple[int, Array]:
     if isinstance(noise, TabulatedNoise):
         first, mass = int(noise.values[0]), noise.law
     else:  # an even law
-        first = int(noise.quantile(_TAIL)) - 1
+        first = int(noise.quantile(TAIL)) - 1
         mass = np.asarray(noise.density(np.arange(first, 1 - first)), dtype=float)
-    some = np.flatnonzero(mass > _TAIL * mass.max())
+    some = np.flatnonzero(mass > TAIL * mass.max())
     return first + int(some[0]), mass[some[0] : some[-1] + 1]
 
 
@@ -96,7 +96,7 @@ def lattice_shares(counts: Array, noise: Noise, weights: Array) -> Array:
     largest = float((districts * w * values.max(axis=1)).sum())
     if largest == 0:
         return np.zeros(len(counts))
-    log_t = np.arange(np.log(1e-18 / largest), np.log(100 / w.min()), LOG_STEP)
+    log_t = np.arange(np.log(TAIL / largest), np.log(100 / w.min()), LOG_STEP)
     out = np.zeros(len(x))
     at_once = max(1, _CELLS_AT_ONCE // values.size)
     for start in range(0, len(log_t), at_once):
@@ -169,7 +169,7 @@ class LatticeSum:
 
     def tail(self, value: float) -> float:
         """The probability that the sum exceeds a value."""
-        at = int(np.floor(value / self.unit + 1e-9)) + 1 - self.first
+        at = int(np.floor(value / self.unit + WHOLE)) + 1 - self.first
         return float(min(1.0, self.above[min(max(at, 0), len(self.above) - 1)]))
 
     def quantile(self, tail: float) -> float:

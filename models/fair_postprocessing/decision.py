@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
+from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
@@ -22,7 +23,7 @@ __all__ = ["RandomizedPostprocessor", "RandomizedRemix", "RandomizedThresholds"]
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedPostprocessor(PolicyFile):
+class RandomizedPostprocessor(FrozenArrays, PolicyFile):
     """Predicts 1 with a probability that depends on the base prediction and the group.
 
     Attributes
@@ -49,9 +50,6 @@ class RandomizedPostprocessor(PolicyFile):
     groups: tuple[str, ...]
     base_rates: Array = field(repr=False)
     channel: RandomizedResponse | None = None
-
-    def __post_init__(self) -> None:
-        self.probabilities.flags.writeable = False
 
     @property
     def rates(self) -> Array:
@@ -189,12 +187,8 @@ class RandomizedPostprocessor(PolicyFile):
         return finished(figure, path)
 
 
-ROUNDING = 1e-6
-ROUNDING_OF_SUMS = 1e-12
-
-
 @dataclass(frozen=True, eq=False)
-class RandomizedRemix(PolicyFile):
+class RandomizedRemix(FrozenArrays, PolicyFile):
     """Draws a class by the predicted class and the group of a record.
 
     Attributes
@@ -222,12 +216,12 @@ class RandomizedRemix(PolicyFile):
             raise DeclarationError(
                 f"probabilities has shape {p.shape}; it must be {(count, len(self.groups), count)}"
             )
-        if p.min() < -ROUNDING or np.abs(p.sum(axis=2) - 1.0).max() > ROUNDING:
+        if p.min() < -SUM or np.abs(p.sum(axis=2) - 1.0).max() > SUM:
             raise DeclarationError("probabilities: the last axis holds numbers that are no probabilities")
         exact, total = np.maximum(p, 0.0), np.maximum(p, 0.0).sum(axis=2, keepdims=True)
-        exact = np.where(np.abs(total - 1.0) > ROUNDING_OF_SUMS, exact / total, exact)
-        exact.flags.writeable = False
+        exact = np.where(np.abs(total - 1.0) > EXACT_SUM, exact / total, exact)
         object.__setattr__(self, "probabilities", exact)
+        super().__post_init__()
 
     def probability(self, predictions: Any, groups: Any) -> Array:
         """The probability of each class for each record, shape ``(n, C)``.
@@ -312,7 +306,7 @@ class RandomizedThresholds(PolicyFile):
                 raise DeclarationError(
                     f"group {name!r}: thresholds {t.tolist()} and weights {w.tolist()} differ"
                 )
-            if w.min() < -1e-9 or abs(w.sum() - 1.0) > 1e-6:
+            if w.min() < -NEGLIGIBLE or abs(w.sum() - 1.0) > SUM:
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
             order = np.argsort(t, kind="stable")
             w = np.maximum(w, 0.0)
@@ -402,7 +396,7 @@ class RandomizedThresholds(PolicyFile):
         width = max(len("group"), *map(len, self.groups))
         lines = [f"{'group':{width}}  predicts 1 from a score of"]
         for name, cuts, weights in zip(self.groups, self.thresholds, self.weights, strict=True):
-            kept = [(t, w) for t, w in zip(cuts.tolist(), weights.tolist(), strict=True) if w > 1e-9]
+            kept = [(t, w) for t, w in zip(cuts.tolist(), weights.tolist(), strict=True) if w > NEGLIGIBLE]
             texts = [f"{t:.6g}" + (f" (probability {w:.4f})" if len(kept) > 1 else "") for t, w in kept]
             lines.append(f"{name:{width}}  {', '.join(texts)}")
         return "\n".join(lines)

@@ -139,8 +139,6 @@ def dp_postprocessing(
     accountant : Accountant, optional
         The ledger of all releases about the same people. The run spends from it before it looks at the
         counts, whether it then succeeds, fails or is simulated.
-    backend : str, optional
-        For the linear program.
     time_limit : float, optional
         Seconds for the linear program.
     seed : int or numpy.random.Generator, optional

@@ -56,10 +56,6 @@ def dp_thresholds(
     accountant : Accountant, optional
         The ledger of all releases about the same people. The run spends from it before it counts, whether it
         then succeeds, fails or is simulated.
-    backend : str, optional
-        For the linear program.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
         noise.

@@ -54,8 +54,6 @@ def as_predicted(problem: FairPostprocessing, *, time_limit: float | None = None
 
     Parameters
     ----------
-    problem : FairPostprocessing
-        The problem.
     time_limit : float, optional
         Seconds; the run is linear in the number of groups and stays below any limit of use.
     """

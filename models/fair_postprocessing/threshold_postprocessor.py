@@ -17,7 +17,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import Notion
 from forcopt.fairness.records import read_groups
-from forcopt.learning.thresholds import ROUNDING, levels
+from forcopt.learning.thresholds import levels
+from forcopt.learning.tolerances import ROUNDING
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix, RandomizedThresholds
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing

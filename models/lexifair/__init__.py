@@ -12,8 +12,7 @@ from forcopt.models.lexifair import column_generation, formulations, ftpl, no_re
 from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.instances import random_regression
-from forcopt.models.lexifair.levels import Level, records_needed
-from forcopt.models.lexifair.problem import GroupModel, groups_of
+from forcopt.models.lexifair.problem import GroupModel, Level, groups_of, records_needed
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from forcopt.language.model import Model
 from forcopt.learning.names import take_names
 from forcopt.models.lexifair.problem import members_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
+from forcopt.models.lexifair.tolerances import UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 __all__ = ["BoundedLossRegression"]
@@ -95,7 +96,7 @@ class BoundedLossRegression(Problem):
         losses = self.lexifair.least_squares(self.lexifair.overall_factor).losses
         largest = float(losses.max())
         unit = self.lexifair.loss_unit
-        return unit if largest > 1e-20 * unit else min(1.0, unit)
+        return unit if largest > UNIT * unit else min(1.0, unit)
 
     @cached_property
     def least_bound(self) -> float:

@@ -25,6 +25,7 @@ from forcopt.learning.files import (
 )
 from forcopt.learning.names import aligned
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.tolerances import NEGLIGIBLE
 
 __all__ = ["ClassifierMixture", "LexifairClassification"]
 
@@ -208,7 +209,9 @@ class LexifairClassification(Lexifair):
             direction = np.linalg.svd(rows[: rows.shape[1] + 1].T)[2][-1]
             direction = np.append(direction, np.zeros(len(which) - len(direction)))
             direction *= np.sign(direction[np.argmax(abs(direction))])
-            steps = np.where(direction > 1e-12, chances / np.where(direction > 1e-12, direction, 1.0), np.inf)
+            steps = np.where(
+                direction > NEGLIGIBLE, chances / np.where(direction > NEGLIGIBLE, direction, 1.0), np.inf
+            )
             at = int(np.argmin(steps))
             chances = np.maximum(chances - steps[at] * direction, 0.0)
             stay = np.arange(len(which)) != at

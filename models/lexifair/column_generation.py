@@ -13,23 +13,13 @@ from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.levels import Level, Multipliers, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.problem import GroupModel, Level, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
+from forcopt.models.lexifair.tolerances import FITTED, HELD, NEGLIGIBLE, PRICED, PROVED
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["audit", "column_generation", "finish"]
-
-_HELD = (1e-9, 1e-8, 1e-7, 1e-6)
-"""By how much, relative to the largest loss of the first model, a level may exceed its limit: the
-least at which the solver's rounding leaves a proof."""
-
-_FITTED = 1e-24
-"""Losses up to this, relative to the largest squared label, are the rounding of a perfect fit."""
-
-_PROVED = 1e-5
-"""How far a level, relative to the largest loss of the first model, may be from its bound to be optimal."""
 
 
 @LexifairRegression.algorithm(
@@ -55,14 +45,8 @@ def column_generation(
 
     Parameters
     ----------
-    problem : Lexifair
-        Which.
-    backend : str, default "highs"
-        Solves the linear programs.
     gap : float, default 1e-07
         The gap at which a level is done, relative to the sum of losses that it minimises.
-    time_limit : float, optional
-        Seconds for all levels together.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound after each fit.
     """
@@ -87,7 +71,7 @@ def finish(problem: Lexifair, decision: GroupModel, deadline: Deadline) -> Outco
     Outcome
         The outcome of ``column-generation``.
     """
-    pool = _Pool(problem, "highs", 1e-7)
+    pool = _Pool(problem, "highs", PRICED)
     pool.models.insert(0, problem.mix([decision], np.ones(1)))
     return _all_levels(problem, pool, deadline)
 
@@ -105,7 +89,7 @@ def _all_levels(
         limits = sums_of_largest(best.losses)[: rank - 1]
         proofs.append([])
         rounds.append(0)
-        for slack in _HELD:
+        for slack in HELD:
             pool.slack = slack
             found = pool.solve(rank, limits, deadline.left, on_improvement if rank == 1 else None)
             proofs[-1] += found.proofs
@@ -120,7 +104,7 @@ def _all_levels(
                 pool.add(best)
             reached = float(sums_of_largest(best.losses)[rank - 1])
             proved = max((proof.bound(pool.held(limits)) for proof in proofs[-1]), default=0.0)
-            done = reached - proved <= _PROVED * rank * pool.scale
+            done = reached - proved <= PROVED * rank * pool.scale
             if done or found.status is Status.LIMIT or rank == 1:
                 break
         if not done:
@@ -142,7 +126,7 @@ def audit(problem: Lexifair, decision: GroupModel, backend: str = "highs") -> tu
     """See `Lexifair.audit`."""
     problem.check_randomized("audit")
     totals = sums_of_largest(problem.group_losses(decision))
-    pool = _Pool(problem, backend, 1e-7)
+    pool = _Pool(problem, backend, PRICED)
     pool.add(problem.mix([decision], np.ones(1)))
     found = [pool.solve(rank, totals[: rank - 1]) for rank in range(1, problem.level_count + 1)]
     return prove(totals, [f.proofs for f in found], [f.rounds for f in found])
@@ -170,9 +154,9 @@ class _Pool:
         count = len(problem.groups)
         self.models: list[GroupModel] = [problem.best_response(np.full(count, 1.0 / count))]
         largest = float(self.models[0].losses.max())
-        rounding = _FITTED * float(np.square(problem.labels).max())
+        rounding = FITTED * float(np.square(problem.labels).max())
         self.scale = largest if largest > rounding else 1.0
-        self.slack = _HELD[0]
+        self.slack = HELD[0]
 
     def add(self, model: GroupModel) -> None:
         """Add a model."""
@@ -234,7 +218,7 @@ class _Pool:
             message = f"{self.backend} calls it {solution.status}: {solution.message}"
             return _Found(self.models[-1], proofs, done.rounds, solution.status, message)
         chances = np.concatenate([solution[p], solution[done.variable]])
-        chances = np.where(chances > 1e-12, chances, 0.0)
+        chances = np.where(chances > NEGLIGIBLE, chances, 0.0)
         everything = self.models + fresh
         mixed = problem.mix(everything, chances / chances.sum())
         # near copies of one model make later masters singular

@@ -93,8 +93,6 @@ def ftpl(
 
     Parameters
     ----------
-    problem : LexifairClassification
-        Which.
     alpha : float, default 0.05
         The slack of each level at which to stop, a difference of error rates; positive.
     rounds : int, default 20000
@@ -103,10 +101,6 @@ def ftpl(
         How many classifiers are drawn in each round.
     noise : float, default 0.1
         The perturbation, relative to Theorem 19, which is for the worst case.
-    time_limit : float, optional
-        Seconds for all levels together, looked at after every round.
-    seed : int or numpy.random.Generator, optional
-        An int or a generator.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound at each measurement.
     """

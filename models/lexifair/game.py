@@ -12,17 +12,21 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
-from forcopt.models.lexifair.levels import Multipliers, most_violated, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.problem import (
+    GroupModel,
+    Lexifair,
+    Multipliers,
+    most_violated,
+    prove,
+    sums_of_largest,
+)
+from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 
 __all__ = ["Learner", "LevelGame", "between", "check_game", "play_levels"]
 
 FIRST = 500
 """The rounds before the gap is measured first; the number doubles each time."""
-
-LEAST_LOSS = 1e-12
-"""Stands in for a loss of 0, so that ranges and steps stay positive."""
 
 
 class Learner(Protocol):

@@ -14,10 +14,10 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.game import LEAST_LOSS, LevelGame, between, check_game, play_levels
-from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
+from forcopt.models.lexifair.problem import GroupModel, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
+from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -226,8 +226,6 @@ def no_regret(
         The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
         Levels below the optimum leave the next level without a solution: then the status is infeasible.
         Refused if the theorem needs more than `rounds`.
-    time_limit : float, optional
-        Seconds for all levels together, looked at after every round.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound at each measurement.
     """

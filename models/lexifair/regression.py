@@ -20,6 +20,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.learning.files import finite_numbers
 from forcopt.learning.names import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK
 
 __all__ = ["LexifairRegression", "LinearModel"]
 
@@ -158,7 +159,7 @@ class LexifairRegression(Lexifair):
         """The largest group loss of the fit to all groups alike; the mean squared label if that is 0."""
         count = len(self.groups)
         largest = float(self.best_response(np.full(count, 1.0 / count)).losses.max())
-        rounding = 1e-24 * float(np.square(self.labels).max())
+        rounding = FITTED * float(np.square(self.labels).max())
         return largest if largest > rounding else float(np.square(self.labels).mean()) or 1.0
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
@@ -194,7 +195,7 @@ class LexifairRegression(Lexifair):
 
         left, values, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         along = values * (left.T @ factor[:, -1])
-        squares = np.where(values > values.max(initial=0.0) * 1e-13, values**2, np.inf)
+        squares = np.where(values > values.max(initial=0.0) * RANK, values**2, np.inf)
 
         def coordinates(penalty: float) -> Array:
             return np.asarray(along / (squares + penalty))
@@ -205,7 +206,7 @@ class LexifairRegression(Lexifair):
         penalty = 0.0
         if self.radius is not None and excess(0.0) > 0:
             most = float(np.linalg.norm(along)) / self.radius
-            penalty = float(brentq(excess, 0.0, most, xtol=1e-15 * most, rtol=1e-14))
+            penalty = float(brentq(excess, 0.0, most, xtol=PENALTY[0] * most, rtol=PENALTY[1]))
         return self.model(right.T @ coordinates(penalty))
 
     def mix(self, models: Sequence[LinearModel], probabilities: Array) -> LinearModel:
@@ -243,7 +244,7 @@ class LexifairRegression(Lexifair):
         def decision(solution: Any) -> LinearModel:
             found = solution[theta]
             if self.radius is not None:  # a solver may leave the ball by its tolerance
-                found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), 1e-300))
+                found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), LEAST_NORM))
             return self.model(found)
 
         def start(decision: Any) -> dict[Variable, Array]:

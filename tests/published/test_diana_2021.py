@@ -13,8 +13,8 @@ import pytest
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
 from forcopt.models.lexifair import Finite, Stumps, records_needed
-from forcopt.models.lexifair.levels import most_violated, sums_of_largest
 from forcopt.models.lexifair.no_regret import theorem_parameters
+from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
 METHODS = ["compact", "row-generation", "saturation", "column-generation"]
 

@@ -11,7 +11,7 @@ import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models import LexifairClassification, LexifairRegression
 from forcopt.models.lexifair import Finite, Stumps, random_regression
-from forcopt.models.lexifair.levels import sums_of_largest
+from forcopt.models.lexifair.problem import sums_of_largest
 
 READY = {name: b for name, b in backends().items() if b.missing() is None and not b.capabilities.only_integer}
 LINEAR = [name for name in READY if name != "pyscipopt"]

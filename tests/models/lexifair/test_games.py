@@ -10,8 +10,8 @@ from test_exact_methods import classification, regression, totals
 import forcopt as fo
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.game import LevelGame, between
-from forcopt.models.lexifair.levels import most_violated, sums_of_largest
 from forcopt.models.lexifair.no_regret import Descent, is_impossible, space_of, theorem_parameters
+from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
 THREE = [(0.4, 0.4, 0.3), (0.4, 0.2, 0.4), (0.6, 0, 0)]
 

@@ -1,4 +1,4 @@
-"""The bounds for `two-step` as its paper states them."""
+"""The bounds for `two-step` as its paper states them: Mozannar, Ohannessian, Srebro (2020)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,23 @@
+"""The tolerances of this room: each with its unit and its reason."""
+
+NEGLIGIBLE = 1e-9
+"""Probabilities up to this, which solvers leave by their tolerance, are 0."""
+
+SUM = 1e-6
+"""By how much probabilities may miss 1 in sum, as solvers leave them and files print them."""
+
+EXACT_SUM = 1e-12
+"""Probabilities that miss 1 in sum by less are left as they are, so that a law from a file has its digits."""
+
+ROUNDING = 1e-12
+"""Scores that a learner computes are equal if they differ by less, relative to their size: the same record
+has another last digit in another batch."""
+
+SAME_SCORE = 1e-6
+"""Scores of a stored and a fitted classifier agree up to this, relative to the size of their terms."""
+
+SAME_ANGLE = 1e-9
+"""Lines closer than this are one: decimals that are collinear on paper are off by rounding. In radians."""
+
+LEAST = 1e-300
+"""Stands in for 0 where a logarithm is taken or something is divided."""
