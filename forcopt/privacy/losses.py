@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy
@@ -27,7 +27,9 @@ __all__ = [
     "BinomialLoss",
     "GaussianLoss",
     "Loss",
+    "Neighbours",
     "NoiseLoss",
+    "SampleRelation",
     "SampledLoss",
     "SubstitutedLoss",
     "enumerated",
@@ -35,6 +37,13 @@ __all__ = [
     "sampled_loss",
     "symmetric_loss",
 ]
+
+Neighbours = Literal["add_remove", "substitute"]
+"""Between populations: one has a record more, or one record differs."""
+
+SampleRelation = Literal["add_remove", "substitute", "either"]
+"""Between samples, under which a mechanism is private: one of the two, or both."""
+
 
 TINY = 1e-60
 """Mass beyond which a tail is counted as infinite loss (above) or dropped (below)."""

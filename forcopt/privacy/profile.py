@@ -12,9 +12,8 @@ import numpy as np
 import scipy
 
 from forcopt.errors import DeclarationError
-from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.conditioned import can_condition, conditioned
-from forcopt.privacy.contour import contour
+from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 

@@ -10,12 +10,11 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import AtomLoss, pure_loss
+from forcopt.privacy.losses import AtomLoss, Neighbours, pure_loss
 from forcopt.privacy.mechanism import Mechanism, whole_distance
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, randomness
-from forcopt.privacy.relations import Neighbours
 
 __all__ = ["ObservedGroups", "RandomizedResponse"]
 

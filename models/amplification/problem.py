@@ -21,7 +21,7 @@ from forcopt.privacy.amplification import (
     whole_number,
 )
 from forcopt.privacy.amplification.design import Population, SizeLaw
-from forcopt.privacy.relations import Neighbours, SampleRelation
+from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.problem.drawing import finished, panel
 

@@ -18,7 +18,7 @@ from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.region import Estimator, Region, estimating_vectors
+from forcopt.models.census_release.release import Estimator, Region, estimating_vectors
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 

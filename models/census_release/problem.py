@@ -460,7 +460,7 @@ class ConsistentRelease(Problem):
         same squares on each level, so that the objective of an optimal release is the bound on their sum.
         """
         from forcopt.models.census_release.common import demand_formulation, infeasible
-        from forcopt.models.census_release.level_qp import level_qp
+        from forcopt.models.census_release.formulations import level_qp
 
         demand_formulation(self, method.name)
         if (none := infeasible(self)) is not None:
@@ -589,7 +589,7 @@ class ConsistentRelease(Problem):
             and self.separable
             and self.order == "joint"
         ):
-            from forcopt.models.census_release.certificate import tree_certificate
+            from forcopt.models.census_release.tree_integer import tree_certificate
 
             return tree_certificate(self, self.read(decision))
         return super().certify(decision, method, **options)

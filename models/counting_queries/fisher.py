@@ -11,9 +11,7 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
-from forcopt.models.counting_queries.classical import needs_delta
-from forcopt.models.counting_queries.options import is_whole
+from forcopt.models.counting_queries.calibration import gaussian_shift, is_whole, least_size, needs_delta
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.problem import Outcome

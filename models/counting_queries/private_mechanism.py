@@ -15,7 +15,7 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.counting_queries.options import is_whole
+from forcopt.models.counting_queries.calibration import is_whole
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["PrivateMechanism"]

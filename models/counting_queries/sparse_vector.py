@@ -11,8 +11,8 @@ from pydantic import Field
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.models.counting_queries.calibration import is_number
 from forcopt.models.counting_queries.ganesh_zhao import even_shape, out_of_range, theorem17_scale
-from forcopt.models.counting_queries.options import is_number
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import GeneralizedGaussian
 from forcopt.problem import Outcome

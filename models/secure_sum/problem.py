@@ -14,8 +14,14 @@ from scipy.special import ndtr
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
-from forcopt.models.secure_sum.gap import FAR, acceptance, noncentral
+from forcopt.models.secure_sum.accounting import (
+    FAR,
+    acceptance,
+    gaussian_delta,
+    gaussian_epsilon,
+    joint_delta,
+    noncentral,
+)
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem

@@ -12,8 +12,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, LostServer, Message, ServerFault, WrongProjection
-from forcopt.models.secure_sum.shares import Shares
-from forcopt.models.secure_sum.views import View, coalition_view
+from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.privacy.randomness import randomness
 
 __all__ = ["SumProtocol", "Transcript"]

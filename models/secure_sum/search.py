@@ -12,12 +12,19 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.secure_sum.accounting import gaussian_loss, joint_delta, least_check_noise
-from forcopt.models.secure_sum.gap import exact_gap, no_projection_gap
+from forcopt.models.secure_sum.accounting import (
+    exact_gap,
+    gaussian_loss,
+    joint_delta,
+    least_check_noise,
+    no_projection_gap,
+)
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
+from forcopt.problem import Outcome
+from forcopt.status import Status
 
-__all__ = ["Candidate", "Search", "within"]
+__all__ = ["Candidate", "Search", "enumeration", "no_projection", "within"]
 
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
@@ -282,3 +289,67 @@ class Search:
 def within(k: int, cap: int | None) -> int:
     """The number, or the cap if that is less."""
     return k if cap is None else min(k, cap)
+
+
+@SecureSum.algorithm("enumeration", exact=True, cites="Talwar (2022), Theorems 13 to 16, made exact")
+def enumeration(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
+    """Find the best step and number of projections.
+
+    Parameters
+    ----------
+    problem : SecureSum
+        Which.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        Exact over all k and no projection, with the declared law of shares and the most noise that fits, and
+        with the given step, or all powers of ``2^(1/8)`` up to 1. INFEASIBLE with the reason if the bits are
+        too few.
+
+    Notes
+    -----
+    For fixed step and k all constraints are tight: the noise is a root of the exact delta, threshold and gap
+    are chi-square quantiles. One integral decides whether k can beat the best gap so far. The search ends at
+    a k from which on a proved bound lies above the best gap, see `Search.beyond`.
+    """
+    deadline = Deadline(time_limit)
+    search = Search(problem)
+    if not search.candidates:
+        return Outcome(None, status=Status.INFEASIBLE, message=search.reason)
+    chosen, gap, roots, complete = search.best(deadline)
+    if chosen is None:
+        status = Status.LIMIT if not complete else Status.INFEASIBLE
+        return Outcome(None, status=status, iterations=roots, message="" if not complete else search.reason)
+    if not complete:
+        return Outcome(chosen, bound=1.0, status=Status.FEASIBLE, iterations=roots)
+    return Outcome(chosen, bound=gap, iterations=roots)
+
+
+@SecureSum.algorithm("no-projection", cites="noncentral chi-square law", rank="published")
+def no_projection(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
+    """Reveal every coordinate with noise to server 0.
+
+    Returns
+    -------
+    Outcome
+        The best step. The gap grows as the fourth root of the dimension. In few dimensions it is less than
+        with any projection: below 156 for S = 2, epsilon = 1, delta = 1e-6 and the default tails, below 174
+        for epsilon = 5.
+    """
+    deadline = Deadline(time_limit)
+    search = Search(problem)
+    if not search.candidates:
+        return Outcome(None, status=Status.INFEASIBLE, message=search.reason)
+    if problem.most_projections is not None and problem.most_projections < problem.dimension:
+        return Outcome(
+            None,
+            status=Status.FAILED,
+            message=f"server_reals allows {problem.most_projections} numbers for {problem.dimension}",
+        )
+    made, _ = search.without_projection()
+    if made is None or deadline.passed:
+        return Outcome(None, status=Status.LIMIT)
+    return Outcome(made, status=Status.APPROXIMATE)

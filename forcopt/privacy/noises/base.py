@@ -37,7 +37,7 @@ class Noise(Declared):
     whole : bool
         Whether it takes whole values only. Then `density` is the probability of each.
     smooth : bool
-        Whether it is bounded with a density that is analytic inside, as `forcopt.privacy.capped` needs it.
+        Whether it is bounded with a density that is analytic inside, as `forcopt.privacy.contour` needs it.
     size : str
         The field that makes the noise larger, which `calibrate` searches for.
 

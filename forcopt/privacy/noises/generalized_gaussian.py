@@ -11,10 +11,10 @@ from pydantic import Field
 from scipy.special import gamma, gammaincc, gammainccinv, gammaln, ndtri_exp
 
 from forcopt.arrays import Array
+from forcopt.privacy.contour import log_moment, nodes, power_above
 from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
-from forcopt.privacy.quadrature import log_moment, nodes, power_above
 
 __all__ = ["GeneralizedGaussian"]
 
