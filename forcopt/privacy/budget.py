@@ -17,6 +17,7 @@ from forcopt.privacy.losses import GaussianLoss
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
+from forcopt.privacy.tolerances import CALIBRATED, ROUNDING, SPLIT
 
 __all__ = [
     "GDP",
@@ -35,7 +36,7 @@ class Budget(Declared):
 
     def holds(self, profile: Profile) -> bool:
         """Whether a profile is within the budget, up to rounding."""
-        return self.spent(profile) <= self.total * (1 + 1e-12)
+        return self.spent(profile) <= self.total * (1 + ROUNDING)
 
     @abstractmethod
     def profile(self) -> Profile:
@@ -104,7 +105,7 @@ class ApproximateDP(Budget):
 
     def holds(self, profile: Profile) -> bool:
         """See `Budget`."""
-        if profile.largest_loss <= self.epsilon * (1 + 1e-12):
+        if profile.largest_loss <= self.epsilon * (1 + ROUNDING):
             return True
         return self.delta > 0 and profile.delta(self.epsilon) <= self.delta
 
@@ -222,7 +223,7 @@ class PrivacyBudget(ApproximateDP):
         def over(epsilon: float) -> float:
             return composed_epsilon(epsilon, mechanisms, self.delta) - self.epsilon
 
-        high, tolerance = self.epsilon + 1.0, 1e-9
+        high, tolerance = self.epsilon + 1.0, SPLIT
         while over(high) <= 0:
             high *= 2
         if over(low) >= 0:  # rounding
@@ -276,9 +277,6 @@ def _count(mechanisms: Any) -> int:
     if not number or not isfinite(mechanisms) or mechanisms != int(mechanisms) or mechanisms < 1:
         raise DeclarationError(f"mechanisms is {mechanisms!r}; it must be a whole number, at least 1")
     return int(mechanisms)
-
-
-TOLERANCE = 1e-11
 
 
 def calibrate(
@@ -385,12 +383,12 @@ def calibrate(
         if low < start - limit:
             raise DeclarationError(f"{budget} is kept by any {family.__name__} noise that differs from none")
     if over(high) < -500 or over(low) > 500:  # a jump, not a root: bisect
-        while high - low > TOLERANCE:
+        while high - low > CALIBRATED:
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
     else:
-        high = float(scipy.optimize.brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
-    step = TOLERANCE
+        high = float(scipy.optimize.brentq(over, low, high, xtol=CALIBRATED, rtol=4 * np.finfo(float).eps))
+    step = CALIBRATED
     while not budget.holds(mechanism(exp(high)).profile()):  # a logarithm's rounding may hide an excess
         high, step = high + step, 2 * step
     return mechanism(_rounded(exp(high), lambda size: budget.holds(mechanism(size).profile())))
@@ -399,7 +397,7 @@ def calibrate(
 def _rounded(size: float, holds: Any) -> float:
     """The size, or the decimal number with 10 digits next to it if that holds as well."""
     near = float(f"{size:.10g}")
-    return near if near > 0 and abs(near / size - 1) < 4 * TOLERANCE and holds(near) else size
+    return near if near > 0 and abs(near / size - 1) < 4 * CALIBRATED and holds(near) else size
 
 
 def _why(family: type[Noise], budget: Budget, most: float, bounded: bool) -> str:

@@ -13,6 +13,18 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.tolerances import (
+    BELOW_ONE,
+    FALLEN,
+    FAR,
+    FEW_ROUNDINGS,
+    LIGHT,
+    NOISE,
+    OVERSTATED,
+    RESOLUTION,
+    SETTLED,
+    SMALLEST,
+)
 
 __all__ = ["CappedLoss", "can_cap", "capped_contour", "contour", "log_moment", "nodes", "power_above"]
 
@@ -91,7 +103,7 @@ def log_moment(z: Array, losses: Array, log_mass: Array, lost: float = 0.0) -> A
         small = np.abs(tilt) < 1
         real = float(np.where(small, mass * scale * np.expm1(np.where(small, tilt, 0.0)), 0.0).sum())
         real += float(np.where(small, 0.0, weight - mass * scale).sum())
-        keep = weight > 1e-20 * weight.max(initial=0.0)
+        keep = weight > LIGHT * weight.max(initial=0.0)
         heavy, weight = losses[keep], weight[keep]
         for part in range(0, len(at), 64):
             half = flat[at[part : part + 64], None].imag * (heavy / 2)
@@ -107,11 +119,6 @@ MOST_NODES = 4096
 MOST_HALVED = 2**17
 """Nodes after the step was halved."""
 
-SETTLED = 1e-8
-"""The relative change that ends the halving; the error after a halving is about the square of the change."""
-
-NOISE = 1e-6
-"""The relative change below which changes that no longer fall are rounding, of 10^6 losses for instance."""
 
 Parts = Sequence[tuple[Loss, int]]
 
@@ -168,7 +175,7 @@ def contour(parts: Parts, epsilon: float) -> float:
     def height(log_c: float) -> float:
         with np.errstate(all="ignore"):
             value = float(exponent(np.array([exp(log_c) + 0j]))[0].real)
-        return value if np.isfinite(value) else 1e300
+        return value if np.isfinite(value) else FAR
 
     grid = np.linspace(log(1e-3), log(1e6), 22)  # the exponent is convex in c: it falls, then rises
     low, high = 0, len(grid) - 1
@@ -181,14 +188,14 @@ def contour(parts: Parts, epsilon: float) -> float:
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
-    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, 1e-300)
+    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, SMALLEST)
     width = min(curvature**-0.5, c / 3)
     total, start = 0.5, 1
     while True:
         terms = np.exp(exponent(c + 1j * width * np.arange(start, start + 64)) - top).real
         total += float(terms.sum())
         start += 64
-        if np.abs(terms[-16:]).max() < 1e-14 * abs(total):
+        if np.abs(terms[-16:]).max() < FALLEN * abs(total):
             break
         if start > MOST_NODES:
             raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
@@ -210,12 +217,6 @@ MANY = 1000
 
 ROOMS = 4.0, 15.0
 """The least and the largest distance above epsilon from which a loss counts as infinite."""
-
-OVERSTATED = 1e-9
-"""The part of delta that this may add, up to the largest distance."""
-
-RESOLUTION = 1e-12
-"""Of an outcome, in units of the largest; nearer outcomes to an infinite loss count as of one."""
 
 
 @dataclass(frozen=True)
@@ -259,14 +260,14 @@ class CappedLoss(Loss):
         ends = pole + (left - pole) * (reach / (left - pole)) ** np.linspace(0, 1, 30)
         ends = np.concatenate([ends[ends < left + 0.5 * reach], right - reach * 4.0 ** -np.arange(0.5, 30)])
         cuts = np.unique(np.concatenate([ends, np.linspace(left, right, 17)]))
-        cuts = cuts[np.append(True, np.diff(cuts) > 1e-15 * reach)]
+        cuts = cuts[np.append(True, np.diff(cuts) > FEW_ROUNDINGS * reach)]
         x, w = np.polynomial.legendre.leggauss(16)
         half = np.diff(cuts)[:, None] / 2
         at = ((cuts[:-1] + cuts[1:])[:, None] / 2 + half * x).ravel()
         mass = (half * w).ravel() * noise.density(at)
         with np.errstate(divide="ignore"):
             losses = noise.log_density(at) - noise.log_density(at - shift)
-        keep = (mass > 1e-300) & np.isfinite(losses)
+        keep = (mass > SMALLEST) & np.isfinite(losses)
         return losses[keep], mass[keep]
 
     def log_moment(self, z: Array) -> Array:
@@ -321,7 +322,7 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
         rest = CappedLoss(loss, min(epsilon + room, most))
         value = contour([(rest, count)], epsilon)
         if rest.beyond > 0:
-            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, 1 - 1e-16))))))
+            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, BELOW_ONE))))))
         if rest.cap == most or room == ROOMS[1] or rest.beyond == 0:
             return min(0.0, value)
         needed = log(count * rest.beyond / OVERSTATED) - value

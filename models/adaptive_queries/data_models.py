@@ -12,6 +12,7 @@ from pydantic import Field
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.privacy.tolerances import LAW_SUM
 
 __all__ = [
     "DataModel",
@@ -108,7 +109,7 @@ def dependence_order(pmf: Any, tolerance: float = 1e-12) -> int:
     (0, 1)
     """
     table = as_numbers(pmf, "pmf")
-    if table.ndim == 0 or (table < 0).any() or abs(float(table.sum()) - 1) > 1e-9:
+    if table.ndim == 0 or (table < 0).any() or abs(float(table.sum()) - 1) > LAW_SUM:
         raise DeclarationError("pmf must hold probabilities that sum to 1, one axis for each block")
     m = table.ndim
     for k in range(m - 1):

@@ -17,7 +17,9 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.theorems import Guarantee, best_split, guarantee, transfer
+from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, RAISED, ROUNDING
 from forcopt.privacy import GDP
+from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
 
@@ -165,7 +167,7 @@ class AccuracyPlan(Problem):
             answers = self.queries * (self.blocks if naive else 1)
             alpha = _sample_error(self.noise, decision.scale, decision.beta, answers)
             needed = self._delta(decision, naive)
-            if needed > decision.delta * (1 + 1e-6) + 1e-300:
+            if needed > decision.delta * (1 + DELTA_KEPT) + SMALLEST:
                 violations["privacy"] = needed / decision.delta - 1 if decision.delta else 1.0
             if naive:
                 found = transfer(
@@ -185,7 +187,7 @@ class AccuracyPlan(Problem):
                 if isinstance(model, DecayingCorrelation) and decision.width != model.width:
                     violations["width"] = float(abs(decision.width - model.width))
         over = found.beta / self.failure - 1
-        if over > 1e-9:
+        if over > EXCEEDED:
             violations["failure"] = over
         metrics = {
             "failure": found.beta,
@@ -202,12 +204,12 @@ class AccuracyPlan(Problem):
             mu = sqrt(self.queries * blocks) / (self.records * plan.scale)
             return float(GDP(mu).profile().delta(plan.epsilon))
         each = self.queries / (self.records * plan.scale)  # of the answers on one block
-        if plan.epsilon >= blocks * each * (1 - 1e-12):
+        if plan.epsilon >= blocks * each * (1 - ROUNDING):
             return 0.0
         rule = self.data_model.rule if isinstance(self.data_model, NaiveComposition) else "advanced"
         if rule == "basic" or not naive:
             return 1.0
-        slack = plan.epsilon - blocks * each * (exp(min(each, 700.0)) - 1)
+        slack = plan.epsilon - blocks * each * (exp(min(each, EXPONENT)) - 1)
         return exp(-((slack / each) ** 2) / (2 * blocks)) if slack > 0 else 1.0
 
     def minimum_records(self, target: float) -> int | None:
@@ -288,11 +290,11 @@ class _Answers:
             epsilon, beta, scale = np.exp(x)
             u = sqrt(self.answers) / (self.n * scale)
             delta = np.exp(log_ndtr(u / 2 - epsilon / u)) - np.exp(epsilon + log_ndtr(-u / 2 - epsilon / u))
-            return epsilon, np.maximum(delta, 0.0) * (1 + 1e-9), beta, scale
+            return epsilon, np.maximum(delta, 0.0) * (1 + RAISED), beta, scale
         if self.advanced:
             each, delta, beta = np.exp(x)
             epsilon = np.sqrt(-2 * self.blocks * np.log(delta)) * each + self.blocks * each * np.expm1(each)
-            return epsilon * (1 + 1e-9), delta, beta, self.problem.queries / (self.n * each)
+            return epsilon * (1 + RAISED), delta, beta, self.problem.queries / (self.n * each)
         epsilon = np.exp(x[0])
         scale = self.answers / (self.n * epsilon)
         beta = np.minimum(self.room * scale / self.multiplicity, 1.0)

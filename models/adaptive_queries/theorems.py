@@ -15,6 +15,8 @@ from forcopt.language.atoms import inverse
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
+from forcopt.models.adaptive_queries.tolerances import EXCEEDED
+from forcopt.privacy.tolerances import EXPONENT
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 
 __all__ = [
@@ -152,7 +154,7 @@ def _transfer(
             raise DeclarationError(f"{name} is {value}; it must be {rule}")
     missed = (beta / c if beta else 0.0) + (factor * delta / d if delta else 0.0)
     loss = factor * epsilon
-    error = expm1(loss) if loss < 700 else float("inf")
+    error = expm1(loss) if loss < EXPONENT else float("inf")
     return Guarantee(alpha + error + c + 2 * d, multiplicity * missed + dependence)
 
 
@@ -315,7 +317,7 @@ class TransferSplit(Problem):
             for above, below in ((self.A, c), (self.B, d))
         )
         over = missed / self.failure - 1
-        if over > 1e-9:
+        if over > EXCEEDED:
             violations["failure"] = over
         return Evaluation(c + 2 * d, violations, {"failure": missed})
 

@@ -12,6 +12,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.tolerances import WHOLE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -173,7 +174,7 @@ def round_by_remainders(hierarchy: Hierarchy, real: tuple[Array, ...]) -> Array:
     found = np.round(real[0])
     for level in range(1, h.depth):
         near = np.where(
-            np.abs(real[level] - np.round(real[level])) < 1e-9, np.round(real[level]), real[level]
+            np.abs(real[level] - np.round(real[level])) < WHOLE, np.round(real[level]), real[level]
         )
         floors, parent = np.floor(near), h.parents[level - 1]
         missing = np.round(found - h.up(level, floors)).astype(np.int64)

@@ -20,6 +20,7 @@ from forcopt.loops.solve import default_backend
 from forcopt.models.census_release.common import centre, demand_formulation, real_optimum
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.tolerances import BEYOND, SQUARES_KEPT, STEPS_KEPT, WHOLE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -220,7 +221,7 @@ def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded:
     units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
     stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
     return Handles(
-        objective=_objective(problem, stages, 1e-6),
+        objective=_objective(problem, stages, SQUARES_KEPT),
         decision=lambda result: counts.release(result, integer),
         start=counts.start,
         unit=units[0],
@@ -345,7 +346,7 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int | Sequence[A
         units.append(float(every.min()))
         terms = []
         for (value, noisy, w), (near, _, _) in zip(parts, middle, strict=True):
-            base = np.floor(np.asarray(near) + 1e-9)
+            base = np.floor(np.asarray(near) + WHOLE)
             own = wide if noisy.shape == wide.shape else np.full(noisy.shape, wide.max())
             terms.append(_steps(model, value, noisy, w / units[-1], base - own, base + own))
             windows.append((value, base - own, base + own))
@@ -354,21 +355,21 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int | Sequence[A
     def read(result: ModelSolution) -> Release:
         leaves = np.asarray(result[counts[-1]])
         whole = np.round(leaves)
-        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-3 else leaves
+        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < BEYOND else leaves
         beyond = [
             np.maximum(low - (found := np.asarray(result[value])), found - high)
             for value, low, high in windows
         ]
         worst = max(float(off.max(initial=0.0)) for off in beyond)
-        if worst > 1e-3:
+        if worst > BEYOND:
             raise BeyondWindowError(
                 f"network-lp: a count lies {worst:g} beyond its window; "
                 f"give reach={max(int(wide.max()) for wide in half) + int(np.ceil(worst)) + 1}",
-                [np.where(off > 1e-3, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
+                [np.where(off > BEYOND, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
             )
         return Release.of_leaves(problem.hierarchy, leaves)
 
-    objective = _objective(problem, stages, 1e-9)
+    objective = _objective(problem, stages, STEPS_KEPT)
     return Handles(objective=objective, decision=read, start=declared.start, unit=units[0], counts=counts)
 
 

@@ -13,6 +13,7 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import noise_variances
 from forcopt.privacy import Accountant, DiscreteGaussian, DiscreteLaplace, Laplace, Noise, Profile, randomness
+from forcopt.privacy.tolerances import LAW_SUM
 
 __all__ = ["measure", "random_release", "state_like"]
 
@@ -87,7 +88,7 @@ def measure(
         split = np.ones(queries)
     else:
         split = as_numbers(shares, "shares")
-        if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > 1e-9:
+        if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > LAW_SUM:
             raise DeclarationError(
                 f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
             )

@@ -15,6 +15,7 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
+from forcopt.models.census_release.tolerances import NO_SPREAD
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["EcologicalRegression", "Rates", "duncan_davis"]
@@ -295,7 +296,7 @@ def regression_qp(problem: EcologicalRegression, model: Model) -> Handles:
     w, x = problem.weights, problem.share
     used = w > 0
     spread = problem.outcomes[used] - np.average(problem.outcomes[used], weights=w[used])
-    unit = max(float(w[used] @ spread**2), 1e-9 * float(w[used].sum()))  # the squares without a slope
+    unit = max(float(w[used] @ spread**2), NO_SPREAD * float(w[used].sum()))  # the squares without a slope
     fitted = rates[0] * x[used] + rates[1] * (1 - x[used])
     return Handles(
         objective=sum_squares((fitted - problem.outcomes[used]) * np.sqrt(w[used] / unit)),

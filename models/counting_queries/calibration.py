@@ -12,6 +12,7 @@ import scipy
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.problem import CountingQueries
+from forcopt.models.counting_queries.tolerances import LEAST_LOG_DELTA, SIZE, WHOLE_SIZE
 from forcopt.privacy.losses import GaussianLoss
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, KNorm, Laplace, Noise
 from forcopt.problem import Outcome
@@ -39,10 +40,6 @@ def is_number(value: Any) -> bool:
     """Whether a value is a finite real number, and no truth value."""
     real = isinstance(value, int | float | np.integer | np.floating)
     return real and not isinstance(value, bool) and isfinite(value)
-
-
-LEAST = -1e3
-"""Logarithms of delta are cut off here, so that root finding sees finite numbers."""
 
 
 def gaussian_shift(epsilon: float, delta: float) -> float:
@@ -87,7 +84,7 @@ def least_size(
     law: Callable[[float], Noise],
     start: float,
     deadline: Deadline,
-    tolerance: float = 1e-11,
+    tolerance: float = SIZE,
 ) -> float:
     """The least size of a family of laws that is private enough.
 
@@ -132,7 +129,7 @@ def least_size(
         if log_size not in seen:
             if deadline.passed:
                 raise TimeoutError(f"{deadline.end} during the calibration")
-            seen[log_size] = max(problem.log_delta(law(exp(log_size))), LEAST) - target
+            seen[log_size] = max(problem.log_delta(law(exp(log_size))), LEAST_LOG_DELTA) - target
         return seen[log_size]
 
     slope = -max(1.0, (problem.epsilon / gaussian_shift(problem.epsilon, problem.delta)) ** 2)
@@ -168,7 +165,7 @@ def calibrated(
     problem: CountingQueries, law: Callable[[float], Noise], start: float, time_limit: float | None
 ) -> Outcome:
     """The least law of a family; status LIMIT once the time has passed."""
-    tolerance = 1e-9 if problem.whole else 1e-11
+    tolerance = WHOLE_SIZE if problem.whole else SIZE
     try:
         return Outcome(law(least_size(problem, law, start, Deadline(time_limit), tolerance)))
     except TimeoutError as error:

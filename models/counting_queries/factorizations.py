@@ -16,6 +16,15 @@ from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.calibration import is_number, is_whole
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
+from forcopt.models.counting_queries.tolerances import (
+    BALANCED,
+    BOUND_ROUNDING,
+    DOMINATED,
+    GRAM_RANK,
+    MISSED,
+    RANK,
+    RIDGE,
+)
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -86,9 +95,6 @@ def square_root(problem: LinearQueries, *, time_limit: float | None = None) -> O
 LARGE = 64
 """Queries or counts beyond which an interior-point method takes minutes."""
 
-RIDGE = 1e-9
-"""Added to the Gram matrix of A, relative to its largest diagonal entry, so that it has an inverse."""
-
 
 @LinearQueries.formulation(
     "sdp", exact=True, cites="Linial, Mendelson, Schechtman and Shraibman (2007); Edmonds et al. (2020)"
@@ -124,7 +130,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
     if moving:  # the number of people is known, and its multiples are free
         w = w - w.mean(axis=1, keepdims=True)
     size = float(np.abs(problem.workload).max())
-    w = np.where(np.abs(w) > 1e-14 * size, w, 0.0) / size
+    w = np.where(np.abs(w) > RANK * size, w, 0.0) / size
     rows = np.flatnonzero(w.any(axis=1))
     columns = np.arange(w.shape[1]) if moving else np.flatnonzero(w.any(axis=0))
     core = w[np.ix_(rows, columns)]
@@ -171,13 +177,6 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         squares=squares,
         sensitivities=sensitivities,
     )
-
-
-FLOOR = 1e-12
-"""Of a weight, relative to the largest: dominated queries keep that much."""
-
-EXACT = 1e-9
-"""By how much B A may miss W, relative to the largest entry of W."""
 
 
 @LinearQueries.algorithm(
@@ -244,7 +243,7 @@ def fixed_point(
         r, c = (left**2).sum(axis=1), (right**2).sum(axis=0)
         worst = sqrt(_error(problem, r) * float(c.max()))
         lower = max(lower, nuclear)
-        exact = np.abs(w - left @ right).max() <= EXACT * largest
+        exact = np.abs(w - left @ right).max() <= MISSED * largest
         if exact and worst < upper:
             upper, factors = worst, (left, right)
         stop = trace.add(problem.sigma * share * upper, problem.sigma * share * lower)
@@ -257,7 +256,7 @@ def fixed_point(
     closed = upper - lower <= gap * upper
     return Outcome(
         Factorization(left, right),
-        bound=problem.sigma * share * lower * (1 - 1e-9),
+        bound=problem.sigma * share * lower * (1 - BOUND_ROUNDING),
         status=Status.OPTIMAL if closed else Status.FEASIBLE,
         iterations=steps,
         trace=trace.steps,
@@ -270,7 +269,7 @@ def _error(problem: LinearQueries, squares: Array) -> float:
 
 
 def _weights(w: Array) -> Array:
-    w = np.maximum(w, FLOOR * w.max())
+    w = np.maximum(w, DOMINATED * w.max())
     return np.asarray(w / w.sum())
 
 
@@ -280,13 +279,13 @@ def _factors(w: Array, u: Array, v: Array) -> tuple[float, Array, Array]:
         nuclear, left, right = _factors(w.T, v, u)
         return nuclear, right.T, left.T
     m = np.sqrt(u)[:, None] * w * np.sqrt(v)
-    if u.min() * v.min() > 1e-8 * u.max() * v.max():
+    if u.min() * v.min() > BALANCED * u.max() * v.max():
         squares, vectors = scipy.linalg.eigh(m.T @ m)
-        keep = squares > 1e-13 * squares[-1]
+        keep = squares > GRAM_RANK * squares[-1]
         s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
     else:  # dominated queries have tiny singular values, which the Gram matrix does not resolve
         s, vectors = scipy.linalg.svd(m, full_matrices=False)[1:]
-        keep = s > 1e-14 * s[0]
+        keep = s > RANK * s[0]
         s, vectors = s[keep], vectors[keep].T
     left = (w * np.sqrt(v)) @ (vectors / np.sqrt(s))
     right = (vectors * np.sqrt(s)).T / np.sqrt(v)

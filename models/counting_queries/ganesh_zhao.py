@@ -12,6 +12,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, is_number, laplace, least_size
 from forcopt.models.counting_queries.problem import CountingQueries
+from forcopt.models.counting_queries.tolerances import SIZE, TRIED_SHAPE, WHOLE_SIZE
 from forcopt.privacy.noises import GeneralizedGaussian, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -205,7 +206,7 @@ def shape_search(
 
     def objective(log_shape: float) -> float:
         nonlocal best
-        found = at(float(np.exp(log_shape)), 1e-7)
+        found = at(float(np.exp(log_shape)), TRIED_SHAPE)
         if best is None or found[0] < best[0]:
             best = found
         return found[0]
@@ -231,9 +232,9 @@ def shape_search(
             objective(0.0)
         _, p, scale = best
         if problem.whole:
-            scale = least_size(problem, lambda s: law(p, s, True), scale, deadline, 1e-9)
+            scale = least_size(problem, lambda s: law(p, s, True), scale, deadline, WHOLE_SIZE)
         else:
-            _, _, scale = at(p, 1e-11)
+            _, _, scale = at(p, SIZE)
         return Outcome(law(p, scale, problem.whole), iterations=count)
     except TimeoutError as error:
         message = str(error)

@@ -11,8 +11,10 @@ import scipy
 from scipy.special import log_ndtr, ndtr
 
 from forcopt.arrays import Array
+from forcopt.models.secure_sum.tolerances import LAW_ENDS, LEAST_SHIFT, ROOT
 from forcopt.privacy.losses import GaussianLoss
 from forcopt.privacy.profile import Profile
+from forcopt.privacy.tolerances import SMALLEST
 
 __all__ = [
     "Gap",
@@ -35,7 +37,7 @@ NODES = 128
 
 def gaussian_delta(epsilon: float, mu: Any) -> Array:
     """The delta of Gaussian mechanisms with parameters mu (Balle and Wang 2018, Theorem 8), elementwise."""
-    mu = np.maximum(np.asarray(mu, dtype=float), 1e-150)
+    mu = np.maximum(np.asarray(mu, dtype=float), LEAST_SHIFT)
     with np.errstate(over="ignore"):
         ratio = epsilon / mu
     delta = ndtr(mu / 2 - ratio) - np.exp(np.minimum(epsilon + log_ndtr(-mu / 2 - ratio), 0.0))
@@ -133,8 +135,8 @@ def _law(projections: int) -> tuple[Array, Array]:
     Gauss and Legendre's rule in the root of Q, whose density is smooth for every k.
     """
     low, high = (
-        sqrt(scipy.stats.chi2.isf(1 - 1e-15, projections)),
-        sqrt(scipy.stats.chi2.isf(1e-30, projections)),
+        sqrt(scipy.stats.chi2.isf(1 - LAW_ENDS[0], projections)),
+        sqrt(scipy.stats.chi2.isf(LAW_ENDS[1], projections)),
     )
     x, w = _rule()
     root = (high - low) / 2 * x + (high + low) / 2
@@ -216,7 +218,7 @@ def least_check_noise(
 
     def over(log_loss: float) -> float:
         reached = float(joint_delta(epsilon, projections, share_loss, exp(log_loss)))
-        return log(max(reached, 1e-300)) - log(delta)
+        return log(max(reached, SMALLEST)) - log(delta)
 
     high = 2 * log(gaussian_loss(epsilon, min(2 * delta, 0.999999))) + 1.0
     while over(high) < 0:
@@ -226,9 +228,9 @@ def least_check_noise(
         low -= 8.0
         if low < -300:
             return np.inf
-    root = float(scipy.optimize.brentq(over, low, high, xtol=1e-14, rtol=1e-14))
+    root = float(scipy.optimize.brentq(over, low, high, xtol=ROOT, rtol=ROOT))
     while over(root) > 0:  # on the safe side of rounding
-        root -= 1e-14
+        root -= ROOT
     return exp(-root / 2) / sqrt(honest)
 
 

@@ -21,6 +21,7 @@ from forcopt.models.secure_sum.accounting import (
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
+from forcopt.models.secure_sum.tolerances import COMPARED, NEGLIGIBLE_LOSS, ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -81,7 +82,7 @@ class Search:
             if scale is not None:
                 norm = problem.honest_norm(step)
                 loss = unit * (norm / scale) ** 2
-                if loss < self.full * (1 - 1e-9):
+                if loss < self.full * (1 - NEGLIGIBLE_LOSS):
                     self.candidates.append(Candidate(step, norm, loss, scale))
         self._high: Array = np.empty(0)
         self._low: Array = np.empty(0)
@@ -207,12 +208,12 @@ class Search:
         chosen: SumProtocol | None = None
 
         def noise(candidate: Candidate) -> float:  # in units of the honest norm
-            return 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
+            return 1 / sqrt(p.honest * (self.full * (1 - ROUNDING) - candidate.loss))
 
         def may(candidate: Candidate) -> bool:  # one tail decides, as the gap grows with noise and norm
             if best == inf:
                 return True
-            norm, all_noise = best * (1 - 1e-12) / candidate.norm, p.servers * noise(candidate) ** 2
+            norm, all_noise = best * (1 - ROUNDING) / candidate.norm, p.servers * noise(candidate) ** 2
             square = float(scipy.stats.ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
             return (
                 norm > 1
@@ -229,13 +230,13 @@ class Search:
 
     def best_steps(self, k: Array, near: float) -> list[tuple[Candidate, int, SumProtocol, float]]:
         """For each of these numbers of projections the best step, if its gap is at most `near`."""
-        gaps = np.full(len(k), near * (1 + 1e-9))
+        gaps = np.full(len(k), near * (1 + COMPARED))
         found: dict[int, tuple[Candidate, int, SumProtocol, float]] = {}
         most = int(k.max())
 
         def opened(candidate: Candidate) -> Array:
             out = np.flatnonzero(self.bound(candidate, most)[k - 1] < gaps)
-            return out[self.better(candidate, k[out], gaps[out] * (1 - 1e-12))] if len(out) else out
+            return out[self.better(candidate, k[out], gaps[out] * (1 - ROUNDING))] if len(out) else out
 
         for candidate in self.branch(lambda c: len(opened(c)) > 0):
             for i in opened(candidate):
@@ -257,7 +258,7 @@ class Search:
             while not deadline.passed:
                 left = left[bounds[left - 1] < gap()]
                 if len(left) and np.isfinite(gap()):
-                    left = left[self.better(candidate, left, gap() * (1 - 1e-12))]
+                    left = left[self.better(candidate, left, gap() * (1 - ROUNDING))]
                 if not len(left):
                     break
                 # The gap is less in an interval of k, and its middle is near the minimum.

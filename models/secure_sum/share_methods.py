@@ -12,6 +12,7 @@ from forcopt.language.model import Model
 from forcopt.models.secure_sum.accounting import printed_sigma
 from forcopt.models.secure_sum.share_design import ShareDesign
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
+from forcopt.models.secure_sum.tolerances import DECLARED, ROUNDING, SAFE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -30,7 +31,7 @@ def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:
     size = problem.coalitions
     if not isinstance(size, int):
         raise DeclarationError("method even is for all coalitions of one size; use sdp")
-    if problem.split is not None and np.ptp(problem.split) > 1e-12:
+    if problem.split is not None and np.ptp(problem.split) > ROUNDING:
         raise DeclarationError("split is given and not even; use sdp")
     return Outcome(even_shares(problem.servers, size, problem.mu))
 
@@ -49,7 +50,7 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
         Seconds; a closed form takes none.
     """
     unit = talwar_shares(problem.servers, 1.0)
-    if problem.split is not None and np.abs(problem.split - unit.split).max() > 1e-12:
+    if problem.split is not None and np.abs(problem.split - unit.split).max() > ROUNDING:
         raise DeclarationError("split is given; method talwar gives the whole vector to server 0")
     worst = max(unit.loss(c) for c in problem.groups)
     if as_printed:
@@ -57,7 +58,7 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
             raise DeclarationError("as_printed is the scale of Lemma 7: give epsilon and delta, not loss")
         scale = worst * printed_sigma(problem.epsilon, problem.delta)
     else:
-        scale = worst / problem.mu * (1 + 1e-13)
+        scale = worst / problem.mu * (1 + SAFE)
     if worst == 0:
         return Outcome(Shares(unit.split, 0 * unit.covariance))
     return Outcome(talwar_shares(problem.servers, scale))
@@ -92,10 +93,10 @@ def worst_coalitions(
         bound = max(bound, result.bound)
         most, loss = worst_coalition(result.decision, problem.groups)
         if np.isfinite(loss):  # scaled up until the worst coalition learns no more than it may
-            scale = max(1.0, loss / problem.mu * (1 + 1e-13)) ** 2
+            scale = max(1.0, loss / problem.mu * (1 + SAFE)) ** 2
             made = Shares(result.decision.split, result.decision.covariance * scale)
             best = made if best is None or made.variance < best.variance else best
-        if loss <= problem.mu * (1 + 1e-7) or most in active:
+        if loss <= problem.mu * (1 + DECLARED) or most in active:
             return Outcome(best, min(bound, best.variance) if best else bound, iterations=len(active))
         active.append(most)
     message = f"{deadline.end} with {len(active)} of {len(problem.groups)} coalitions"
@@ -137,7 +138,7 @@ def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[
         raise DeclarationError("coalitions is empty; it must have one coalition at least")
     found = [(c, shares.loss(c)) for c in coalitions]
     most = max(loss for _, loss in found)
-    return next((c, loss) for c, loss in found if loss >= most * (1 - 1e-12))
+    return next((c, loss) for c, loss in found if loss >= most * (1 - ROUNDING))
 
 
 @ShareDesign.formulation("sdp", exact=True, cites="Schur complements (Boyd and Vandenberghe 2004, A.5.5)")

@@ -11,6 +11,15 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.secure_sum.tolerances import (
+    COMPARED,
+    ROUNDING,
+    SHARES_NULL,
+    SHARES_SEEN,
+    VIEW_NULL,
+    VIEW_SEEN,
+)
+from forcopt.privacy.tolerances import SMALLEST
 
 __all__ = ["Shares", "View", "coalition_view", "even_shares", "talwar_shares"]
 
@@ -92,8 +101,8 @@ class Shares:
             return 0.0
         values, vectors = np.linalg.eigh(covariance)
         along = vectors.T @ split
-        null = values <= 1e-12 * max(float(np.abs(self.covariance).max()), 1e-300)
-        if (np.abs(along[null]) > 1e-9 * np.abs(split).max()).any():
+        null = values <= SHARES_NULL * max(float(np.abs(self.covariance).max()), SMALLEST)
+        if (np.abs(along[null]) > SHARES_SEEN * np.abs(split).max()).any():
             return float("inf")
         return float(np.sqrt((along[~null] ** 2 / values[~null]).sum()))
 
@@ -106,7 +115,7 @@ class Shares:
             ``sum``: of the split from 1 and, relatively, of the noises from 0. ``covariance``: asymmetry and
             negative eigenvalues, relatively.
         """
-        c, scale = self.covariance, max(self.variance, 1e-300)
+        c, scale = self.covariance, max(self.variance, SMALLEST)
         return {
             "sum": max(abs(float(self.split.sum()) - 1), float(np.abs(c.sum(axis=1)).max()) / scale),
             "covariance": max(-float(np.linalg.eigvalsh(c)[0]), float(np.abs(c - c.T).max())) / scale,
@@ -122,12 +131,12 @@ class Shares:
     @property
     def alike(self) -> bool:
         """Whether servers 1 to S - 1 have the same split, variance and covariances."""
-        c, scale = self.covariance[1:, 1:], max(self.variance, 1e-300)
+        c, scale = self.covariance[1:, 1:], max(self.variance, SMALLEST)
         off = c[~np.eye(len(c), dtype=bool)]
         return bool(
-            np.ptp(self.split[1:]) <= 1e-12
-            and np.ptp(np.diag(c)) <= 1e-9 * scale
-            and (not off.size or np.ptp(off) <= 1e-9 * scale)
+            np.ptp(self.split[1:]) <= ROUNDING
+            and np.ptp(np.diag(c)) <= COMPARED * scale
+            and (not off.size or np.ptp(off) <= COMPARED * scale)
         )
 
     def __repr__(self) -> str:
@@ -248,8 +257,8 @@ class View:
             return 0.0
         values, basis = np.linalg.eigh(self.covariance)
         parts = basis.T @ along
-        null = values <= 1e-13 * max(values.max(initial=0.0), 1e-300)
-        if (np.abs(parts[null]) > 1e-7 * np.abs(along).max()).any():
+        null = values <= VIEW_NULL * max(values.max(initial=0.0), SMALLEST)
+        if (np.abs(parts[null]) > VIEW_SEEN * np.abs(along).max()).any():
             return float("inf")
         return float(np.sqrt((parts[~null] ** 2 / values[~null]).sum()))
 

@@ -18,6 +18,7 @@ from forcopt.models.secure_sum.accounting import (
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.search import Candidate, Search
+from forcopt.models.secure_sum.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -103,7 +104,7 @@ def _closed(
             break
         spent = printed_sigma(1.0, problem.delta / 2) * sqrt(candidate.loss)
         left = problem.epsilon - spent if fraction is None else fraction * problem.epsilon
-        if left <= 0 or left + spent > problem.epsilon * (1 + 1e-12):
+        if left <= 0 or left + spent > problem.epsilon * (1 + ROUNDING):
             continue
         noise = _check_noises(left, problem.delta / 2, k, as_printed) * candidate.norm / sqrt(problem.honest)
         squares = candidate.norm**2, problem.servers * k * noise**2
@@ -169,7 +170,7 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
         for part in DELTAS:
             spent = gaussian_epsilon(sqrt(candidate.loss), part * problem.delta)
             left = problem.epsilon - spent if fraction is None else fraction * problem.epsilon
-            if left <= 0 or left + spent > problem.epsilon * (1 + 1e-12):
+            if left <= 0 or left + spent > problem.epsilon * (1 + ROUNDING):
                 continue
             k = min(33, cap)
             width = 32

@@ -12,6 +12,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.losses import SampleRelation
+from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 
 __all__ = [
     "PrivacyLoss",
@@ -66,12 +67,14 @@ def amplified(share: float, epsilon: float) -> float:
     """``log(1 + share * (e^epsilon - 1))``, also where e^epsilon overflows."""
     if share == 0:
         return 0.0
-    return log1p(share * expm1(epsilon)) if epsilon < 700 else float(np.logaddexp(0, epsilon + log(share)))
+    if epsilon < EXPONENT:
+        return log1p(share * expm1(epsilon))
+    return float(np.logaddexp(0, epsilon + log(share)))
 
 
 def amplified_by_log(log_share: float, epsilon: float) -> float:
     """`amplified` for a share given by its logarithm, also where the share underflows."""
-    if epsilon < 700 and log_share > -700:
+    if epsilon < EXPONENT and log_share > -EXPONENT:
         return log1p(exp(log_share) * expm1(epsilon))
     return float(np.logaddexp(0.0, epsilon + log_share))
 
@@ -160,7 +163,7 @@ def size_law(law: Any) -> Array:
     t = as_numbers(law, "law")
     if t.ndim != 1 or len(t) < 2:
         raise DeclarationError(f"law has shape {t.shape}; it must give the probabilities of 0..n, n >= 1")
-    if (t < 0).any() or abs(t.sum() - 1) > 1e-9:
+    if (t < 0).any() or abs(t.sum() - 1) > LAW_SUM:
         raise DeclarationError(f"law sums to {t.sum():g}; it must be nonnegative and sum to 1")
     return t
 
@@ -304,7 +307,7 @@ def noisy_statistic(
         ("other_probabilities", other_values, other_probabilities),
     ):
         at, p = as_numbers(points, "values").ravel(), as_numbers(weights, name).ravel()
-        if at.shape != p.shape or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+        if at.shape != p.shape or (p < 0).any() or abs(p.sum() - 1) > LAW_SUM:
             raise DeclarationError(f"{name} must be {len(at)} nonnegative numbers that sum to 1")
         laws.append((at[p > 0], np.log(p[p > 0])))
     kinks = np.unique(np.concatenate([laws[0][0], laws[1][0]]))

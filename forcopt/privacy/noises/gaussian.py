@@ -11,8 +11,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import TINY, GaussianLoss, Loss
+from forcopt.privacy.losses import GaussianLoss, Loss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.tolerances import TINY
 
 __all__ = ["DiscreteGaussian", "Gaussian"]
 

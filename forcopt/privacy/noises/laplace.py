@@ -15,6 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure
+from forcopt.privacy.tolerances import EXPONENT, ROUNDING
 
 __all__ = ["DiscreteLaplace", "KNorm", "Laplace"]
 
@@ -167,8 +168,8 @@ class DiscreteLaplace(Noise):
         u = np.asarray(u, dtype=float)
         tail = 1 / (1 + np.exp(-1 / self.scale))
         with np.errstate(divide="ignore"):
-            low = np.ceil(self.scale * np.log(u / tail) - 1e-12)
-            high = np.ceil(-1 - self.scale * np.log((1 - u) / tail) - 1e-12)
+            low = np.ceil(self.scale * np.log(u / tail) - ROUNDING)
+            high = np.ceil(-1 - self.scale * np.log((1 - u) / tail) - ROUNDING)
         return np.asarray(np.where(low < 0, low, np.maximum(high, 0.0)))
 
     @property
@@ -197,7 +198,7 @@ class DiscreteLaplace(Noise):
 
     def rho(self, shift: float) -> float:
         """The Kullback-Leibler divergence, as for Laplace noise."""
-        e = min(1 / self.scale, 700.0)
+        e = min(1 / self.scale, EXPONENT)
         more = sinh(e) - e if e > 1e-3 else e**3 * (1 / 6 + e**2 / 120)
         return (shift * more + divergence(e * shift)) / sinh(e) / self.scale
 
