@@ -13,10 +13,26 @@ from forcopt.privacy.amplification import (
     draw,
 )
 from forcopt.privacy.audits import Audit, audit
-from forcopt.privacy.budget import GDP, ZCDP, ApproximateDP, Budget, PrivacyBudget, PureDP, composed_epsilon
-from forcopt.privacy.calibration import calibrate
-from forcopt.privacy.exponential import ExponentialMechanism
-from forcopt.privacy.mechanism import AdditiveMechanism, Both, Channel, Mechanism, PostProcessed, Sampled
+from forcopt.privacy.budget import (
+    GDP,
+    ZCDP,
+    ApproximateDP,
+    Budget,
+    PrivacyBudget,
+    PureDP,
+    calibrate,
+    composed_epsilon,
+)
+from forcopt.privacy.losses import Neighbours, SampleRelation
+from forcopt.privacy.mechanism import (
+    AdditiveMechanism,
+    Both,
+    Channel,
+    ExponentialMechanism,
+    Mechanism,
+    PostProcessed,
+    Sampled,
+)
 from forcopt.privacy.noises import (
     BoundedNoise,
     DiscreteGaussian,
@@ -33,7 +49,6 @@ from forcopt.privacy.profile import Bracket, Profile
 from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 from forcopt.privacy.randomness import Randomness, Release, Secure, Simulated, randomness
-from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = [
     "GDP",

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.budget import ApproximateDP, Budget
+from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.mechanism import Mechanism
 from forcopt.privacy.profile import Profile
-from forcopt.privacy.relations import Neighbours
 
 __all__ = ["Accountant", "BudgetSpentError", "Entry"]
 

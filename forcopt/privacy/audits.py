@@ -14,11 +14,9 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.mechanism import Channel
 from forcopt.privacy.randomness import Randomness, Simulated
+from forcopt.privacy.tolerances import EXPONENT, LARGE_OUTPUT, SMALLEST
 
 __all__ = ["Audit", "audit"]
-
-_LARGE = 1e150
-"""Larger outputs are cut off, so that their means and quantiles are finite."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def audit(
         found = np.array(rows)
         if np.isnan(found).any():
             raise DeclarationError("an output holds NaN, which no event is about; give features without it")
-        return np.asarray(np.clip(found, -_LARGE, _LARGE))
+        return np.asarray(np.clip(found, -LARGE_OUTPUT, LARGE_OUTPUT))
 
     one, other = outputs(neighbours[0]), outputs(neighbours[1])
     if one.shape != other.shape:
@@ -162,7 +160,7 @@ def audit(
             n = len(p) - half
             low, high = _clopper_pearson(hits[0], n, tail)[0], _clopper_pearson(hits[1], n, tail)[1]
             if kind == "delta":
-                lower_delta = max(lower_delta, low - exp(min(epsilon, 700.0)) * high)
+                lower_delta = max(lower_delta, low - exp(min(epsilon, EXPONENT)) * high)
             elif low > delta and (found := log((low - delta) / high)) > lower_epsilon:
                 lower_epsilon, text = found, f"{event}, likelier for the {side} data"
     return Audit(epsilon, delta, lower_epsilon, lower_delta, level, text)
@@ -212,9 +210,9 @@ def _best_event(p: Array, q: Array, epsilon: float, delta: float, kind: str, tai
         ):
             low, high = _clopper_pearson(a, n, tail)[0], _clopper_pearson(b, n, tail)[1]
             if kind == "delta":
-                score = low - np.exp(min(epsilon, 700.0)) * high
+                score = low - np.exp(min(epsilon, EXPONENT)) * high
             else:
-                score = np.log(np.maximum(low - delta, 1e-300)) - np.log(high)
+                score = np.log(np.maximum(low - delta, SMALLEST)) - np.log(high)
             k = int(np.argmax(score))
             if score[k] > best:
                 best, found = float(score[k]), _Event(column, sign, float(cuts[k]))

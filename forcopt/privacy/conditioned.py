@@ -9,6 +9,7 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.tolerances import EXPONENT, NO_MASS, REACH
 
 __all__ = ["can_condition", "conditioned"]
 
@@ -59,7 +60,7 @@ def conditioned(loss: Loss, count: int, epsilon: float) -> float:
     if isinstance(loss, AtomLoss):
         losses, mass = loss.atoms_up_to(inf)
         mass = np.append(mass, loss.infinite)
-        losses = np.append(np.clip(losses, -700.0, 700.0), 700.0)
+        losses = np.append(np.clip(losses, -EXPONENT, EXPONENT), EXPONENT)
         if count == 2:
             value = float(mass @ _one(loss, epsilon - losses))
         else:
@@ -74,7 +75,7 @@ def conditioned(loss: Loss, count: int, epsilon: float) -> float:
         value = float((mass * _one(loss, epsilon - losses)).sum())
     else:
         mass, losses = mass.ravel(), losses.ravel()
-        mass, losses = mass[mass > 1e-40], losses[mass > 1e-40]
+        mass, losses = mass[mass > NO_MASS], losses[mass > NO_MASS]
         inner, second = _nodes(loss, epsilon - losses, count)
         last = _interpolated(loss, (epsilon - losses)[:, None] - second)
         value = float(mass @ (inner * last).sum(axis=1))
@@ -88,7 +89,7 @@ def _interpolated(loss: NoiseLoss, epsilon: Array) -> Array:
     """
     cuts = _cuts(loss, 400)
     outcomes = np.unique((cuts[:-1, None] + np.diff(cuts)[:, None] * np.arange(16) / 16).ravel())
-    losses = np.clip(_losses(loss, outcomes[1:]), -700.0, 700.0)
+    losses = np.clip(_losses(loss, outcomes[1:]), -EXPONENT, EXPONENT)
     low, high = float(epsilon.min()), float(epsilon.max())
     grid = np.unique(np.concatenate([losses[(losses > low) & (losses < high)], np.linspace(low, high, 500)]))
     return np.asarray(scipy.interpolate.PchipInterpolator(grid, _one(loss, grid))(epsilon))
@@ -110,7 +111,7 @@ def _cuts(loss: NoiseLoss, panels: int) -> Array:
     """Ends of panels of a quadrature over one draw, which shrink towards the kinks of its loss."""
     noise, shift = loss.noise, loss.shift
     end = -float(noise.quantile(0.0))
-    reach = end if np.isfinite(end) else -float(noise.quantile(1e-25))
+    reach = end if np.isfinite(end) else -float(noise.quantile(REACH))
     graded = shift * 4.0 ** -np.arange(1, 7)
     ends = [np.linspace(-reach, reach, panels + 1), np.array([0.0, shift]), graded, -graded]
     ends += [shift - graded, shift + graded]
@@ -139,5 +140,5 @@ def _nodes(loss: NoiseLoss, epsilon: Array, count: int) -> tuple[Array, Array]:
     at = (cuts[:, 1:, None] + cuts[:, :-1, None]) / 2 + half * x
     mass = (half * w * noise.density(at)).reshape(len(bend), -1)
     losses = _losses(loss, at.reshape(len(bend), -1))
-    losses = np.clip(np.nan_to_num(losses, posinf=700.0, neginf=-700.0), -700.0, 700.0)
-    return np.where(mass > 1e-40, mass, 0.0), losses
+    losses = np.clip(np.nan_to_num(losses, posinf=EXPONENT, neginf=-EXPONENT), -EXPONENT, EXPONENT)
+    return np.where(mass > NO_MASS, mass, 0.0), losses

@@ -2,17 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import exp, inf, log
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, exp, expm1, inf, isfinite, log, log1p, log2
 
 import numpy as np
 import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import Loss
+from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.tolerances import (
+    BELOW_ONE,
+    FALLEN,
+    FAR,
+    FEW_ROUNDINGS,
+    LIGHT,
+    NOISE,
+    OVERSTATED,
+    RESOLUTION,
+    SETTLED,
+    SMALLEST,
+)
 
-__all__ = ["contour"]
+__all__ = ["CappedLoss", "can_cap", "capped_contour", "contour", "log_moment", "nodes", "power_above"]
+
+_X, _W = np.polynomial.legendre.leggauss(20)
+
+PHASE = 14.0
+"""The most by which ``turn * loss`` may change on a panel of 20 nodes."""
+
+HEAVY = 36.0
+"""Panels whose integrand is below e^-HEAVY of the largest are left as they are."""
+
+MOST_PANELS = 2000
+"""A quadrature with more is refused."""
+
+
+def power_above(values: Array) -> float:
+    """The power of 2 above the largest magnitude; 0 for 0. Few different numbers make a cache useful."""
+    largest = float(np.abs(values).max())
+    return 2.0 ** ceil(log2(largest)) if largest > 0 else 0.0
+
+
+def nodes(
+    cuts: Array, laws: Callable[[Array], tuple[Array, Array]], tilt: float, turn: float
+) -> tuple[Array, Array]:
+    """Losses and logarithms of masses at the Gauss-Legendre nodes of panels that resolve the phase.
+
+    Parameters
+    ----------
+    cuts : Array
+        The ends of the panels; they are halved where ``e^(i turn L)`` turns too often.
+    laws : callable
+        Gives the losses and the logarithms of the density at outcomes; the loss falls.
+    tilt, turn : float
+        The largest real and imaginary part of z in ``E[e^(z L)]``.
+
+    Raises
+    ------
+    DeclarationError
+        If the phase needs too many panels.
+    """
+    while turn > 0:
+        losses, logs = laws(cuts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            tilted = np.nan_to_num(logs + tilt * losses, nan=-inf, posinf=inf, neginf=-inf)
+            turned = turn * np.abs(np.diff(losses)) > PHASE
+        steep = turned & (np.maximum(tilted[:-1], tilted[1:]) > tilted.max() - HEAVY)
+        if not steep.any():
+            break
+        if len(cuts) > MOST_PANELS:
+            raise DeclarationError('contour: the loss turns too often; use method="fft"')
+        cuts = np.sort(np.append(cuts, ((cuts[:-1] + cuts[1:]) / 2)[steep]))
+    half = np.diff(cuts)[:, None] / 2
+    losses, logs = laws(((cuts[:-1] + cuts[1:])[:, None] / 2 + half * _X).ravel())
+    return losses, logs + np.log(half * _W).ravel()
+
+
+def log_moment(z: Array, losses: Array, log_mass: Array, lost: float = 0.0) -> Array:
+    """``log(1 - lost + E[e^(z L) - 1])`` of a law on finitely many losses, which may be a quadrature's.
+
+    Real and imaginary parts are sums of real terms without cancellation where z L is small, and the terms of
+    one real part of z share their size. O(nodes) for each z.
+    """
+    z = np.asarray(z, dtype=complex)
+    flat, out = z.ravel(), np.empty(z.size, dtype=complex)
+    mass = np.exp(log_mass)
+    for c in np.unique(flat.real):
+        at = np.flatnonzero(flat.real == c)
+        tilt = c * losses
+        top = float((log_mass + tilt).max(initial=0.0))
+        if not isfinite(top):
+            out[at] = inf
+            continue
+        top = top if top > 600 else 0.0  # so that no exponential overflows
+        scale = exp(-top)
+        weight = np.exp(log_mass + tilt - top)
+        small = np.abs(tilt) < 1
+        real = float(np.where(small, mass * scale * np.expm1(np.where(small, tilt, 0.0)), 0.0).sum())
+        real += float(np.where(small, 0.0, weight - mass * scale).sum())
+        keep = weight > LIGHT * weight.max(initial=0.0)
+        heavy, weight = losses[keep], weight[keep]
+        for part in range(0, len(at), 64):
+            half = flat[at[part : part + 64], None].imag * (heavy / 2)
+            sine = np.sin(half)
+            terms = real - 2 * (sine**2 @ weight) + 2j * ((sine * np.cos(half)) @ weight)
+            out[at[part : part + 64]] = top + np.log1p(terms + expm1(-top) - lost * scale)
+    return out.reshape(z.shape)
+
 
 MOST_NODES = 4096
 """Of the trapezoidal rule: a handful of compositions of noises with a kinked loss would need many more."""
@@ -20,11 +119,6 @@ MOST_NODES = 4096
 MOST_HALVED = 2**17
 """Nodes after the step was halved."""
 
-SETTLED = 1e-8
-"""The relative change that ends the halving; the error after a halving is about the square of the change."""
-
-NOISE = 1e-6
-"""The relative change below which changes that no longer fall are rounding, of 10^6 losses for instance."""
 
 Parts = Sequence[tuple[Loss, int]]
 
@@ -81,7 +175,7 @@ def contour(parts: Parts, epsilon: float) -> float:
     def height(log_c: float) -> float:
         with np.errstate(all="ignore"):
             value = float(exponent(np.array([exp(log_c) + 0j]))[0].real)
-        return value if np.isfinite(value) else 1e300
+        return value if np.isfinite(value) else FAR
 
     grid = np.linspace(log(1e-3), log(1e6), 22)  # the exponent is convex in c: it falls, then rises
     low, high = 0, len(grid) - 1
@@ -94,14 +188,14 @@ def contour(parts: Parts, epsilon: float) -> float:
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
-    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, 1e-300)
+    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, SMALLEST)
     width = min(curvature**-0.5, c / 3)
     total, start = 0.5, 1
     while True:
         terms = np.exp(exponent(c + 1j * width * np.arange(start, start + 64)) - top).real
         total += float(terms.sum())
         start += 64
-        if np.abs(terms[-16:]).max() < 1e-14 * abs(total):
+        if np.abs(terms[-16:]).max() < FALLEN * abs(total):
             break
         if start > MOST_NODES:
             raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
@@ -116,3 +210,122 @@ def contour(parts: Parts, epsilon: float) -> float:
         change, last = abs(value - before), change
     value /= np.pi
     return top + log(value) if value > 0 else -inf
+
+
+MANY = 1000
+"""Atoms, from which on a table is smooth enough for a contour integral."""
+
+ROOMS = 4.0, 15.0
+"""The least and the largest distance above epsilon from which a loss counts as infinite."""
+
+
+@dataclass(frozen=True)
+class CappedLoss(Loss):
+    """The subprobability law of a loss on the outcomes whose loss is at most `cap`."""
+
+    has_moments = True
+    base: NoiseLoss | AtomLoss
+    cap: float
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        p, q = self.base.tails(np.minimum(t, self.cap))
+        beyond = self.base.tails(np.array([self.cap]))
+        return p - beyond[0][0], q - beyond[1][0]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        return self.base.span[0], self.cap
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return CappedLoss(self.base.reversed(), self.cap)  # type: ignore[arg-type]
+
+    @cached_property
+    def beyond(self) -> float:
+        """The mass of the losses above the cap."""
+        return float(self.base.tails(np.array([self.cap]))[0][0])
+
+    @cached_property
+    def _nodes(self) -> tuple[Array, Array]:
+        """Losses at the nodes of a quadrature that is graded towards both ends, and the masses there."""
+        if isinstance(self.base, AtomLoss):
+            return self.base.atoms_up_to(self.cap)
+        noise, shift = self.base.noise, self.base.shift
+        left = float(noise.crossing(np.array([self.cap]), shift)[0])
+        right = -float(noise.quantile(0.0))
+        pole = shift - right  # where the loss becomes infinite
+        reach = right - left
+        ends = pole + (left - pole) * (reach / (left - pole)) ** np.linspace(0, 1, 30)
+        ends = np.concatenate([ends[ends < left + 0.5 * reach], right - reach * 4.0 ** -np.arange(0.5, 30)])
+        cuts = np.unique(np.concatenate([ends, np.linspace(left, right, 17)]))
+        cuts = cuts[np.append(True, np.diff(cuts) > FEW_ROUNDINGS * reach)]
+        x, w = np.polynomial.legendre.leggauss(16)
+        half = np.diff(cuts)[:, None] / 2
+        at = ((cuts[:-1] + cuts[1:])[:, None] / 2 + half * x).ravel()
+        mass = (half * w).ravel() * noise.density(at)
+        with np.errstate(divide="ignore"):
+            losses = noise.log_density(at) - noise.log_density(at - shift)
+        keep = (mass > SMALLEST) & np.isfinite(losses)
+        return losses[keep], mass[keep]
+
+    def log_moment(self, z: Array) -> Array:
+        """``log E[e^(z L); L <= cap]``, by quadrature of ``f (e^(z L) - 1)``."""
+        losses, mass = self._nodes
+        with np.errstate(divide="ignore"):
+            return log_moment(z, losses, np.log(mass), self.beyond)
+
+
+def can_cap(loss: Loss) -> bool:
+    """Whether `capped_contour` takes a loss: of a smooth noise, or of a table with very many entries."""
+    if isinstance(loss, AtomLoss):
+        return loss.spacing is None and len(loss.losses) >= MANY
+    return isinstance(loss, NoiseLoss) and loss.noise.smooth
+
+
+def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> float:
+    """The logarithm of delta(epsilon) of `count` draws of a noise whose loss has no moments.
+
+    Losses above a cap count as infinite. This adds at most ``count P(L > cap) e^(epsilon - cap)`` to delta,
+    since the other draws have ``E[e^-L] <= 1``. The contour integral is over the rest.
+
+    Parameters
+    ----------
+    loss : NoiseLoss or AtomLoss
+        One that `can_cap` allows.
+    count : int
+        The number of draws.
+    epsilon : float
+        The privacy loss.
+
+    Returns
+    -------
+    float
+        ``log(delta)``, an upper bound up to the accuracy of the quadrature.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import BoundedNoise
+    >>> round(capped_contour(BoundedNoise(power=4, radius=700).loss(1.0), 1000, 1.0), 3)
+    -18.175
+    """
+    most = inf
+    if isinstance(loss, NoiseLoss):  # the loss is not resolved next to the point where it becomes infinite
+        right = -float(loss.noise.quantile(0.0))
+        at = np.array(loss.shift - right + RESOLUTION * right)
+        if at >= right:
+            return 0.0
+        most = float(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift))
+    room = ROOMS[0]
+    while True:
+        rest = CappedLoss(loss, min(epsilon + room, most))
+        value = contour([(rest, count)], epsilon)
+        if rest.beyond > 0:
+            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, BELOW_ONE))))))
+        if rest.cap == most or room == ROOMS[1] or rest.beyond == 0:
+            return min(0.0, value)
+        needed = log(count * rest.beyond / OVERSTATED) - value
+        if needed <= room:
+            return min(0.0, value)
+        room = min(needed, ROOMS[1])

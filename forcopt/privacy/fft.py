@@ -12,6 +12,18 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import Loss
+from forcopt.privacy.tolerances import (
+    BEYOND_SPAN,
+    EXPONENT,
+    FAR,
+    FEW_ROUNDINGS,
+    MOST_TILT,
+    NEGLIGIBLE,
+    ON_LATTICE,
+    SMALLEST,
+    TRANSFORM,
+    WRAPPED,
+)
 
 __all__ = ["Bracket", "bracket", "log_upper_bound"]
 
@@ -95,7 +107,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
         upper = exp(_log_upper(parts, spans, h, epsilon, points))
         lower = _lower(parts, spans, h, epsilon, points)
         best = Bracket(max(best.lower, min(lower, upper)), min(best.upper, upper))
-        if best.upper - best.lower <= rtol * best.upper or best.upper < 1e-300:
+        if best.upper - best.lower <= rtol * best.upper or best.upper < SMALLEST:
             break
     return best
 
@@ -141,7 +153,7 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
     low, high = max(low, -CEILING), min(high, CEILING)
     grid = np.linspace(low, high, 4001)
     above = loss.tails(grid)[0]
-    inside = np.flatnonzero((above - above[-1] > 1e-20) & (1 - above > 1e-20))
+    inside = np.flatnonzero((above - above[-1] > BEYOND_SPAN) & (1 - above > BEYOND_SPAN))
     if loss.spacing is not None or not len(inside):
         return low, high
     return float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
@@ -190,7 +202,7 @@ def _log_upper(
 ) -> float:
     lattices, finite = [], 0.0
     for (loss, count), (low, high) in zip(parts, spans, strict=True):
-        first, last = int(np.floor(low / h + 1e-9)) - 1, int(np.ceil(high / h - 1e-9)) + 1
+        first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
         edges = np.arange(first, last + 1) * h
         a, b, above, below = _cells(loss, edges)
         right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
@@ -209,12 +221,12 @@ def _log_upper(
 def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int) -> float:
     cells, finite = [], 0.0
     for (loss, count), (low, high) in zip(parts, spans, strict=True):
-        first, last = int(np.floor(low / h + 1e-9)), int(np.ceil(high / h - 1e-9))
+        first, last = int(np.floor(low / h + ON_LATTICE)), int(np.ceil(high / h - ON_LATTICE))
         a, b, _, _ = _cells(loss, (np.arange(first, last + 2) - 0.5) * h)
         at = np.arange(first, last + 1) * h
         with np.errstate(divide="ignore", invalid="ignore"):
             gap = np.where(a > 0, at - (np.log(a) - np.log(b)), -inf)
-        infinite = min(float(loss.tails(np.array([1e300]))[0][0]), 1.0)
+        infinite = min(float(loss.tails(np.array([FAR]))[0][0]), 1.0)
         finite += count * np.log1p(-infinite) if infinite < 1 else -inf
         cells.append((first, count, at, a, gap))
     slope = _slope(cells)  # a lattice of step (1 - slope) h fits the outcomes' losses better
@@ -231,16 +243,16 @@ def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: fl
         onto = np.arange(len(at)) - down
         mass = np.bincount(onto[onto >= 0], a[onto >= 0], len(at))
         lattices.append(_Lattice(first, mass, count))
-        moved += count * (allowed + 1e-15 * max(1.0, float(np.abs(at).max())))
+        moved += count * (allowed + FEW_ROUNDINGS * max(1.0, float(np.abs(at).max())))
     front, value, error = _hockey_stick(lattices, h * (1 - slope), epsilon + moved, points)
-    return exp(min(front, 700.0)) * max(0.0, value - error) - expm1(finite)
+    return exp(min(front, EXPONENT)) * max(0.0, value - error) - expm1(finite)
 
 
 def _slope(cells: list[tuple[int, int, Array, Array, Array]]) -> float:
     """The slope of the gaps over the losses, by least squares weighted by mass."""
     cross = square = 0.0
     for _, count, at, a, gap in cells:
-        use = np.isfinite(gap) & (a > 1e-12)
+        use = np.isfinite(gap) & (a > NEGLIGIBLE)
         if use.sum() > 2:
             weight = a[use] / a[use].sum()
             x, y = at[use] - weight @ at[use], gap[use] - weight @ gap[use]
@@ -270,11 +282,11 @@ def _hockey_stick(
         if top <= epsilon:
             return 0.0, 0.0, 0.0
         high = 1.0
-        while mean(high) < epsilon and high < 1e6:
+        while mean(high) < epsilon and high < MOST_TILT:
             high *= 2
         theta = (
             float(scipy.optimize.brentq(lambda t: mean(t) - epsilon, 0.0, high, rtol=1e-3))
-            if high < 1e6
+            if high < MOST_TILT
             else high
         )
     centre = mean(theta)
@@ -284,7 +296,7 @@ def _hockey_stick(
     wrap = 1.0
     while n <= 2 * points:
         wrap = _outside(cumulant, theta, base, centre, n * h / 2 - h, sqrt(variance) + h)
-        if wrap < 1e-13:
+        if wrap < WRAPPED:
             break
         n *= 2
     law = np.ones(n // 2 + 1, dtype=complex)
@@ -302,7 +314,7 @@ def _hockey_stick(
     x = place * h - epsilon
     with np.errstate(over="ignore"):
         weight = np.where(x > 0, np.exp(-theta * np.maximum(x, 0.0)) * -np.expm1(-np.maximum(x, 0.0)), 0.0)
-    noise = 1.2e-16 * (8 * log(n) + 4 * draws) * float(np.linalg.norm(pmf))
+    noise = TRANSFORM * (8 * log(n) + 4 * draws) * float(np.linalg.norm(pmf))
     error = noise * float(np.linalg.norm(weight)) + wrap
     return base - theta * epsilon, float(pmf @ weight), error
 
@@ -360,5 +372,5 @@ def _outside(
             u = factor / deviation
             value = cumulant(theta + sign * u) - base - u * (sign * centre + reach)
             best = min(best, value)
-        total += exp(max(best, -700.0))
+        total += exp(max(best, -EXPONENT))
     return total

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
 
 from forcopt.arrays import Array
+from forcopt.privacy.tolerances import EXPONENT, FAR, FEW_ROUNDINGS, ROUNDING, TINY, ZERO_LOSS
 
 if TYPE_CHECKING:
     from forcopt.privacy.noises.base import Noise
@@ -27,7 +28,9 @@ __all__ = [
     "BinomialLoss",
     "GaussianLoss",
     "Loss",
+    "Neighbours",
     "NoiseLoss",
+    "SampleRelation",
     "SampledLoss",
     "SubstitutedLoss",
     "enumerated",
@@ -36,8 +39,11 @@ __all__ = [
     "symmetric_loss",
 ]
 
-TINY = 1e-60
-"""Mass beyond which a tail is counted as infinite loss (above) or dropped (below)."""
+Neighbours = Literal["add_remove", "substitute"]
+"""Between populations: one has a record more, or one record differs."""
+
+SampleRelation = Literal["add_remove", "substitute", "either"]
+"""Between samples, under which a mechanism is private: one of the two, or both."""
 
 
 class Loss(ABC):
@@ -75,7 +81,7 @@ class Loss(ABC):
     @property
     def mu(self) -> float | None:
         """A Gaussian-DP parameter, the least one of one noise or table; None if none is known."""
-        return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < 700 else None
+        return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < EXPONENT else None
 
     @property
     def has_moments(self) -> bool:
@@ -244,16 +250,16 @@ def symmetric_loss(one: AtomLoss) -> AtomLoss:
     """
     both = (one, AtomLoss(one.pair[1], one.pair[0], one.spacing))
     if len(one.losses) == len(both[1].losses) and all(
-        np.allclose(getattr(one, name), getattr(both[1], name), rtol=1e-12, atol=1e-14)
+        np.allclose(getattr(one, name), getattr(both[1], name), rtol=ROUNDING, atol=ZERO_LOSS)
         for name in ("losses", "_p", "_q", "infinite")
     ):
         return one
     cuts = np.unique(np.concatenate([loss.losses for loss in both]))
-    cuts = cuts[cuts > 1e-14]  # at 0 the curves meet; below, symmetry determines them
+    cuts = cuts[cuts > ZERO_LOSS]  # at 0 the curves meet; below, symmetry determines them
     tails = [loss.tails(cuts) for loss in both]
     with np.errstate(over="ignore", invalid="ignore"):
         deltas = [p - np.where(q > 0, np.exp(cuts) * q, 0.0) for p, q in tails]
-    first = deltas[0] >= deltas[1] - 1e-15 * deltas[0]
+    first = deltas[0] >= deltas[1] - FEW_ROUNDINGS * deltas[0]
     p, q, below = [], [], [loss.tails(np.nextafter(cuts, -inf)) for loss in both]
     for i in range(len(cuts)):
         at = 0 if first[i] else 1
@@ -304,7 +310,7 @@ class BinomialLoss(Loss):
         """See `Loss`."""
         with np.errstate(over="ignore"):
             most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
-        lie = 1 / (1 + exp(self.each)) if self.each < 700 else exp(-min(self.each, 740))
+        lie = 1 / (1 + exp(self.each)) if self.each < EXPONENT else exp(-min(self.each, 740))
         # Under Q all others lie; the truth itself would round to 1.
         return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.sf(
             self.count - most - 1, self.count, lie
@@ -314,7 +320,7 @@ class BinomialLoss(Loss):
         """See `Loss`."""
         logs = list(super().log_tails(t))
         most = ceil((self.count - t / self.each) / 2) - 1  # lies
-        lie = 1 / (1 + exp(min(self.each, 700.0)))
+        lie = 1 / (1 + exp(min(self.each, EXPONENT)))
         lies = np.arange(max(0, most - 5000), most + 1)  # in a tail that underflows, fewer do not count
         for k, chance in enumerate((lie, 1 - lie)):
             if logs[k] < -650 and len(lies):
@@ -343,12 +349,12 @@ class BinomialLoss(Loss):
     @property
     def mu(self) -> float | None:
         """See `Loss`: the parts compose as Gaussians."""
-        one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < 700 else inf
+        one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < EXPONENT else inf
         return sqrt(self.count) * one if isfinite(one) else None
 
     def table(self) -> AtomLoss:
         """The same loss by its outcomes, the numbers of lies."""
-        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, 700.0)))
+        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, EXPONENT)))
         return AtomLoss(
             scipy.stats.binom.pmf(lies, self.count, lie),
             scipy.stats.binom.pmf(self.count - lies, self.count, lie),
@@ -454,7 +460,7 @@ def sampled_loss(base: Loss, rate: float, added: bool = False) -> Loss:
 
 def _mixed(rate: float, loss: float) -> float:
     """``log(1 - rate + rate e^loss)``."""
-    return log1p(rate * expm1(loss)) if loss < 700 else loss + log(rate)
+    return log1p(rate * expm1(loss)) if loss < EXPONENT else loss + log(rate)
 
 
 @dataclass(frozen=True)
@@ -474,16 +480,16 @@ class SampledLoss(Loss):
         t = np.asarray(t, dtype=float)
         if self.added:  # {-log(1 - rate + rate e^-L) > t}, with L the loss of P against Q
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                inner = (np.exp(-np.minimum(t, 700)) - 1 + self.rate) / self.rate
+                inner = (np.exp(-np.minimum(t, EXPONENT)) - 1 + self.rate) / self.rate
                 at = np.where(inner > 0, -np.log(np.where(inner > 0, inner, 1.0)), inf)
-            p, q = self.base.tails(np.minimum(at, 1e300))
+            p, q = self.base.tails(np.minimum(at, FAR))
             none = t >= -np.log1p(-self.rate) if self.rate < 1 else np.zeros(t.shape, dtype=bool)
             p, q = np.where(none, 0.0, p), np.where(none, 0.0, q)
             return p, (1 - self.rate) * p + self.rate * q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inner = np.expm1(np.minimum(t, 700)) / self.rate + 1
+            inner = np.expm1(np.minimum(t, EXPONENT)) / self.rate + 1
             at = np.where(inner > 0, np.log(np.where(inner > 0, inner, 1.0)), -inf)
-        p, q = self.base.tails(np.maximum(at, -1e300))
+        p, q = self.base.tails(np.maximum(at, -FAR))
         everything = inner <= 0
         p, q = np.where(everything, 1.0, p), np.where(everything, 1.0, q)
         return (1 - self.rate) * q + self.rate * p, q
@@ -492,7 +498,7 @@ class SampledLoss(Loss):
         """See `Loss`: a multiple of the base's delta at a larger epsilon (Balle et al. 2018)."""
         more = log(self.rate)
         if not self.added:
-            if epsilon > 700:
+            if epsilon > EXPONENT:
                 return more + self.base.log_delta(epsilon - more)
             return more + self.base.log_delta(log1p(expm1(epsilon) / self.rate))
         excess = epsilon + log1p(-self.rate) if self.rate < 1 else -inf
@@ -512,7 +518,10 @@ class SampledLoss(Loss):
         elif isinf(self.base.reversed().pure):
             low = -inf
         ends = _mixed(self.rate, low), _mixed(self.rate, high)
-        ends = ends[0] - 1e-12 * abs(ends[0]), ends[1] + 1e-12 * abs(ends[1])  # so that atoms are within
+        ends = (
+            ends[0] - ROUNDING * abs(ends[0]),
+            ends[1] + ROUNDING * abs(ends[1]),
+        )  # so that atoms are within
         return (-ends[1], -ends[0]) if self.added else ends
 
     def reversed(self) -> Loss:

@@ -12,11 +12,11 @@ import numpy as np
 import scipy
 
 from forcopt.errors import DeclarationError
-from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.conditioned import can_condition, conditioned
-from forcopt.privacy.contour import contour
+from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
+from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, ROUNDING, SMALLEST
 
 __all__ = ["Bracket", "Profile"]
 
@@ -145,7 +145,7 @@ class Profile:
         target = log(delta)
 
         def over(epsilon: float) -> float:
-            return max(self.log_delta(epsilon, method), -1e6) - target
+            return max(self.log_delta(epsilon, method), LEAST_LOG_DELTA) - target
 
         if over(0.0) <= 0:
             return 0.0
@@ -157,12 +157,12 @@ class Profile:
             if high > 1e5:
                 return inf
         low = 0.0
-        while over(high) == 0 and high - low > 1e-12 * (1 + high):  # delta is flat: find where it begins
+        while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
         root = float(scipy.optimize.brentq(over, low, high, xtol=1e-13, rtol=1e-12))
         while over(root) > 0:  # on the safe side of rounding
-            root += 1e-12 * (1 + root)
+            root += ROUNDING * (1 + root)
         return root
 
     @property
@@ -180,7 +180,7 @@ class Profile:
             safe = 0.0
             for loss, k in parts:
                 lost = float(loss.tails(_FAR)[0][0]) if not isfinite(loss.pure) else 0.0
-                safe += k * log1p(-min(lost, 1 - 1e-16))
+                safe += k * log1p(-min(lost, BELOW_ONE))
             worst = max(worst, -expm1(safe))
         return worst
 
@@ -249,7 +249,7 @@ class Profile:
         return f"<Profile {', '.join(known) or 'of unbounded loss'}>"
 
 
-_FAR = np.array([1e300])
+_FAR = np.array([FAR])
 
 
 def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
@@ -317,7 +317,7 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         order = 1 + exp(log_excess)
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
-    most = max(12.0, 1 + log(max(epsilon, 1e-300) / rho))  # twice the best order of large losses
+    most = max(12.0, 1 + log(max(epsilon, SMALLEST) / rho))  # twice the best order of large losses
     found = scipy.optimize.minimize_scalar(
         bound, bounds=(-12.0, most), method="bounded", options={"xatol": 1e-10}
     )

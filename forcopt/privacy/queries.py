@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
-from forcopt.privacy.relations import Neighbours
 
 __all__ = ["ClampedSum", "Count", "Query", "QueryMechanism"]
 

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import AtomLoss, pure_loss
+from forcopt.privacy.losses import AtomLoss, Neighbours, pure_loss
 from forcopt.privacy.mechanism import Mechanism, whole_distance
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, randomness
-from forcopt.privacy.relations import Neighbours
+from forcopt.privacy.tolerances import EXPONENT
 
 __all__ = ["ObservedGroups", "RandomizedResponse"]
 
@@ -55,7 +55,7 @@ class RandomizedResponse(Mechanism):
 
     @property
     def _one(self) -> Profile:
-        if self.groups in (None, 2) or self.epsilon > 700:
+        if self.groups in (None, 2) or self.epsilon > EXPONENT:
             return Profile.of(pure_loss(self.epsilon))
         truth, lie = self._probabilities(self.groups or 2)
         rest = (self.groups or 2) - 2

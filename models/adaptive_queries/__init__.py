@@ -5,12 +5,11 @@ adaptively chosen queries from overfitting; privacy of the records is not claime
 """
 
 from forcopt.models.adaptive_queries import (  # noqa: F401  (register the methods)
-    enumeration,
-    flow,
+    exact_schedules,
     ledger,
     local_ratio,
     packing,
-    plan_search,
+    plan,
 )
 from forcopt.models.adaptive_queries.bit_populations import (
     BitPopulation,
@@ -27,8 +26,9 @@ from forcopt.models.adaptive_queries.data_models import (
     IndependentBlocks,
     NaiveComposition,
     StreamedBlocks,
+    dependence_order,
+    run_probability,
 )
-from forcopt.models.adaptive_queries.dependence import dependence_order, run_probability
 from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
@@ -47,12 +47,13 @@ from forcopt.models.adaptive_queries.sessions import (
 from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
 from forcopt.models.adaptive_queries.theorems import (
     Guarantee,
+    Split,
+    TransferSplit,
     combine_labels,
     guarantee,
     label_split,
     transfer,
 )
-from forcopt.models.adaptive_queries.transfer_split import Split, TransferSplit
 
 __all__ = [
     "AccuracyPlan",

@@ -10,6 +10,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.ledger import fitted
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.tolerances import CHOSEN
 from forcopt.problem import Handles
 
 __all__ = ["incidence", "lp", "milp"]
@@ -81,7 +82,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         chosen = values > 0.5
         if relaxed or problem.evaluate(np.flatnonzero(chosen)).violations:
             order = np.lexsort((-weights, -np.round(values, 6)))
-            chosen = fitted(problem, order[values[order] > 1e-6])
+            chosen = fitted(problem, order[values[order] > CHOSEN])
         return problem.schedule(chosen)
 
     def start(decision: Schedule | Array) -> dict[Variable, Array]:

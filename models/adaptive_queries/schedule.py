@@ -17,6 +17,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel
+from forcopt.models.adaptive_queries.tolerances import SHOWN_EXCESS
 from forcopt.notebook import new_figure
 from forcopt.problem import Evaluation, Problem
 from forcopt.problem.drawing import COLOURS, finished, panel
@@ -295,7 +296,7 @@ class QuerySchedule(Problem):
             r, window = np.unravel_index(int(np.argmax(over)), over.shape)
             name = ("epsilon", "delta")[int(r)]
             # a unit is the least amount: it may be below the tolerance for rounding
-            violations[f"{name} of window {int(window) + 1}"] = max(float(over.max()), 1e-5)
+            violations[f"{name} of window {int(window) + 1}"] = max(float(over.max()), SHOWN_EXCESS)
         late = int(self.data_model.late(self.intervals[queries]).sum())
         if late:
             violations["order"] = float(late)

@@ -22,6 +22,8 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.packing import incidence
 from forcopt.models.adaptive_queries.schedule import check_intervals
+from forcopt.models.adaptive_queries.tolerances import EXCEEDED, LEAST_SPEND, ROUNDING
+from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
@@ -177,7 +179,7 @@ class BudgetAllocation(Problem):
         value = float(errors.sum() if self.objective == "weighted" else errors.max())
         return Evaluation(
             value,
-            {name: v for name, v in found.items() if v > 1e-9},
+            {name: v for name, v in found.items() if v > EXCEEDED},
             {"worst": float(errors.max()), "sum": float(errors.sum())},
         )
 
@@ -218,7 +220,7 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
         rounds += 1
         level = max(level, float(full_at.min()))
         interrupted = deadline.passed
-        full = np.flatnonzero(full_at <= level * (1 + 1e-12))
+        full = np.flatnonzero(full_at <= level * (1 + ROUNDING))
         stop = active.copy()
         if not interrupted:
             stop[np.setdiff1d(np.arange(len(stop)), matrix[full].indices)] = False
@@ -257,7 +259,7 @@ def bottlenecked(problem: BudgetAllocation, spends: Array, tolerance: float = 1e
     matrix, levels = problem.matrix(), spends / problem.needs
     full = matrix @ spends >= problem.epsilon * (1 - tolerance)
     highest = np.asarray(matrix.multiply(levels[None, :]).tocsr().max(axis=1).todense()).ravel()
-    limit = matrix.multiply(np.where(full, 1 / np.maximum(highest, 1e-300), 0.0)[:, None]).tocsr()
+    limit = matrix.multiply(np.where(full, 1 / np.maximum(highest, SMALLEST), 0.0)[:, None]).tocsr()
     nearest = np.asarray(limit.max(axis=0).todense()).ravel()  # 1 / the lowest limit of its full windows
     return np.asarray(levels * nearest >= 1 - tolerance)
 
@@ -327,7 +329,7 @@ def cone(problem: BudgetAllocation, model: Model) -> Handles:
     unit = float(scale.sum())
 
     def decision(result: ModelSolution) -> Spending:
-        return _within(problem, np.maximum(result[share], 1e-9) * fair)
+        return _within(problem, np.maximum(result[share], LEAST_SPEND) * fair)
 
     def start(decision: Spending | Array) -> dict[Any, Array]:
         spends = decision.spends if isinstance(decision, Spending) else np.asarray(decision, dtype=float)

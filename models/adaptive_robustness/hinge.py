@@ -13,12 +13,9 @@ from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
-<<<<<<< HEAD
-=======
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length
 from forcopt.models.adaptive_robustness.tolerances import NO_FRACTION, TIGHT
->>>>>>> learn
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -102,10 +99,7 @@ def _fit(
         raise BackendError(f"{backend} did not solve the surrogate: {result.status}, {result.message}")
     found = np.asarray(result[w], dtype=float)
     shift = float(result[b]) - float(found @ problem.center) / unit
-<<<<<<< HEAD
     return Outcome(problem.halfspace(found / unit, shift), 0.0, iterations=result.iterations)
-=======
-    return Outcome(Halfspace(found / unit, shift), 0.0, iterations=result.iterations)
 
 
 class LargestFraction(NamedTuple):
@@ -195,4 +189,3 @@ def largest_fraction(
     room = signs * classifier.scores(X) / size
     tight = np.flatnonzero(room <= fraction * rho + TIGHT * unit)
     return LargestFraction(fraction, classifier, tight)
->>>>>>> learn

@@ -12,6 +12,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.amplification.problem import check_law
+from forcopt.privacy.tolerances import EXPONENT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["DPHypothesisTest", "DPTest"]
@@ -125,7 +126,8 @@ class DPHypothesisTest(Problem):
         both = np.stack([h, 1 - h])  # 1 - h is known up to 2^-53
         excess = np.maximum(factor * both[:, 1:] - both[:, :-1], factor * both[:, :-1] - both[:, 1:])
         violations = {
-            "privacy": max(0.0, float(excess.max(initial=0.0)) - 2.0**-52) * np.exp(min(self.epsilon, 700.0)),
+            "privacy": max(0.0, float(excess.max(initial=0.0)) - 2.0**-52)
+            * np.exp(min(self.epsilon, EXPONENT)),
             "probability": max(float(-h.min()), float(h.max()) - 1),
         }
         advantage = float(h @ (self.first - self.second))

@@ -21,7 +21,8 @@ from forcopt.privacy.amplification import (
     whole_number,
 )
 from forcopt.privacy.amplification.design import Population, SizeLaw
-from forcopt.privacy.relations import Neighbours, SampleRelation
+from forcopt.privacy.losses import Neighbours, SampleRelation
+from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.problem.drawing import finished, panel
 
@@ -391,7 +392,7 @@ def check_law(law: Array) -> Array:
     """Check that these are probabilities."""
     if law.ndim != 1 or not len(law):
         raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
-    if (law < 0).any() or abs(law.sum() - 1) > 1e-9:
+    if (law < 0).any() or abs(law.sum() - 1) > LAW_SUM:
         raise DeclarationError(
             f"the probabilities sum to {law.sum():g}; they must be nonnegative and sum to 1"
         )

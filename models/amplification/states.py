@@ -17,7 +17,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification import whole_number
 from forcopt.privacy.amplification.design import SizeLaw
-from forcopt.privacy.relations import Neighbours, SampleRelation
+from forcopt.privacy.losses import Neighbours, SampleRelation
 
 __all__ = ["Pair", "cluster_pair", "stratified_pair"]
 

@@ -10,8 +10,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
-from forcopt.models.census_release.centre import real_optimum, round_by_remainders
-from forcopt.models.census_release.common import infeasible, out_of_time
+from forcopt.models.census_release.common import infeasible, out_of_time, real_optimum, round_by_remainders
 from forcopt.models.census_release.formulations import Counts
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 from forcopt.models.census_release.release import Release

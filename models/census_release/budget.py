@@ -18,14 +18,12 @@ from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.region import Estimator, Region, estimating_vectors
+from forcopt.models.census_release.release import Estimator, Region, estimating_vectors
+from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT, STALLED
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
 __all__ = ["LevelBudget"]
-
-_LEAST = 1e-9
-"""The least share that variances are computed for."""
 
 
 class LevelBudget(Problem):
@@ -100,7 +98,7 @@ class LevelBudget(Problem):
 
     def noise(self, shares: Array) -> Array:
         """The noise variance of each level."""
-        kept = np.maximum(shares, _LEAST)
+        kept = np.maximum(shares, LEAST_SHARE)
         return np.asarray(
             8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept)
         )
@@ -173,7 +171,7 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
     model.subject_to(shares.sum() == 1, name=model.unused_name("whole_budget"))
     if problem.estimator == "top-down":
         effects = np.array([region.effects() for region in problem.members])
-        unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), 1e-12))
+        unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), NO_EFFECT))
         used = np.flatnonzero(effects.max(axis=0) > 0)
         if problem.epsilon is not None:
             each, factor = power(shares[used], -2.0), 8 / problem.epsilon**2
@@ -299,7 +297,7 @@ def local(
             now = float(problem.variances(shares).mean())
             if now < value:
                 best, value = shares, now
-            if now > last * (1 - 1e-10):
+            if now > last * (1 - STALLED):
                 break
             last = now
             noise = problem.noise(shares)

@@ -1,4 +1,4 @@
-"""The demands of the tree algorithms on a problem."""
+"""Of all methods: the demands on a problem, and a whole point near the optimum."""
 
 from __future__ import annotations
 
@@ -8,12 +8,25 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.problem import ConsistentRelease
+from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.tolerances import WHOLE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Column", "column_of", "demand", "demand_formulation", "infeasible", "out_of_time"]
+__all__ = [
+    "Column",
+    "centre",
+    "column_of",
+    "demand",
+    "demand_formulation",
+    "infeasible",
+    "out_of_time",
+    "real_optimum",
+    "round_by_remainders",
+]
 
 
 def demand(
@@ -100,3 +113,84 @@ def column_of(problem: ConsistentRelease, t: int) -> Column:
         [float(w[t]) for w in problem.weights],
         [np.array(level[:, t]) for level in problem.held],
     )
+
+
+def real_optimum(problem: ConsistentRelease, time_limit: float | None = None) -> tuple[Array, ...]:
+    """The counts of the optimum without wholeness, by level.
+
+    Without an optimum, for a problem that is infeasible or out of time, these are estimates from the noisy
+    counts, which need not add up.
+    """
+    method = "qp"
+    if problem.separable:
+        joint, signed = problem.order == "joint", not problem.nonnegative
+        method = ("tree-wls" if signed else "tree-nnls") if joint else ("toydown" if signed else "simplex")
+    found = problem.replace(integer=False).solve(method, time_limit=time_limit)
+    return tuple(_by_type(problem)) if found.decision is None else tuple(found.decision.counts)
+
+
+def centre(problem: ConsistentRelease) -> tuple[Array, ...]:
+    """Whole counts that add up, within 1 of the optimum for separate types; by level.
+
+    Solvers' tolerances are relative to the largest numbers of a program. Counts of millions with noise of ten
+    leave them no digits, but differences from this centre do.
+
+    Notes
+    -----
+    The optimum is that of the real problem whose types are measured one by one, with estimates of the types
+    where the workload measures sums, and without `extra` and invariants of several types. O(n depth log n).
+    """
+    single = tuple(item for item in problem.invariants if len(item.types or range(problem.types)) == 1)
+    separate = problem.replace(
+        noisy=tuple(_by_type(problem)),
+        precision=problem.weights.mean(axis=1),
+        workload=None,
+        integer=False,
+        invariants=single,
+        extra=(),
+    )
+    h = problem.hierarchy
+    if separate.infeasibility_reason():
+        return tuple(h.sums(np.round(_by_type(problem)[-1])))
+    return Release.of_leaves(h, round_by_remainders(h, real_optimum(separate))).counts
+
+
+def round_by_remainders(hierarchy: Hierarchy, real: tuple[Array, ...]) -> Array:
+    """Round counts that add up from the root down: floors, and one more for the largest remainders.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The tree.
+    real : tuple[Array, ...]
+        By level, shapes ``(units, types)``.
+
+    Returns
+    -------
+    Array
+        The leaves, shape ``(leaves, types)``; all units lie within 1 of `real`.
+    """
+    h = hierarchy
+    found = np.round(real[0])
+    for level in range(1, h.depth):
+        near = np.where(
+            np.abs(real[level] - np.round(real[level])) < WHOLE, np.round(real[level]), real[level]
+        )
+        floors, parent = np.floor(near), h.parents[level - 1]
+        missing = np.round(found - h.up(level, floors)).astype(np.int64)
+        out = floors.copy()
+        begin = h.children[level - 1][1]
+        for t in range(found.shape[1]):
+            order = np.lexsort((-(near - floors)[:, t], parent))
+            rank = np.arange(len(order)) - begin[parent[order]]
+            out[order, t] += rank < missing[parent[order], t]
+        found = out
+    return np.asarray(found)
+
+
+def _by_type(problem: ConsistentRelease) -> list[Array]:
+    """Least squares estimates of the types' counts from each unit's own queries."""
+    if problem.workload is None:
+        return list(problem.noisy)
+    estimate = np.linalg.pinv(problem.queries.T.astype(float))
+    return [level @ estimate for level in problem.noisy]

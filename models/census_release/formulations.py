@@ -1,4 +1,4 @@
-"""The quadratic, network and integer programs."""
+"""The quadratic, network and integer programs; in top-down order one quadratic program a level."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.language.objective import lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.census_release.centre import centre, real_optimum
-from forcopt.models.census_release.common import demand_formulation
+from forcopt.loops.solve import default_backend
+from forcopt.models.census_release.common import centre, demand_formulation, real_optimum
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
-from forcopt.problem import Handles
+from forcopt.models.census_release.tolerances import BEYOND, SQUARES_KEPT, STEPS_KEPT, WHOLE
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
 
 __all__ = [
     "Counts",
+    "level_qp",
     "measured",
     "milp",
     "miqp",
@@ -218,7 +222,7 @@ def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded:
     units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
     stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
     return Handles(
-        objective=_objective(problem, stages, 1e-6),
+        objective=_objective(problem, stages, SQUARES_KEPT),
         decision=lambda result: counts.release(result, integer),
         start=counts.start,
         unit=units[0],
@@ -371,7 +375,7 @@ def unit_steps(
         units.append(float(every.min()))
         terms = []
         for (value, noisy, w), (near, _, _) in zip(parts, middle, strict=True):
-            base = np.floor(np.asarray(near) + 1e-9)
+            base = np.floor(np.asarray(near) + WHOLE)
             own = wide if noisy.shape == wide.shape else np.full(noisy.shape, wide.max())
             terms.append(_steps(model, value, noisy, w / units[-1], base - own, base + own))
             windows.append((value, base - own, base + own))
@@ -380,21 +384,21 @@ def unit_steps(
     def read(result: ModelSolution) -> Release:
         leaves = np.asarray(result[counts[-1]])
         whole = np.round(leaves)
-        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-3 else leaves
+        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < BEYOND else leaves
         beyond = [
             np.maximum(low - (found := np.asarray(result[value])), found - high)
             for value, low, high in windows
         ]
         worst = max(float(off.max(initial=0.0)) for off in beyond)
-        if worst > 1e-3:
+        if worst > BEYOND:
             raise BeyondWindowError(
                 f"a count lies {worst:g} beyond its window; "
                 f"give reach={max(int(wide.max()) for wide in half) + int(np.ceil(worst)) + 1}",
-                [np.where(off > 1e-3, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
+                [np.where(off > BEYOND, 4 * wide, wide) for off, wide in zip(beyond, half, strict=False)],
             )
         return Release.of_leaves(problem.hierarchy, leaves)
 
-    objective = _objective(problem, stages, 1e-9)
+    objective = _objective(problem, stages, STEPS_KEPT)
     return Handles(objective=objective, decision=read, start=declared.start, unit=units[0], counts=counts)
 
 
@@ -418,3 +422,86 @@ def _steps(model: Model, value: Any, noisy: Array, w: Array, first: Array, last:
         - (ends[1] * less).sum()
         + float((w * (first - noisy) ** 2).sum())
     )
+
+
+def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadline) -> tuple[Outcome, str]:
+    """Solve the lexicographic problem by one quadratic program for each level, root first.
+
+    Parameters
+    ----------
+    problem : ConsistentRelease
+        Real, in top-down order; any workload, invariants and `extra`.
+    common : dict[str, Any]
+        Options of `Model.solve`; `start` is a decision.
+    deadline : Deadline
+        The clock of the run.
+
+    Returns
+    -------
+    tuple[Outcome, str]
+        The outcome, and the backend.
+
+    Notes
+    -----
+    The squares of a level are strictly convex in its query counts, so that all optima of the level have the
+    same query counts. The next programs fix these. Each program contains all levels, so that invariants of
+    descendants always can be met. No tolerance is spent on a level's value, and no cone is needed: any
+    backend for convex quadratic programs will do. A start is dropped after the first level.
+    """
+    common = dict(common)
+    backend = common.pop("backend", None)
+    start, rows = common.pop("start", None), _basis(problem.queries.astype(float))
+    near, best = centre(problem), None
+    above: list[Array] = []
+    status, message, iterations = Status.OPTIMAL, "", 0
+    last_bound = 0.0
+    for level in range(problem.hierarchy.depth):
+        model = Model(f"{type(problem).__name__}, level {level}")
+        complete = len(rows) == problem.types
+        counts = Counts(problem, model, integer=False, near=near, fixed=above if complete else ())
+        for upper, values in enumerate(above):
+            if not complete:
+                model.subject_to(
+                    counts.levels[upper] @ (rows.T / counts.unit) == values @ (rows.T / counts.unit)
+                )
+        parts = measured(problem, counts.levels)[level]
+        unit = objective_unit(counts, parts, float(problem.residuals(near)[level]))
+        model.minimize(squares(parts, unit))
+        backend = backend or default_backend(model)
+        if level == 0 and start is not None:
+            common["start"] = counts.start(start)
+        if deadline.passed:
+            status, message = Status.LIMIT, deadline.end
+            break
+        result = model.solve(backend, **{**common, "time_limit": deadline.left})
+        common.pop("start", None)
+        iterations += result.iterations
+        if not result.status.has_solution:
+            status, message = result.status, result.reason or result.message
+            break
+        best = counts.release(result, integer=False)
+        above.append(best.counts[level])
+        last_bound = result.bound * unit
+        if result.status is not Status.OPTIMAL:
+            status, message = result.status, result.message
+            break
+    if best is None:
+        return Outcome(None, status=status, message=message), backend or ""
+    evaluation = problem.evaluate(best)
+    if status is Status.OPTIMAL and not evaluation.feasible:
+        worst = max(evaluation.violations, key=lambda key: evaluation.violations[key])
+        status, message = Status.FAILED, f"the answer violates {worst} by {evaluation.violation:.3g}"
+    elif status is not Status.OPTIMAL:
+        status, message = Status.FEASIBLE, f"level {level}: {message}"
+    done = float(problem.residuals(best)[: len(above) - 1].sum())
+    bound = min(done + max(last_bound, 0.0), evaluation.objective)
+    return Outcome(best, bound, status, iterations, message), backend or ""
+
+
+def _basis(rows: Array) -> Array:
+    """A largest set of independent rows."""
+    kept: list[Array] = []
+    for row in rows:
+        if np.linalg.matrix_rank(np.array([*kept, row])) > len(kept):
+            kept.append(row)
+    return np.array(kept)

@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from forcopt.instance import Instance, by_name
-from forcopt.models.census_release.generators import random_release, state_like
-from forcopt.models.census_release.measure import measure
+from forcopt.models.census_release.generators import measure, random_release, state_like
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 
 __all__ = ["INSTANCES", "nested_release"]

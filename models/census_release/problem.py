@@ -17,6 +17,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.status import Status
 
@@ -29,9 +30,6 @@ __all__ = ["ConsistentRelease", "Invariant", "Measurement"]
 def _listed(types: tuple[int, ...]) -> str:
     return ", ".join(map(str, types))
 
-
-_ROUNDING = 1e-12
-"""Sums of floats are off by this much, relative."""
 
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
@@ -460,7 +458,7 @@ class ConsistentRelease(Problem):
         same squares on each level, so that the objective of an optimal release is the bound on their sum.
         """
         from forcopt.models.census_release.common import demand_formulation, infeasible
-        from forcopt.models.census_release.level_qp import level_qp
+        from forcopt.models.census_release.formulations import level_qp
 
         demand_formulation(self, method.name)
         if (none := infeasible(self)) is not None:
@@ -559,7 +557,7 @@ class ConsistentRelease(Problem):
         for item in self.invariants:
             unit, types = h.find(item.level, item.unit), list(item.types or range(self.types))
             off = abs(float(counts[item.level][unit, types].sum()) - item.value)
-            if off > max(FEASIBILITY_TOLERANCE, _ROUNDING * abs(item.value)):
+            if off > max(FEASIBILITY_TOLERANCE, SUM_ROUNDING * abs(item.value)):
                 violations[f"invariant of unit {h.name(item.level, unit)}"] = off
         metrics = {f"residual, {h.level_name(level)}": float(v) for level, v in enumerate(each)}
         return Evaluation(float(each.sum()), violations, metrics)
@@ -589,7 +587,7 @@ class ConsistentRelease(Problem):
             and self.separable
             and self.order == "joint"
         ):
-            from forcopt.models.census_release.certificate import tree_certificate
+            from forcopt.models.census_release.tree_integer import tree_certificate
 
             return tree_certificate(self, self.read(decision))
         return super().certify(decision, method, **options)

@@ -1,4 +1,4 @@
-"""Ecological regression: a group's rate from the units' shares and votes."""
+"""Ecological regression: a group's rate from the units' shares and votes; the method of bounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,69 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.duncan_davis import duncan_davis
+from forcopt.models.census_release.tolerances import NO_SPREAD
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
-__all__ = ["EcologicalRegression", "Rates"]
+__all__ = ["EcologicalRegression", "Rates", "duncan_davis"]
+
+Interval = tuple[float, float]
+
+
+def duncan_davis(share: Array, support: Array, votes: Array) -> tuple[Interval, Interval]:
+    """The least and greatest rates that no data of the units contradict.
+
+    Parameters
+    ----------
+    share : Array
+        The group's share of each unit's voters, from 0 to 1, shape ``(n,)``.
+    support : Array
+        The candidate's share of the votes.
+    votes : Array
+        Above 0.
+
+    Returns
+    -------
+    tuple of two pairs
+        The interval of the group's rate over all units, and that of the complement's. NaN for a group without
+        voters.
+
+    Raises
+    ------
+    DeclarationError
+        For a share or a support outside of 0 and 1, which no rates explain.
+
+    Notes
+    -----
+    In a unit with share x and support y the group's rate lies between ``max(0, (y - 1 + x) / x)`` and
+    ``min(1, y / x)``; the overall rate is their mean weighted by the group's voters. These are the optima of
+    the linear program over the units' two rates, which separates by unit.
+
+    References
+    ----------
+    Duncan, Davis (1953), An alternative to ecological correlation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> duncan_davis(np.array([0.5]), np.array([0.75]), np.array([100.0]))
+    ((0.5, 1.0), (0.5, 1.0))
+    """
+    for name, values in (("share", share), ("support", support)):
+        outside = (values < 0) | (values > 1)
+        if outside.any():
+            at = int(np.argmax(outside))
+            raise DeclarationError(
+                f"{name} is {values[at]:g} in a unit with votes; the method of bounds needs shares from 0 to "
+                "1, so that noisy ones must be cut first"
+            )
+    found = []
+    for x in (share, 1 - share):
+        voters = x * votes
+        total = float(voters.sum())
+        low = np.maximum(0.0, votes * (support - 1 + x)).sum()
+        high = np.minimum(voters, votes * support).sum()
+        found.append((float(low / total), float(high / total)) if total > 0 else (np.nan, np.nan))
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -202,7 +261,7 @@ class EcologicalRegression(Problem):
 
         See Also
         --------
-        forcopt.models.census_release.duncan_davis.duncan_davis : the method of bounds.
+        forcopt.models.census_release.regression.duncan_davis : the method of bounds.
         """
         used = (self.weights > 0) & (self.votes > 0)
         return duncan_davis(self.share[used], self.outcomes[used], self.votes[used])
@@ -237,7 +296,7 @@ def regression_qp(problem: EcologicalRegression, model: Model) -> Handles:
     w, x = problem.weights, problem.share
     used = w > 0
     spread = problem.outcomes[used] - np.average(problem.outcomes[used], weights=w[used])
-    unit = max(float(w[used] @ spread**2), 1e-9 * float(w[used].sum()))  # the squares without a slope
+    unit = max(float(w[used] @ spread**2), NO_SPREAD * float(w[used].sum()))  # the squares without a slope
     fitted = rates[0] * x[used] + rates[1] * (1 - x[used])
     return Handles(
         objective=sum_squares((fitted - problem.outcomes[used]) * np.sqrt(w[used] / unit)),

@@ -1,24 +1,281 @@
-"""The decision: counts of every unit and type."""
+"""The decision, counts of every unit and type; regions, and the variance of their counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
+import scipy.sparse as sp
+from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.models.census_release.region import Region
+from forcopt.declaration import Declared, Integers
+from forcopt.errors import DeclarationError, check_choice
+from forcopt.models.census_release.passes import least_squares
 from forcopt.problem.drawing import MARKERS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["Release"]
+__all__ = ["Estimator", "Region", "Release", "deviation_factor", "noise_variances", "region_effects"]
+
+Estimator = Literal["top-down", "joint"]
+"""Level by level from the root, or all levels at once by weighted least squares."""
+
+
+def noise_variances(
+    epsilon: Any = None, rho: Any = None, noise: Literal["laplace", "geometric", "gaussian"] = "laplace"
+) -> Array:
+    """The variance of one noisy count of each level, under substitution of one person.
+
+    Parameters
+    ----------
+    epsilon : array_like, optional
+        The pure budget of each level. A substitution changes two counts of a level by 1, so that the noise
+        has scale 2 / epsilon: variance 8 / epsilon^2 for Laplace noise, ``2 b / (1 - b)^2`` with
+        ``b = exp(-epsilon / 2)`` for geometric noise.
+    rho : array_like, optional
+        The zero-concentrated budget of each level, for Gaussian noise: variance 1 / rho.
+    noise : Literal["laplace", "geometric", "gaussian"], default "laplace"
+        For epsilon.
+
+    Returns
+    -------
+    Array
+        Shape ``(levels,)``.
+
+    Raises
+    ------
+    DeclarationError
+        For budgets that are not above 0, or both.
+
+    Examples
+    --------
+    >>> noise_variances(epsilon=[0.5, 1.0]).tolist(), noise_variances(rho=[0.25]).tolist()
+    ([32.0, 8.0], [4.0])
+    """
+    check_choice("noise", noise, "laplace", "geometric", "gaussian")
+    if (epsilon is None) == (rho is None):
+        raise DeclarationError("give either epsilon or rho")
+    budget = as_numbers(epsilon if rho is None else rho, "epsilon" if rho is None else "rho")
+    if (budget <= 0).any():
+        at = int(np.argmax(budget.ravel() <= 0))
+        name = "epsilon" if rho is None else "rho"
+        raise DeclarationError(f"{name}[{at}] is {budget.flat[at]:g}; it must be above 0")
+    if rho is not None:
+        return np.asarray(1 / budget)
+    if noise == "gaussian":
+        raise DeclarationError("noise is 'gaussian', which no pure budget allows: give rho")
+    if noise == "geometric":
+        beta = np.exp(-budget / 2)
+        return np.asarray(2 * beta / (1 - beta) ** 2)
+    return np.asarray(8 / budget**2)
+
+
+class Region(Declared):
+    """A set of leaves of a hierarchy, such as a district or a precinct.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        The tree; its counts play no role and are dropped.
+    leaves : Integers
+        Positions of the region's leaves, each once. The empty region is allowed.
+    types : int, default 1
+        The number of types that are measured and added up: the variance of a total over 7 types is 7 times
+        the variance of one.
+
+    Raises
+    ------
+    DeclarationError
+        For a leaf that does not exist, or is named twice.
+
+    References
+    ----------
+    Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Privacy on Redistricting. FORC
+    2021, Definitions 1 and 5, Corollary 3.
+
+    Examples
+    --------
+    >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    >>> region = Region(tree, leaves=[0, 2, 3])
+    >>> round(region.fragmentation(), 6), round(region.variance(epsilon=[1 / 3] * 3), 6)
+    (1.180556, 109.5)
+    """
+
+    hierarchy: Hierarchy
+    leaves: Integers
+    types: int = 1
+
+    @field_validator("hierarchy")
+    @classmethod
+    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
+        return hierarchy.bare
+
+    @model_validator(mode="after")
+    def _leaves_exist(self) -> Self:
+        n = self.hierarchy.leaves
+        if self.leaves.ndim != 1:
+            raise DeclarationError(f"leaves have shape {self.leaves.shape}; it must be (k,)")
+        wrong = (self.leaves < 0) | (self.leaves >= n)
+        if wrong.any():
+            raise DeclarationError(
+                f"leaves has {self.leaves[int(np.argmax(wrong))]}; the tree has leaves 0 to {n - 1}"
+            )
+        ordered = np.sort(self.leaves)
+        if (np.diff(ordered) == 0).any():
+            raise DeclarationError(f"leaf {ordered[int(np.argmax(np.diff(ordered) == 0))]} is named twice")
+        if self.types < 1:
+            raise DeclarationError(f"types is {self.types}; it must be at least 1")
+        return self
+
+    @cached_property
+    def indicator(self) -> Array:
+        """1 for the region's leaves and 0 for others, shape ``(leaves,)``."""
+        out = np.zeros(self.hierarchy.leaves)
+        out[self.leaves] = 1.0
+        return out
+
+    def weights(self) -> list[Array]:
+        """The weight of each unit by level: 1 or 0 for a leaf, else the mean over the unit's children.
+
+        Notes
+        -----
+        Definition 1. The mean is unweighted; it is the share of the leaves only in a homogeneous tree.
+        """
+        h = self.hierarchy
+        found = [self.indicator]
+        for level in range(h.depth - 1, 0, -1):
+            fan = np.bincount(h.parents[level - 1], minlength=h.sizes[level - 1])
+            found.append(h.up(level, found[-1]) / fan)
+        return found[::-1]
+
+    def effects(self) -> Array:
+        """The factors of the levels' noise variances in the top-down variance, shape ``(d,)``.
+
+        Notes
+        -----
+        Corollary 3: the root's squared weight; on each level after it the sum of squared differences of the
+        units' weights from their parents'.
+        """
+        w = self.weights()
+        steps = [w[level] - w[level - 1][self.hierarchy.parents[level - 1]] for level in range(1, len(w))]
+        return np.array([float(w[0][0] ** 2), *(float(s @ s) for s in steps)])
+
+    def fragmentation(self) -> float:
+        """The sum over all units but the root of squared differences of weights (Definition 5)."""
+        return float(self.effects()[1:].sum())
+
+    def variance(
+        self,
+        epsilon: Any = None,
+        estimator: Estimator = "top-down",
+        *,
+        rho: Any = None,
+        noise: Literal["laplace", "geometric", "gaussian"] = "laplace",
+    ) -> float:
+        """The variance of the region's count, if counts may be negative.
+
+        Parameters
+        ----------
+        epsilon, rho, noise
+            The budget of each level, see `noise_variances`.
+        estimator : Estimator, default "top-down"
+            ``"top-down"``, Corollary 3; ``"joint"``, that of the best linear unbiased estimator.
+        """
+        variances = noise_variances(epsilon, rho, noise)
+        if variances.shape != (self.hierarchy.depth,):
+            raise DeclarationError(
+                f"the budget has shape {variances.shape}; the tree has {self.hierarchy.depth} levels"
+            )
+        return self.types * float(variances @ region_effects(self, variances, estimator))
+
+
+def region_effects(region: Region, variances: Array, estimator: Estimator) -> Array:
+    """The factor of each level's noise variance in a region's variance, shape ``(d,)``.
+
+    For the joint estimator the factors are those at the given variances, ``|z_l|^2``, where the estimate is
+    ``sum_l z_l @ noisy_l``. O(n).
+    """
+    check_choice("estimator", estimator, *get_args(Estimator))
+    if estimator == "top-down":
+        return region.effects()
+    return np.array([float(z @ z) for z in estimating_vectors(region, variances)])
+
+
+def estimating_vectors(region: Region, variances: Array) -> list[Array]:
+    """The vectors z_l by level with which the joint estimate of a region is ``sum_l z_l @ noisy_l``.
+
+    The normal equations ``A' W A x = c`` are those of least squares for data ``y_leaf = c / w_leaf`` and 0
+    elsewhere; then ``z_l = w_l A_l x``.
+    """
+    h = region.hierarchy
+    precision = 1 / variances
+    data = [np.zeros((size, 1)) for size in h.sizes]
+    data[-1] = region.indicator[:, None] / precision[-1]
+    found = least_squares(h, data, [np.array([w]) for w in precision])
+    return [float(w) * level[:, 0] for w, level in zip(precision, h.sums(found), strict=True)]
+
+
+def deviation_factor(hierarchy: Hierarchy, variances: Any, estimator: Estimator = "top-down") -> sp.csr_array:
+    """Give the matrix F with which ``|F m|`` is the standard deviation of the count of leaves m.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The tree.
+    variances : array_like
+        The variance of the noise of each level, shape ``(d,)``; see `noise_variances`.
+    estimator : Estimator, default "top-down"
+        See `Region.variance`.
+
+    Returns
+    -------
+    csr_array
+        Shape ``(units, leaves)``, units of all levels, root first. In a model ``fo.norm(F @ member)`` is the
+        deviation of a district with members ``member``, a second-order cone.
+
+    Notes
+    -----
+    The row of a unit is the difference between its weight (Definition 1) and its parent's, times the
+    standard deviation of the unit given its parent. In top-down order that is the noise's, and weights are
+    means over children. For the joint estimator, the variance of a unit is the harmonic sum of its noise's
+    and its children's, and the weights of children are in proportion to these variances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    >>> factor = deviation_factor(tree, noise_variances([1 / 3] * 3))
+    >>> round(float(((factor @ [1, 0, 1, 1, 0]) ** 2).sum()), 6)
+    109.5
+    """
+    check_choice("estimator", estimator, *get_args(Estimator))
+    noise, h = as_numbers(variances, "the variances"), hierarchy
+    if noise.shape != (h.depth,) or (noise <= 0).any():
+        raise DeclarationError(f"variances are {noise.tolist()}; they must be {h.depth} numbers above 0")
+    weight, spread = sp.csr_array(sp.eye_array(h.leaves)), np.full(h.leaves, noise[-1])
+    blocks = []
+    for level in range(h.depth - 1, 0, -1):
+        parent, above = h.parents[level - 1], h.sizes[level - 1]
+        total = np.bincount(parent, weights=spread, minlength=above)
+        mean = sp.csr_array(
+            (spread / total[parent], (parent, np.arange(len(parent)))), shape=(above, len(parent))
+        )
+        upper = sp.csr_array(mean @ weight)
+        blocks.append(sp.diags_array(np.sqrt(spread)) @ (weight - upper[parent]))
+        weight = upper
+        spread = np.full(above, noise[level - 1])
+        if estimator == "joint":
+            spread = spread * total / (spread + total)
+    blocks.append(sp.diags_array(np.sqrt(spread)) @ weight)
+    return sp.csr_array(sp.vstack(blocks[::-1]))
 
 
 @dataclass(frozen=True, eq=False)

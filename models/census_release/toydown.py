@@ -1,13 +1,44 @@
-"""ToyDown: least squares level by level, in closed form."""
+"""ToyDown: least squares level by level, with counts of any sign or projected onto simplices."""
 
 from __future__ import annotations
 
-from forcopt.models.census_release.by_level import by_level
-from forcopt.models.census_release.common import demand, infeasible
+import numpy as np
+
+from forcopt.clock import Deadline
+from forcopt.models.census_release.common import demand, infeasible, out_of_time
+from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease
+from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 
-__all__ = ["toydown"]
+__all__ = ["by_level", "simplex", "toydown"]
+
+
+def by_level(problem: ConsistentRelease, time_limit: float | None) -> Outcome:
+    """Project each level onto the counts that the level before and the fixed counts below allow."""
+    h, deadline = problem.hierarchy, Deadline(time_limit)
+    low, fixed = problem.floors[0]
+    found = np.where(fixed, low, np.maximum(problem.noisy[0], low))
+    try:
+        for level in range(1, h.depth):
+            check_clock(deadline)
+            (low, fixed), (order, begin) = problem.floors[level], h.children[level - 1]
+            columns = [
+                project_children(
+                    order,
+                    begin,
+                    np.array(found[:, t]),
+                    np.array(problem.noisy[level][:, t]),
+                    np.array(low[:, t]),
+                    np.array(fixed[:, t]),
+                    not problem.nonnegative,
+                )
+                for t in range(problem.types)
+            ]
+            found = np.stack(columns, axis=1)
+    except TimeoutError as error:
+        return out_of_time(error)
+    return Outcome(Release.of_leaves(h, found))
 
 
 @ConsistentRelease.algorithm(
@@ -19,4 +50,17 @@ def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
     The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
     """
     demand(problem, "toydown", order="top-down", nonnegative=False)
+    return infeasible(problem) or by_level(problem, time_limit)
+
+
+@ConsistentRelease.algorithm(
+    "simplex", exact=True, cites="Cohen et al. (2021), section 3.3; Held et al. (1974)", rank="published"
+)
+def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Real nonnegative counts in top-down order, in O(n log n).
+
+    The children of each unit are projected onto the simplex of the unit's count. A unit's count is at least
+    the sum of the invariants below it, so that no level is infeasible.
+    """
+    demand(problem, "simplex", order="top-down", nonnegative=True)
     return infeasible(problem) or by_level(problem, time_limit)

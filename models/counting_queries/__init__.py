@@ -5,13 +5,10 @@ Ganesh and Zhao: Privately answering counting queries with generalized Gaussian 
 
 from forcopt.models.counting_queries import (  # noqa: F401  (register the methods)
     bounded,
-    classical,
-    factorization_sdp,
+    calibration,
     factorizations,
     fisher,
-    fixed_point,
     ganesh_zhao,
-    shape_search,
     sparse_vector,
 )
 from forcopt.models.counting_queries.lattice import LatticeLaw, LatticeNoise

@@ -9,10 +9,9 @@ import scipy
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
-from forcopt.models.counting_queries.classical import needs_delta
-from forcopt.models.counting_queries.options import is_number
+from forcopt.models.counting_queries.calibration import gaussian_shift, is_number, least_size, needs_delta
 from forcopt.models.counting_queries.problem import CountingQueries
+from forcopt.models.counting_queries.tolerances import SIZE, TRIED_POWER, WHOLE_SIZE
 from forcopt.privacy.noises import BoundedNoise, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -70,7 +69,7 @@ def bounded(
 
     def objective(log_power: float) -> float:
         nonlocal best
-        found = at(float(np.exp(log_power)), 1e-6)
+        found = at(float(np.exp(log_power)), TRIED_POWER)
         if best is None or found[0] < best[0]:
             best = found
         return found[0]
@@ -84,7 +83,7 @@ def bounded(
             )
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]
-        law = at(power, 1e-11)[1]
+        law = at(power, SIZE)[1]
         if problem.whole:
             fixed = power
             size = least_size(
@@ -92,7 +91,7 @@ def bounded(
                 lambda r: BoundedNoise(power=fixed, radius=r).on_integers(),
                 law.radius,  # type: ignore[attr-defined]
                 deadline,
-                1e-9,
+                WHOLE_SIZE,
             )
             law = BoundedNoise(power=power, radius=size).on_integers()
         return Outcome(law, iterations=count)

@@ -11,10 +11,9 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
-from forcopt.models.counting_queries.classical import needs_delta
-from forcopt.models.counting_queries.options import is_whole
+from forcopt.models.counting_queries.calibration import gaussian_shift, is_whole, least_size, needs_delta
 from forcopt.models.counting_queries.problem import CountingQueries
+from forcopt.models.counting_queries.tolerances import FISHER_SIZE, TABLE_END
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -183,12 +182,12 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
     def law(size: float) -> TabulatedNoise:
         reach = min(int(shape.grid[-1] * size), TABLE // 2)
         half = np.exp(shape.log_density(np.arange(reach + 1) / size))
-        half = half[: int(np.flatnonzero(half > 1e-30 * half[0])[-1]) + 1]
+        half = half[: int(np.flatnonzero(half > TABLE_END * half[0])[-1]) + 1]
         both = np.concatenate([half[:0:-1], half])
         return TabulatedNoise(both / both.sum())
 
     try:
-        size = least_size(problem, law, max(start, 1.0), deadline, 1e-8)
+        size = least_size(problem, law, max(start, 1.0), deadline, FISHER_SIZE)
     except TimeoutError as error:
         return Outcome(None, status=Status.LIMIT, message=str(error), iterations=steps)
     return Outcome(

@@ -18,6 +18,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.counting_queries.tolerances import DUST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
@@ -29,9 +30,6 @@ MASS = 1e3
 
 PAIRS = 200_000
 """The largest number of orbits of pairs: more take minutes and gigabytes."""
-
-DUST = 1e-12
-"""Shares of the mass below this, relatively, are left out of a model: solvers cannot tell them from 0."""
 
 
 @dataclass(frozen=True, eq=False)

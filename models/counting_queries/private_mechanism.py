@@ -15,16 +15,12 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.counting_queries.options import is_whole
+from forcopt.models.counting_queries.calibration import is_whole
+from forcopt.models.counting_queries.tolerances import DELTA_LEFT, MIXED
+from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["PrivateMechanism"]
-
-SHARE = 1e-4
-"""The most of the uniform matrix that a repair mixes in."""
-
-ROUNDING = 1e-10
-"""An excess of delta that is left."""
 
 
 class PrivateMechanism(Problem):
@@ -91,7 +87,7 @@ class PrivateMechanism(Problem):
         if self.prior is not None:
             if self.prior.shape != (inputs,):
                 raise DeclarationError(f"prior has shape {self.prior.shape}; it must be ({inputs},)")
-            if (self.prior < 0).any() or abs(self.prior.sum() - 1) > 1e-9:
+            if (self.prior < 0).any() or abs(self.prior.sum() - 1) > LAW_SUM:
                 raise DeclarationError(
                     f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1"
                 )
@@ -210,7 +206,7 @@ def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
     """Mix a matrix that breaks privacy by a solver's tolerance with the uniform one.
 
     An error of the solver counts ``e^epsilon`` fold, and the uniform matrix makes up for it ``e^epsilon - 1``
-    fold, so that its share is as small as the tolerance. A matrix that needs more than `SHARE` of it is not
+    fold, so that its share is as small as the tolerance. A matrix that needs more than `MIXED` of it is not
     changed.
     """
     uniform = 1 / matrix.shape[1]
@@ -219,9 +215,9 @@ def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
         mixed = (1 - share) * matrix + share * uniform
         return problem.evaluate(mixed).metrics["delta"] - problem.delta
 
-    if excess(0.0) <= FEASIBILITY_TOLERANCE or excess(SHARE) > ROUNDING:
+    if excess(0.0) <= FEASIBILITY_TOLERANCE or excess(MIXED) > DELTA_LEFT:
         return matrix
-    share = scipy.optimize.brentq(lambda share: excess(share) - ROUNDING, 0.0, SHARE, xtol=1e-16)
+    share = scipy.optimize.brentq(lambda share: excess(share) - DELTA_LEFT, 0.0, MIXED, xtol=1e-16)
     return np.asarray((1 - share) * matrix + share * uniform)
 
 

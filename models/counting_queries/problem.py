@@ -10,16 +10,15 @@ from pydantic import Field
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.counting_queries.tolerances import DELTA_SLACK
 from forcopt.privacy.accountant import Accountant
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
 from forcopt.privacy.randomness import Randomness, Release
+from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 
 __all__ = ["CountingQueries"]
-
-SLACK = 1e-9
-"""By how much, relatively, delta may be missed: the accuracy of profiles."""
 
 
 class CountingQueries(Problem):
@@ -119,11 +118,11 @@ class CountingQueries(Problem):
         """
         log_delta = self.log_delta(decision)
         if self.delta > 0:
-            excess = exp(min(log_delta - log(self.delta), 700.0)) - 1
+            excess = exp(min(log_delta - log(self.delta), EXPONENT)) - 1
         else:
             count = 1 if isinstance(decision, KNorm) else self.queries
             excess = (decision.profile(1.0) ** count).largest_loss / self.epsilon - 1
-        violations = {"privacy": excess} if excess > SLACK else {}
+        violations = {"privacy": excess} if excess > DELTA_SLACK else {}
         metrics = {
             "log delta": log_delta,
             "max": self.replace(error="max").expected_error(decision),
@@ -190,5 +189,5 @@ class CountingQueries(Problem):
                     f"the table is not log-concave at {law.not_log_concave}, so that all ones need not be "
                     "the worst change"
                 )
-            if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=1e-300):
+            if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=SMALLEST):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")

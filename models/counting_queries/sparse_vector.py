@@ -11,16 +11,14 @@ from pydantic import Field
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.models.counting_queries.calibration import is_number
 from forcopt.models.counting_queries.ganesh_zhao import even_shape, out_of_range, theorem17_scale
-from forcopt.models.counting_queries.options import is_number
 from forcopt.models.counting_queries.problem import CountingQueries
+from forcopt.models.counting_queries.tolerances import INERT
 from forcopt.privacy.noises import GeneralizedGaussian
 from forcopt.problem import Outcome
 
 __all__ = ["SparseVector", "sparse_vector"]
-
-INERT = 1e-9
-"""A smaller probability of any correction counts as 0."""
 
 
 class SparseVector(Declared):

@@ -5,12 +5,9 @@ summation, FORC 2022.
 """
 
 from forcopt.models.secure_sum import (  # noqa: F401  (register the methods)
-    enumeration,
     milp,
-    no_projection,
-    sdp,
+    search,
     share_methods,
-    split,
     talwar,
 )
 from forcopt.models.secure_sum.faults import (
@@ -22,15 +19,15 @@ from forcopt.models.secure_sum.faults import (
     ReplaceShare,
     WrongProjection,
     WrongSums,
+    poisoned_disparity,
+    poisoned_rate,
 )
 from forcopt.models.secure_sum.noise import SharedNoise, shared_noise
-from forcopt.models.secure_sum.poisoning import poisoned_disparity, poisoned_rate
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.share_design import ShareDesign
 from forcopt.models.secure_sum.share_methods import worst_coalition
-from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
-from forcopt.models.secure_sum.views import View
+from forcopt.models.secure_sum.shares import Shares, View, even_shares, talwar_shares
 
 __all__ = [
     "Attack",

@@ -14,10 +14,18 @@ from scipy.special import ndtr
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
-from forcopt.models.secure_sum.gap import FAR, acceptance, noncentral
+from forcopt.models.secure_sum.accounting import (
+    FAR,
+    acceptance,
+    gaussian_delta,
+    gaussian_epsilon,
+    joint_delta,
+    noncentral,
+)
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
+from forcopt.models.secure_sum.tolerances import ROUNDING
+from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["MOST_BITS", "SecureSum"]
@@ -159,7 +167,7 @@ class SecureSum(Problem):
 
     def honest_number(self, step: float) -> float:
         """The largest number of an honest vector after rounding to multiples of the step."""
-        return step * floor(1 / step + (1e-12 if self.whole else 0.5))
+        return step * floor(1 / step + (ROUNDING if self.whole else 0.5))
 
     @cached_property
     def unit_shares(self) -> Shares:
@@ -210,7 +218,7 @@ class SecureSum(Problem):
         if self._room(step, bits, shares) <= 0:
             return np.ones(shares.servers)
         mean = abs(shares.split) * self.honest_number(step)
-        deviations = np.maximum(shares.variances**0.5, 1e-300)
+        deviations = np.maximum(shares.variances**0.5, SMALLEST)
         limits = _limits(shares, step, bits)
         with np.errstate(over="ignore"):
             return np.asarray(ndtr((mean - limits) / deviations) + ndtr((-mean - limits) / deviations))
@@ -414,7 +422,7 @@ def _widest(limit: float, mean: float, tail: float) -> float:
     low = high
     while over(low) > 0:
         low /= 2
-    return (1 - 1e-12) * float(scipy.optimize.brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
+    return (1 - ROUNDING) * float(scipy.optimize.brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
 
 
 def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:

@@ -12,8 +12,8 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, LostServer, Message, ServerFault, WrongProjection
-from forcopt.models.secure_sum.shares import Shares
-from forcopt.models.secure_sum.views import View, coalition_view
+from forcopt.models.secure_sum.shares import Shares, View, coalition_view
+from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
 from forcopt.privacy.randomness import randomness
 
 __all__ = ["SumProtocol", "Transcript"]
@@ -112,7 +112,7 @@ class SumProtocol:
             raise DeclarationError(f"step is {self.step!r}; it must be above 0")
         if isinstance(self.bits, bool) or self.bits != int(self.bits) or not 2 <= self.bits <= 48:
             raise DeclarationError(f"bits is {self.bits!r}; it must be a whole number from 2 to 48")
-        wrong = {name: value for name, value in self.shares.errors().items() if value > 1e-7}
+        wrong = {name: value for name, value in self.shares.errors().items() if value > DECLARED}
         for name, value in wrong.items():
             raise DeclarationError(
                 f"shares: the error of {name} is {value:.3g}; the split must have sum 1, and the covariance "
@@ -358,7 +358,7 @@ class _Run:
 
     def _warn(self, vectors: Array) -> None:
         squares = np.einsum("ij,ij->i", vectors, vectors)
-        self.long += int((squares > (1 + 1e-9) ** 2).sum())
+        self.long += int((squares > (1 + COMPARED) ** 2).sum())
 
     def _messages(self, name: Any, shares: Array) -> Array | str:
         """Pass a client's messages through its faults and the servers' checks: its shares, or a reason."""

@@ -12,12 +12,20 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.secure_sum.accounting import gaussian_loss, joint_delta, least_check_noise
-from forcopt.models.secure_sum.gap import exact_gap, no_projection_gap
+from forcopt.models.secure_sum.accounting import (
+    exact_gap,
+    gaussian_loss,
+    joint_delta,
+    least_check_noise,
+    no_projection_gap,
+)
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
+from forcopt.models.secure_sum.tolerances import COMPARED, NEGLIGIBLE_LOSS, ROUNDING
+from forcopt.problem import Outcome
+from forcopt.status import Status
 
-__all__ = ["Candidate", "Search", "within"]
+__all__ = ["Candidate", "Search", "enumeration", "no_projection", "within"]
 
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
@@ -74,7 +82,7 @@ class Search:
             if scale is not None:
                 norm = problem.honest_norm(step)
                 loss = unit * (norm / scale) ** 2
-                if loss < self.full * (1 - 1e-9):
+                if loss < self.full * (1 - NEGLIGIBLE_LOSS):
                     self.candidates.append(Candidate(step, norm, loss, scale))
         self._high: Array = np.empty(0)
         self._low: Array = np.empty(0)
@@ -200,12 +208,12 @@ class Search:
         chosen: SumProtocol | None = None
 
         def noise(candidate: Candidate) -> float:  # in units of the honest norm
-            return 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
+            return 1 / sqrt(p.honest * (self.full * (1 - ROUNDING) - candidate.loss))
 
         def may(candidate: Candidate) -> bool:  # one tail decides, as the gap grows with noise and norm
             if best == inf:
                 return True
-            norm, all_noise = best * (1 - 1e-12) / candidate.norm, p.servers * noise(candidate) ** 2
+            norm, all_noise = best * (1 - ROUNDING) / candidate.norm, p.servers * noise(candidate) ** 2
             square = float(scipy.stats.ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
             return (
                 norm > 1
@@ -222,13 +230,13 @@ class Search:
 
     def best_steps(self, k: Array, near: float) -> list[tuple[Candidate, int, SumProtocol, float]]:
         """For each of these numbers of projections the best step, if its gap is at most `near`."""
-        gaps = np.full(len(k), near * (1 + 1e-9))
+        gaps = np.full(len(k), near * (1 + COMPARED))
         found: dict[int, tuple[Candidate, int, SumProtocol, float]] = {}
         most = int(k.max())
 
         def opened(candidate: Candidate) -> Array:
             out = np.flatnonzero(self.bound(candidate, most)[k - 1] < gaps)
-            return out[self.better(candidate, k[out], gaps[out] * (1 - 1e-12))] if len(out) else out
+            return out[self.better(candidate, k[out], gaps[out] * (1 - ROUNDING))] if len(out) else out
 
         for candidate in self.branch(lambda c: len(opened(c)) > 0):
             for i in opened(candidate):
@@ -250,7 +258,7 @@ class Search:
             while not deadline.passed:
                 left = left[bounds[left - 1] < gap()]
                 if len(left) and np.isfinite(gap()):
-                    left = left[self.better(candidate, left, gap() * (1 - 1e-12))]
+                    left = left[self.better(candidate, left, gap() * (1 - ROUNDING))]
                 if not len(left):
                     break
                 # The gap is less in an interval of k, and its middle is near the minimum.
@@ -282,3 +290,67 @@ class Search:
 def within(k: int, cap: int | None) -> int:
     """The number, or the cap if that is less."""
     return k if cap is None else min(k, cap)
+
+
+@SecureSum.algorithm("enumeration", exact=True, cites="Talwar (2022), Theorems 13 to 16, made exact")
+def enumeration(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
+    """Find the best step and number of projections.
+
+    Parameters
+    ----------
+    problem : SecureSum
+        Which.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        Exact over all k and no projection, with the declared law of shares and the most noise that fits, and
+        with the given step, or all powers of ``2^(1/8)`` up to 1. INFEASIBLE with the reason if the bits are
+        too few.
+
+    Notes
+    -----
+    For fixed step and k all constraints are tight: the noise is a root of the exact delta, threshold and gap
+    are chi-square quantiles. One integral decides whether k can beat the best gap so far. The search ends at
+    a k from which on a proved bound lies above the best gap, see `Search.beyond`.
+    """
+    deadline = Deadline(time_limit)
+    search = Search(problem)
+    if not search.candidates:
+        return Outcome(None, status=Status.INFEASIBLE, message=search.reason)
+    chosen, gap, roots, complete = search.best(deadline)
+    if chosen is None:
+        status = Status.LIMIT if not complete else Status.INFEASIBLE
+        return Outcome(None, status=status, iterations=roots, message="" if not complete else search.reason)
+    if not complete:
+        return Outcome(chosen, bound=1.0, status=Status.FEASIBLE, iterations=roots)
+    return Outcome(chosen, bound=gap, iterations=roots)
+
+
+@SecureSum.algorithm("no-projection", cites="noncentral chi-square law", rank="published")
+def no_projection(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
+    """Reveal every coordinate with noise to server 0.
+
+    Returns
+    -------
+    Outcome
+        The best step. The gap grows as the fourth root of the dimension. In few dimensions it is less than
+        with any projection: below 156 for S = 2, epsilon = 1, delta = 1e-6 and the default tails, below 174
+        for epsilon = 5.
+    """
+    deadline = Deadline(time_limit)
+    search = Search(problem)
+    if not search.candidates:
+        return Outcome(None, status=Status.INFEASIBLE, message=search.reason)
+    if problem.most_projections is not None and problem.most_projections < problem.dimension:
+        return Outcome(
+            None,
+            status=Status.FAILED,
+            message=f"server_reals allows {problem.most_projections} numbers for {problem.dimension}",
+        )
+    made, _ = search.without_projection()
+    if made is None or deadline.passed:
+        return Outcome(None, status=Status.LIMIT)
+    return Outcome(made, status=Status.APPROXIMATE)

@@ -13,6 +13,8 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import gaussian_loss
 from forcopt.models.secure_sum.shares import Shares, coalition_of
+from forcopt.models.secure_sum.tolerances import LEAST_EIGENVALUE, SAFE
+from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["ShareDesign"]
@@ -95,7 +97,7 @@ class ShareDesign(Problem):
             if not any(self.coalitions):
                 raise DeclarationError("coalitions has none with a server; then no noise is needed")
         if self.split is not None and (
-            self.split.shape != (self.servers,) or abs(self.split.sum() - 1) > 1e-9
+            self.split.shape != (self.servers,) or abs(self.split.sum() - 1) > LAW_SUM
         ):
             raise DeclarationError(
                 f"split has shape {self.split.shape}; it must be {self.servers} numbers with sum 1"
@@ -163,9 +165,9 @@ class ShareDesign(Problem):
         values, vectors = np.linalg.eigh(
             keep @ (np.asarray(covariance) + np.asarray(covariance).T) @ keep / 2
         )
-        values = np.maximum(values, 1e-9 * values.max())
+        values = np.maximum(values, LEAST_EIGENVALUE * values.max())
         made = keep @ (vectors * values) @ vectors.T @ keep
         made = (made + made.T) / 2
         worst = max(Shares(a, made).loss(c) for c in self.groups)
         scale = (worst / self.mu) ** 2 if worst > 0 else 1.0
-        return Shares(a, made * scale * (1 + 1e-13))
+        return Shares(a, made * scale * (1 + SAFE))

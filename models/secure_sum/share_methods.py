@@ -1,4 +1,4 @@
-"""Methods for share designs in closed form, and the worst coalition of given shares."""
+"""Methods for share designs: closed forms, the semidefinite program, the worst coalition of given shares."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import numpy as np
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.language.joins import block
+from forcopt.language.matrices import semidefinite, symmetric
+from forcopt.language.model import Model
 from forcopt.models.secure_sum.accounting import printed_sigma
 from forcopt.models.secure_sum.share_design import ShareDesign
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
-from forcopt.problem import Outcome
+from forcopt.models.secure_sum.tolerances import DECLARED, ROUNDING, SAFE
+from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["even", "talwar", "worst_coalition", "worst_coalitions"]
+__all__ = ["even", "sdp", "talwar", "worst_coalition", "worst_coalitions"]
 
 
 @ShareDesign.algorithm("even", exact=True, cites="symmetrization: see even_shares")
@@ -27,7 +31,7 @@ def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:
     size = problem.coalitions
     if not isinstance(size, int):
         raise DeclarationError("method even is for all coalitions of one size; use sdp")
-    if problem.split is not None and np.ptp(problem.split) > 1e-12:
+    if problem.split is not None and np.ptp(problem.split) > ROUNDING:
         raise DeclarationError("split is given and not even; use sdp")
     return Outcome(even_shares(problem.servers, size, problem.mu))
 
@@ -46,7 +50,7 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
         Seconds; a closed form takes none.
     """
     unit = talwar_shares(problem.servers, 1.0)
-    if problem.split is not None and np.abs(problem.split - unit.split).max() > 1e-12:
+    if problem.split is not None and np.abs(problem.split - unit.split).max() > ROUNDING:
         raise DeclarationError("split is given; method talwar gives the whole vector to server 0")
     worst = max(unit.loss(c) for c in problem.groups)
     if as_printed:
@@ -54,7 +58,7 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
             raise DeclarationError("as_printed is the scale of Lemma 7: give epsilon and delta, not loss")
         scale = worst * printed_sigma(problem.epsilon, problem.delta)
     else:
-        scale = worst / problem.mu * (1 + 1e-13)
+        scale = worst / problem.mu * (1 + SAFE)
     if worst == 0:
         return Outcome(Shares(unit.split, 0 * unit.covariance))
     return Outcome(talwar_shares(problem.servers, scale))
@@ -89,10 +93,10 @@ def worst_coalitions(
         bound = max(bound, result.bound)
         most, loss = worst_coalition(result.decision, problem.groups)
         if np.isfinite(loss):  # scaled up until the worst coalition learns no more than it may
-            scale = max(1.0, loss / problem.mu * (1 + 1e-13)) ** 2
+            scale = max(1.0, loss / problem.mu * (1 + SAFE)) ** 2
             made = Shares(result.decision.split, result.decision.covariance * scale)
             best = made if best is None or made.variance < best.variance else best
-        if loss <= problem.mu * (1 + 1e-7) or most in active:
+        if loss <= problem.mu * (1 + DECLARED) or most in active:
             return Outcome(best, min(bound, best.variance) if best else bound, iterations=len(active))
         active.append(most)
     message = f"{deadline.end} with {len(active)} of {len(problem.groups)} coalitions"
@@ -134,4 +138,49 @@ def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[
         raise DeclarationError("coalitions is empty; it must have one coalition at least")
     found = [(c, shares.loss(c)) for c in coalitions]
     most = max(loss for _, loss in found)
-    return next((c, loss) for c, loss in found if loss >= most * (1 - 1e-12))
+    return next((c, loss) for c, loss in found if loss >= most * (1 - ROUNDING))
+
+
+@ShareDesign.formulation("sdp", exact=True, cites="Schur complements (Boyd and Vandenberghe 2004, A.5.5)")
+def sdp(problem: ShareDesign, model: Model) -> Handles:
+    """Minimise the largest variance over splits and covariances.
+
+    ``a_T' inverse(Sigma_TT) a_T <= mu^2`` holds exactly if ``[[Sigma_TT, a_T], [a_T', mu^2]]`` is positive
+    semidefinite. The covariance is one of S - 1 servers; the last noise is minus the sum of the others.
+
+    Returns
+    -------
+    Handles
+        ``split``, shape ``(S,)``; ``covariance``, shape ``(S, S)``.
+    """
+    s = problem.servers
+    unit = 1 / problem.mu**2  # then every coalition may learn 1
+    entries = model.variable(model.unused_name("covariance"), (s - 1) * s // 2)
+    core = symmetric(entries)
+    to_all = np.vstack([np.eye(s - 1), -np.ones((1, s - 1))])
+    covariance = to_all @ core @ to_all.T
+    if problem.split is None:
+        free = model.variable(model.unused_name("split"), s - 1)
+        split = to_all @ free + np.eye(s)[-1]
+    else:
+        fixed = model.variable(
+            model.unused_name("split"), s - 1, lower=problem.split[:-1], upper=problem.split[:-1]
+        )
+        split = to_all @ fixed + np.eye(s)[-1]
+    largest = model.variable(model.unused_name("variance"), lower=0)
+    model.subject_to(semidefinite(core), name=model.unused_name("covariance"))
+    for members in problem.groups:
+        at = list(members)
+        column = split[at].reshape(len(at), 1)
+        model.subject_to(
+            semidefinite(block([[covariance[np.ix_(at, at)], column], [column.T, np.ones((1, 1))]])),
+            name=model.unused_name("coalition"),
+        )
+    model.subject_to([covariance[i, i] <= largest for i in range(s)], name=model.unused_name("largest"))
+    return Handles(
+        objective=largest * 1.0,
+        decision=lambda solution: problem.repaired(solution[split], solution[covariance]),
+        unit=unit,
+        split=split,
+        covariance=covariance,
+    )

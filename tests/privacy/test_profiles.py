@@ -28,8 +28,7 @@ from forcopt.privacy import (
     TabulatedNoise,
     calibrate,
 )
-from forcopt.privacy.capped import CappedLoss
-from forcopt.privacy.contour import contour
+from forcopt.privacy.contour import CappedLoss, contour
 from forcopt.privacy.fft import bracket, log_upper_bound
 from forcopt.privacy.losses import GaussianLoss
 

@@ -10,8 +10,7 @@ import pytest
 from forcopt.data import Hierarchy
 from forcopt.models import EcologicalRegression, StableDistrict
 from forcopt.models.census_release import Region, measure
-from forcopt.models.census_release.district import square_leaves
-from forcopt.models.census_release.theorem6 import greedy_bound, square_bound
+from forcopt.models.census_release.district import greedy_bound, square_bound, square_leaves
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "texas"
 GROUPS = ("hispanic", "white", "black", "amerindian", "asian", "pacific", "other")

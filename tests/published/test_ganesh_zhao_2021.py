@@ -10,8 +10,12 @@ from scipy.stats import gamma
 from forcopt.clock import Deadline
 from forcopt.models import CountingQueries, PrivateMechanism
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
-from forcopt.models.counting_queries.ganesh_zhao import out_of_range, theorem17_error, theorem17_scale
-from forcopt.models.counting_queries.shape_search import fisher_information
+from forcopt.models.counting_queries.ganesh_zhao import (
+    fisher_information,
+    out_of_range,
+    theorem17_error,
+    theorem17_scale,
+)
 from forcopt.models.counting_queries.sparse_vector import SparseVector
 from forcopt.privacy import GeneralizedGaussian, Laplace
 

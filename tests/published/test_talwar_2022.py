@@ -9,24 +9,22 @@ from scipy.stats import chi2, norm
 from forcopt.models import SecureSum
 from forcopt.models.secure_sum import DropShare, talwar_shares
 from forcopt.models.secure_sum.accounting import (
+    acceptance,
     conditioning,
+    exact_gap,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_loss,
     joint_delta,
+    laurent_massart,
     least_check_noise,
+    no_projection_gap,
     printed_check_noise,
+    printed_gap,
     printed_sigma,
 )
-from forcopt.models.secure_sum.gap import (
-    acceptance,
-    exact_gap,
-    laurent_massart,
-    no_projection_gap,
-    printed_gap,
-)
 from forcopt.models.secure_sum.protocol import SumProtocol
-from forcopt.models.secure_sum.views import coalition_view
+from forcopt.models.secure_sum.shares import coalition_view
 
 
 def test_shares_and_check_by_hand():

@@ -20,8 +20,14 @@ stratified and cluster sampling, FORC 2022.
 
 from forcopt.privacy.amplification.clusters import ClusterSample, cluster_sample, revealed_cluster
 from forcopt.privacy.amplification.design import Design, draw
-from forcopt.privacy.amplification.inverses import largest_epsilon, largest_rate, largest_size
-from forcopt.privacy.amplification.loss import PrivacyLoss, whole_number
+from forcopt.privacy.amplification.loss import (
+    PrivacyLoss,
+    largest_epsilon,
+    largest_rate,
+    largest_size,
+    noisy_statistic,
+    whole_number,
+)
 from forcopt.privacy.amplification.sizes import (
     PoissonSample,
     SimpleRandomSample,
@@ -30,7 +36,6 @@ from forcopt.privacy.amplification.sizes import (
     random_size,
     simple_random_sample,
 )
-from forcopt.privacy.amplification.statistic import noisy_statistic
 from forcopt.privacy.amplification.strata import (
     ProportionalAllocation,
     RandomizedRounding,
@@ -40,7 +45,7 @@ from forcopt.privacy.amplification.strata import (
     randomized_rounding,
     rounded_sizes,
 )
-from forcopt.privacy.relations import Neighbours, SampleRelation
+from forcopt.privacy.losses import Neighbours, SampleRelation
 
 __all__ = [
     "ClusterSample",

@@ -21,7 +21,7 @@ from forcopt.privacy.amplification.loss import (
     whole_number,
     whole_numbers,
 )
-from forcopt.privacy.relations import Neighbours
+from forcopt.privacy.losses import Neighbours
 
 if TYPE_CHECKING:
     from pandas import DataFrame

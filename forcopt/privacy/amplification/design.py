@@ -15,8 +15,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification.loss import PrivacyLoss, whole_number
+from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.profile import Profile
-from forcopt.privacy.relations import Neighbours
 
 if TYPE_CHECKING:
     from pandas import DataFrame

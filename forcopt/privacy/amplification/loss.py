@@ -1,8 +1,9 @@
-"""The loss of a sampling design, and the checks that all designs share."""
+"""The loss of a sampling design, and its inverses: the largest epsilon, rate or size within a target."""
 
 from __future__ import annotations
 
-from math import exp, expm1, isfinite, log, log1p
+from collections.abc import Callable
+from math import exp, expm1, inf, isfinite, log, log1p
 from numbers import Real
 from typing import Any, NamedTuple, get_args
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.privacy.relations import SampleRelation
+from forcopt.privacy.losses import SampleRelation
+from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 
 __all__ = [
     "PrivacyLoss",
@@ -20,8 +22,12 @@ __all__ = [
     "check_rate",
     "check_sizes",
     "known",
+    "largest_epsilon",
+    "largest_rate",
+    "largest_size",
     "lessened",
     "log_mean",
+    "noisy_statistic",
     "size_law",
     "swapped",
     "whole_number",
@@ -61,12 +67,14 @@ def amplified(share: float, epsilon: float) -> float:
     """``log(1 + share * (e^epsilon - 1))``, also where e^epsilon overflows."""
     if share == 0:
         return 0.0
-    return log1p(share * expm1(epsilon)) if epsilon < 700 else float(np.logaddexp(0, epsilon + log(share)))
+    if epsilon < EXPONENT:
+        return log1p(share * expm1(epsilon))
+    return float(np.logaddexp(0, epsilon + log(share)))
 
 
 def amplified_by_log(log_share: float, epsilon: float) -> float:
     """`amplified` for a share given by its logarithm, also where the share underflows."""
-    if epsilon < 700 and log_share > -700:
+    if epsilon < EXPONENT and log_share > -EXPONENT:
         return log1p(exp(log_share) * expm1(epsilon))
     return float(np.logaddexp(0.0, epsilon + log_share))
 
@@ -155,7 +163,7 @@ def size_law(law: Any) -> Array:
     t = as_numbers(law, "law")
     if t.ndim != 1 or len(t) < 2:
         raise DeclarationError(f"law has shape {t.shape}; it must give the probabilities of 0..n, n >= 1")
-    if (t < 0).any() or abs(t.sum() - 1) > 1e-9:
+    if (t < 0).any() or abs(t.sum() - 1) > LAW_SUM:
         raise DeclarationError(f"law sums to {t.sum():g}; it must be nonnegative and sum to 1")
     return t
 
@@ -166,3 +174,144 @@ def whole_numbers(values: Any, name: str) -> Array:
     if n.ndim != 1 or not len(n) or (n < 0).any() or (n != np.round(n)).any():
         raise DeclarationError(f"{name} must be a list of whole numbers, none negative; they are {values}")
     return n.astype(np.int64)
+
+
+def largest_epsilon(loss: Callable[[float], PrivacyLoss], target: float) -> float:
+    """The largest epsilon for the mechanism with which the upper bound stays within a target.
+
+    Parameters
+    ----------
+    loss : Callable[[float], PrivacyLoss]
+        Gives the loss for an epsilon; nondecreasing.
+    target : float
+        The loss for the population, above 0.
+
+    Returns
+    -------
+    float
+        The epsilon, infinite if any would do.
+
+    Examples
+    --------
+    >>> from forcopt.privacy.amplification import randomized_rounding
+    >>> round(largest_epsilon(lambda e: randomized_rounding(e, 0.01), target=1.0), 6)
+    1.905909
+    """
+    check_epsilon(target)
+    high = target
+    while loss(high).upper <= target:
+        high *= 2
+        if high > 300:
+            return inf
+    return _largest(loss, target, 0.0, high)
+
+
+def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
+    """The largest rate in [0, 1] whose upper bound stays within a target loss.
+
+    Parameters
+    ----------
+    loss : Callable[[float], PrivacyLoss]
+        Gives the loss for a rate; nondecreasing.
+    target : float
+        The loss for the population, above 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from forcopt.privacy.amplification import poisson_sample
+    >>> round(largest_rate(lambda r: poisson_sample(1.0, r), target=0.1), 6)
+    0.061207
+    """
+    check_epsilon(target)
+    return 1.0 if loss(1.0).upper <= target else _largest(loss, target, 0.0, 1.0)
+
+
+def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -> int:
+    """The largest size (of a sample, in records or clusters) whose upper bound stays within a target loss.
+
+    Parameters
+    ----------
+    loss : Callable[[int], PrivacyLoss]
+        Gives the loss for a size from 0 to `most`; nondecreasing, and 0 for size 0.
+    target : float
+        The loss for the population, above 0.
+    most : int
+        The largest size there is.
+
+    Returns
+    -------
+    int
+        From 0 to `most`.
+
+    Examples
+    --------
+    >>> from forcopt.privacy.amplification import simple_random_sample
+    >>> largest_size(lambda m: simple_random_sample(1.0, m, 100), target=0.1, most=100)
+    6
+    """
+    check_epsilon(target)
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if loss(middle).upper <= target else (low, middle)
+    return low
+
+
+def _largest(loss: Callable[[float], PrivacyLoss], target: float, low: float, high: float) -> float:
+    """Bisect until the interval holds no number between; `low` is always within the target."""
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return low
+        low, high = (middle, high) if loss(middle).upper <= target else (low, middle)
+
+
+def noisy_statistic(
+    values: Any, probabilities: Any, other_values: Any, other_probabilities: Any, scale: float
+) -> float:
+    """The exact loss of releasing a random number with Laplace noise, between two laws of that number.
+
+    With the values of a statistic over all samples of two neighbouring populations, this is the real privacy
+    loss of that statistic under the design.
+
+    Parameters
+    ----------
+    values, probabilities : Any
+        Of the number under one population, shape ``(a,)``.
+    other_values, other_probabilities : Any
+        Under the other, shape ``(b,)``.
+    scale : float
+        Of the noise.
+
+    Returns
+    -------
+    float
+        The larger of both directions. Between two values of the statistic the ratio of the densities is
+        monotone, so that only the values need a look: O((a + b)^2).
+
+    Examples
+    --------
+    >>> round(noisy_statistic([14], [1.0], [15], [1.0], scale=2.0), 9)
+    0.5
+    """
+    if not (isfinite(scale) and scale > 0):
+        raise DeclarationError(f"scale is {scale:g}; it must be positive and finite")
+    laws = []
+    for name, points, weights in (
+        ("probabilities", values, probabilities),
+        ("other_probabilities", other_values, other_probabilities),
+    ):
+        at, p = as_numbers(points, "values").ravel(), as_numbers(weights, name).ravel()
+        if at.shape != p.shape or (p < 0).any() or abs(p.sum() - 1) > LAW_SUM:
+            raise DeclarationError(f"{name} must be {len(at)} nonnegative numbers that sum to 1")
+        laws.append((at[p > 0], np.log(p[p > 0])))
+    kinks = np.unique(np.concatenate([laws[0][0], laws[1][0]]))
+    one, other = (
+        np.logaddexp.reduce(logs - np.abs(kinks[:, None] - at) / scale, axis=1) for at, logs in laws
+    )
+    return float(np.abs(one - other).max())

@@ -24,9 +24,8 @@ from forcopt.privacy.amplification.loss import (
     size_law,
     swapped,
 )
-from forcopt.privacy.losses import SubstitutedLoss, sampled_loss
+from forcopt.privacy.losses import Neighbours, SampleRelation, SubstitutedLoss, sampled_loss
 from forcopt.privacy.profile import Profile
-from forcopt.privacy.relations import Neighbours, SampleRelation
 
 if TYPE_CHECKING:
     from pandas import DataFrame

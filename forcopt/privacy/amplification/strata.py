@@ -32,7 +32,7 @@ from forcopt.privacy.amplification.loss import (
     whole_numbers,
 )
 from forcopt.privacy.amplification.sizes import simple_random_sample
-from forcopt.privacy.relations import Neighbours
+from forcopt.privacy.losses import Neighbours
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -2,12 +2,9 @@
 
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.bounded import BoundedNoise
-from forcopt.privacy.noises.discrete_gaussian import DiscreteGaussian
-from forcopt.privacy.noises.discrete_laplace import DiscreteLaplace
-from forcopt.privacy.noises.gaussian import Gaussian
+from forcopt.privacy.noises.gaussian import DiscreteGaussian, Gaussian
 from forcopt.privacy.noises.generalized_gaussian import GeneralizedGaussian
-from forcopt.privacy.noises.k_norm import KNorm
-from forcopt.privacy.noises.laplace import Laplace
+from forcopt.privacy.noises.laplace import DiscreteLaplace, KNorm, Laplace
 from forcopt.privacy.noises.staircase import Staircase
 from forcopt.privacy.noises.tabulated import TabulatedNoise
 

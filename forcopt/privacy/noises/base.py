@@ -12,8 +12,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import TINY, Loss, NoiseLoss
+from forcopt.privacy.losses import Loss, NoiseLoss
 from forcopt.privacy.randomness import Randomness, Secure, Simulated
+from forcopt.privacy.tolerances import MAXIMUM_END, TABLE_END, TINY
 
 if TYPE_CHECKING:
     from forcopt.privacy.noises.tabulated import TabulatedNoise
@@ -37,7 +38,7 @@ class Noise(Declared):
     whole : bool
         Whether it takes whole values only. Then `density` is the probability of each.
     smooth : bool
-        Whether it is bounded with a density that is analytic inside, as `forcopt.privacy.capped` needs it.
+        Whether it is bounded with a density that is analytic inside, as `forcopt.privacy.contour` needs it.
     size : str
         The field that makes the noise larger, which `calibrate` searches for.
 
@@ -103,7 +104,7 @@ class Noise(Declared):
         2.0833333333
         """
         if self.whole:
-            reach = int(-float(self.quantile(min(0.25, 1e-18 / count)))) + 2
+            reach = int(-float(self.quantile(min(0.25, MAXIMUM_END / count)))) + 2
             x = np.arange(reach, dtype=float) + 1
             weight, tail = np.ones(reach), 2 * np.asarray(self.cdf(-x))
         else:
@@ -180,7 +181,7 @@ class Noise(Declared):
         """The whole noise whose mass is in proportion to this density at the whole numbers."""
         from forcopt.privacy.noises.tabulated import TabulatedNoise
 
-        reach = int(np.ceil(-float(self.quantile(1e-22)))) + 1
+        reach = int(np.ceil(-float(self.quantile(TABLE_END)))) + 1
         logs = self.log_density(np.arange(-reach, reach + 1.0))
         mass = np.exp(logs - logs.max())
         inside = np.flatnonzero(mass > 0)

@@ -11,14 +11,9 @@ from scipy.special import betainc, betaincinv, betaln
 
 from forcopt.arrays import Array
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.tolerances import ROUND_END
 
 __all__ = ["BoundedNoise"]
-
-ROUNDING = 4e-16
-"""The distance to an end, in units of the length, below which x is taken for the end.
-
-A probability of order `ROUNDING`^(power + 1) would otherwise be multiplied by e^epsilon.
-"""
 
 
 class BoundedNoise(Noise):
@@ -65,7 +60,7 @@ class BoundedNoise(Noise):
         v = np.asarray(x, dtype=float) / self.radius
         a = self.power + 1
         end = (1 - np.abs(v)) / 2
-        end = np.where(end < ROUNDING, 0.0, np.minimum(end, 0.5))
+        end = np.where(end < ROUND_END, 0.0, np.minimum(end, 0.5))
         with np.errstate(invalid="ignore"):
             half = betainc(a, a, end)
         return np.asarray(np.where(v < 0, half, 1 - half))
@@ -74,7 +69,7 @@ class BoundedNoise(Noise):
         """See `Noise`; near the end by the first terms of a series of the incomplete beta function."""
         a = self.power + 1
         end = (1 + np.asarray(x, dtype=float) / self.radius) / 2
-        near = (end >= ROUNDING) & (end < 1e-3)
+        near = (end >= ROUND_END) & (end < 1e-3)
         v = np.where(near, end, 0.5)
         term = series = np.ones(v.shape) / a
         for n in range(1, 40):  # (1 - v)^(a - 1) in powers of v, integrated

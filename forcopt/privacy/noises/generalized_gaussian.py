@@ -11,10 +11,11 @@ from pydantic import Field
 from scipy.special import gamma, gammaincc, gammainccinv, gammaln, ndtri_exp
 
 from forcopt.arrays import Array
+from forcopt.privacy.contour import log_moment, nodes, power_above
 from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
-from forcopt.privacy.quadrature import log_moment, nodes, power_above
+from forcopt.privacy.tolerances import FEW_ROUNDINGS, SMALLEST
 
 __all__ = ["GeneralizedGaussian"]
 
@@ -109,7 +110,7 @@ class GeneralizedGaussian(Noise):
         """See `Noise`: the root of the decreasing loss, by Newton steps within a bracket."""
         p, s = self.shape, shift / self.scale
         t = np.asarray(t, dtype=float)
-        reach = -float(self.quantile(1e-300)) / self.scale + s
+        reach = -float(self.quantile(SMALLEST)) / self.scale + s
         grid = np.linspace(-reach, reach + s, 4097)
         losses = _loss(p, s, grid)
         x = np.interp(-t, -losses, grid)
@@ -128,7 +129,7 @@ class GeneralizedGaussian(Noise):
             newton = (step > low) & (step < high) & (np.abs(step - x) < moved / 2)
             step = np.where(newton, step, (low + high) / 2)
             moved, x = np.abs(step - x), step
-            if (moved <= 1e-15 * (1 + np.abs(x))).all():
+            if (moved <= FEW_ROUNDINGS * (1 + np.abs(x))).all():
                 break
         return np.asarray(x * self.scale)
 

@@ -12,11 +12,9 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.tolerances import NEAREST_SHIFT, ROUNDING
 
 __all__ = ["Staircase"]
-
-NEAREST = 1e-13
-"""The least shift that is resolved, in periods."""
 
 
 class Staircase(Noise):
@@ -87,7 +85,7 @@ class Staircase(Noise):
         b, g = exp(-self.epsilon), self.share
         tail = np.minimum(u, 1 - u)
         with np.errstate(divide="ignore"):
-            step = np.floor(np.log(0.5 / tail) / self.epsilon + 1e-12)
+            step = np.floor(np.log(0.5 / tail) / self.epsilon + ROUNDING)
         left = 0.5 - tail * np.exp(self.epsilon * np.where(np.isfinite(step), step, 0.0))  # from the step on
         high = left / self._high
         part = np.where(high <= g, high, g + (high - g) / b)
@@ -119,7 +117,7 @@ class Staircase(Noise):
 
         A shift below 1e-13 periods counts as that; the widths of intervals do not round it off.
         """
-        s = max(shift / self.scale, NEAREST)
+        s = max(shift / self.scale, NEAREST_SHIFT)
         if s > 50:
             raise DeclarationError(
                 f"shift is {shift}; the noise's period is {self.scale}, over 50 times less"
@@ -127,9 +125,9 @@ class Staircase(Noise):
         g = self.share
         reach = ceil(s) + 2
         own = np.unique(np.concatenate([np.arange(-2 * reach, reach + 1.0) + d for d in (0.0, g, 1 - g)]))
-        own = own[np.append(True, np.diff(own) > 1e-12)]
+        own = own[np.append(True, np.diff(own) > ROUNDING)]
         gap = np.abs(own[:, None] + s - own).min(axis=1)
-        moved = own[gap > min(1e-12, s / 2)]  # by s, onto no step of the noise itself
+        moved = own[gap > min(ROUNDING, s / 2)]  # by s, onto no step of the noise itself
         base = np.concatenate([own, moved])
         extra = np.repeat([0.0, s], [len(own), len(moved)])
         order = np.argsort(base + extra)
@@ -151,4 +149,4 @@ class Staircase(Noise):
 
     def pure(self, shift: float) -> float:
         """``epsilon`` per period begun."""
-        return self.epsilon * max(1, ceil(shift / self.scale - 1e-12))
+        return self.epsilon * max(1, ceil(shift / self.scale - ROUNDING))

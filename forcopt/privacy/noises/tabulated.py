@@ -14,6 +14,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.tolerances import LAW_SUM, ROUNDING
 
 __all__ = ["TabulatedNoise"]
 
@@ -44,7 +45,7 @@ class TabulatedNoise(Noise):
     def _is_law(cls, p: Array) -> Array:
         if p.ndim != 1 or not len(p):
             raise DeclarationError(f"the shape is {p.shape}; it must be (n,), at least one")
-        if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+        if (p < 0).any() or abs(p.sum() - 1) > LAW_SUM:
             raise DeclarationError(f"the sum is {p.sum():g}; they must be nonnegative and sum to 1")
         return p
 
@@ -76,7 +77,7 @@ class TabulatedNoise(Noise):
         if len(gaps := np.flatnonzero(np.diff(support) > 1)):
             return int(self.values[support[gaps[0]] + 1])
         slopes = np.diff(np.log(p[support]))
-        bad = np.flatnonzero(np.diff(slopes) > 1e-12)
+        bad = np.flatnonzero(np.diff(slopes) > ROUNDING)
         return int(self.values[support[bad[0] + 1]]) if len(bad) else None
 
     def log_density(self, x: Any) -> Array:

@@ -13,8 +13,8 @@ from forcopt.data import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models import ConsistentRelease
 from forcopt.models.census_release import Invariant, Measurement, measure
-from forcopt.models.census_release.certificate import tree_certificate
 from forcopt.models.census_release.formulations import unit_steps
+from forcopt.models.census_release.tree_integer import tree_certificate
 from forcopt.status import Status
 
 TREE = Hierarchy(

@@ -17,14 +17,16 @@ from forcopt.models.secure_sum import (
     talwar_shares,
 )
 from forcopt.models.secure_sum.accounting import (
+    acceptance,
+    exact_gap,
     gaussian_delta,
     gaussian_loss,
     joint_delta,
     least_check_noise,
     printed_check_noise,
+    printed_gap,
     printed_sigma,
 )
-from forcopt.models.secure_sum.gap import acceptance, exact_gap, printed_gap
 
 SEEDS = st.integers(0, 2**32 - 1)
 TAILS = st.sampled_from([0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-9])

@@ -1,4 +1,4 @@
-"""Joint nonnegative least squares on a tree by adding up the children's supply functions."""
+"""Joint least squares on a tree: signs free by two passes, counts at least 0 by supply functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,30 @@ from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 
-__all__ = ["nonnegative_leaves", "tree_nnls"]
+__all__ = ["nonnegative_leaves", "tree_nnls", "tree_wls"]
+
+
+@ConsistentRelease.algorithm(
+    "tree-wls",
+    exact=True,
+    cites="Hay, Rastogi, Miklau, Suciu (2010), Theorem 3, with weights",
+    rank="published",
+)
+def tree_wls(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Real counts of any sign in joint order: the best linear unbiased estimate, in O(n).
+
+    Fixed counts (invariants and zeros) are measurements without variance.
+    """
+    demand(problem, "tree-wls", order="joint", nonnegative=False)
+    if (none := infeasible(problem)) is not None:
+        return none
+    try:
+        leaves = least_squares(
+            problem.hierarchy, problem.noisy, list(problem.weights), problem.held, Deadline(time_limit)
+        )
+    except TimeoutError as error:
+        return out_of_time(error)
+    return Outcome(Release.of_leaves(problem.hierarchy, leaves))
 
 
 class _Units(NamedTuple):

@@ -1,0 +1,131 @@
+"""The numeric tolerances of the room: each has a unit and a reason."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BELOW_ONE",
+    "BEYOND_SPAN",
+    "CALIBRATED",
+    "EXPONENT",
+    "FALLEN",
+    "FAR",
+    "FEW_ROUNDINGS",
+    "LARGE_OUTPUT",
+    "LAW_SUM",
+    "LEAST_LOG_DELTA",
+    "LIGHT",
+    "MAXIMUM_END",
+    "MOST_TILT",
+    "NEAREST_SHIFT",
+    "NEGLIGIBLE",
+    "NOISE",
+    "NO_MASS",
+    "ON_LATTICE",
+    "OVERSTATED",
+    "REACH",
+    "RESOLUTION",
+    "ROUNDING",
+    "ROUND_END",
+    "SETTLED",
+    "SMALLEST",
+    "SPLIT",
+    "TABLE_END",
+    "TINY",
+    "TRANSFORM",
+    "WRAPPED",
+    "ZERO_LOSS",
+]
+
+LAW_SUM = 1e-9
+"""Probability by which a law's sum may differ from 1: users print nine digits."""
+
+ROUNDING = 1e-12
+"""Relative, or in steps of a lattice: thousands of roundings of 2^-53 each stay below it."""
+
+FEW_ROUNDINGS = 1e-15
+"""Relative: a handful of roundings of 2^-53 each; nearer numbers count as equal."""
+
+SMALLEST = 1e-300
+"""Stands for 0 before a logarithm or a division: near the smallest normal float."""
+
+FAR = 1e300
+"""A loss in nats beyond every finite one: near the largest float."""
+
+EXPONENT = 700.0
+"""Nats: the exponential of a larger number may be no float (e^709 is the last), with room for factors."""
+
+BELOW_ONE = 1 - 1e-16
+"""The largest probability of a lost draw whose complement has a logarithm."""
+
+TINY = 1e-60
+"""Probability: a tail below it counts as infinite loss (above) or is dropped (below)."""
+
+LEAST_LOG_DELTA = -1e6
+"""Nats: logarithms of delta are cut off here, so that root finding sees finite numbers."""
+
+CALIBRATED = 1e-11
+"""Relative, of a calibrated size: below the ten digits that are shown."""
+
+SPLIT = 1e-9
+"""Relative, of the epsilon of one part of a split budget; the part is lowered by twice as much."""
+
+LARGE_OUTPUT = 1e150
+"""Larger outputs of an audited program are cut off: their means and squares are floats."""
+
+NO_MASS = 1e-40
+"""Probability of a node of a quadrature that is left out: far below any delta that it resolves."""
+
+REACH = 1e-25
+"""Probability beyond the last panel of a quadrature over one draw."""
+
+LIGHT = 1e-20
+"""Relative weight of a term of a moment that is left out: ten thousand of them are below rounding."""
+
+FALLEN = 1e-14
+"""Relative size of terms of the trapezoidal rule at which the sum ends."""
+
+SETTLED = 1e-8
+"""The relative change that ends the halving; the error after a halving is about the square of the change."""
+
+NOISE = 1e-6
+"""The relative change below which changes that no longer fall are rounding, of 10^6 losses for instance."""
+
+OVERSTATED = 1e-9
+"""The part of delta that counting losses above a cap as infinite may add."""
+
+RESOLUTION = 1e-12
+"""Of an outcome, in units of the largest; nearer outcomes to an infinite loss count as of one."""
+
+ON_LATTICE = 1e-9
+"""Steps of a lattice: a loss that is nearer to a point of the lattice is on it."""
+
+BEYOND_SPAN = 1e-20
+"""Probability of losses beyond either end of a finite span."""
+
+WRAPPED = 1e-13
+"""Probability that may lie outside of the window of a transform; the bracket holds it."""
+
+TRANSFORM = 1.2e-16
+"""Relative rounding of one butterfly of a transform: above 2^-53, as its standard bound asks."""
+
+MOST_TILT = 1e6
+"""The largest tilt of a lattice, per nat."""
+
+NEGLIGIBLE = 1e-12
+"""Probability of a cell that the slope of the gaps leaves out."""
+
+ZERO_LOSS = 1e-14
+"""Nats: smaller losses, and smaller differences of two laws, are rounding."""
+
+TABLE_END = 1e-22
+"""Probability beyond the table of a noise on whole numbers, below 2^-63 for each entry."""
+
+MAXIMUM_END = 1e-18
+"""Probability beyond the reach of the sum for the largest of many draws."""
+
+ROUND_END = 4e-16
+"""The distance to an end, in units of the length, below which x is taken for the end: a probability of
+order `ROUND_END`^(power + 1) would otherwise be multiplied by e^epsilon."""
+
+NEAREST_SHIFT = 1e-13
+"""The least shift of a staircase that is resolved, in periods."""

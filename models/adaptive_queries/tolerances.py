@@ -1,0 +1,34 @@
+"""The numeric tolerances of the room: each has a unit and a reason."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CHOSEN",
+    "DELTA_KEPT",
+    "EXCEEDED",
+    "LEAST_SPEND",
+    "RAISED",
+    "ROUNDING",
+    "SHOWN_EXCESS",
+]
+
+ROUNDING = 1e-12
+"""Relative: levels and budgets that are nearer are equal."""
+
+EXCEEDED = 1e-9
+"""Relative: a smaller excess of a budget or of a failure probability is rounding."""
+
+RAISED = 1e-9
+"""Relative: by how much a plan's epsilon and delta are raised, so that rounding breaks neither."""
+
+DELTA_KEPT = 1e-6
+"""Relative: by how much a plan's delta may miss what its noise needs, the accuracy of profiles."""
+
+CHOSEN = 1e-6
+"""Of a binary: smaller values of a relaxation are 0."""
+
+LEAST_SPEND = 1e-9
+"""Of a fair share: stands for a spend of 0, whose error is infinite."""
+
+SHOWN_EXCESS = 1e-5
+"""Relative: an exact excess of one unit is shown as this much, above the tolerance for rounding."""
