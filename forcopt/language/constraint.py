@@ -168,6 +168,7 @@ class Constraint(Guarded):
             If it does not fit the bounds; the rows stay as they were.
         """
         place, before = f"constraint {self.name}", self.expression
+        self._check_whole()
         self.model.lift(expression, place)
         if expression.shape != self.shape:
             raise DeclarationError(f"{place}: an expression of shape {expression.shape} is no {self.shape}")
@@ -181,8 +182,13 @@ class Constraint(Guarded):
         self._magnitudes = None
         self.model.note_edit()
 
+    def _check_whole(self) -> None:
+        if self.start >= 0 and self.model._names.get(self.name) is not self:
+            raise DeclarationError(f"{self.name} is a row of a constraint: change the constraint instead")
+
     def _rebound(self, lower: Any, upper: Any) -> None:
         """Give the rows other bounds."""
+        self._check_whole()
         subject, before = f"constraint {self.name}: ", (self._lower, self._upper)
         aligned = self.expression.aligned
         low, high = as_bounds(aligned(lower, subject + "lower"), aligned(upper, subject + "upper"), subject)
@@ -197,6 +203,13 @@ class Constraint(Guarded):
             self._lower, self._upper = before
             raise
         self.model.note_edit()
+
+    def row(self, place: int) -> Constraint:
+        """One row as a constraint of its own, which shares its place in the model."""
+        name = self.model.row_name(self.start + place) if self.start >= 0 else ""
+        low, high = (np.broadcast_to(end, self.shape).reshape(-1)[place] for end in (self.lower, self.upper))
+        start = self.start + place if self.start >= 0 else -1
+        return Constraint(self.expression.ravel()[place], low, high, name, start)
 
     @property
     def model(self) -> Model:
@@ -635,7 +648,7 @@ def require_binary(expression: Any, subject: str) -> None:
     """
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{subject} must be an expression of a binary variable, not {expression!r}")
-    lower, upper = expression.model.interval(expression)
+    lower, upper = expression.model.span_of(expression)
     whole = expression.model.is_integral(expression)
     bad = (lower < 0) | (upper > 1) | ~whole
     if bad.any():

@@ -49,7 +49,7 @@ _NOISE = 1e-9
 
 def is_checkable(program: Program) -> bool:
     """Whether these checks fit: linear rows, a linear or quadratic objective of one stage."""
-    return not (program.cones or program.indicators or program.is_staged)
+    return not (program.cones or program.is_conditional or program.is_staged)
 
 
 def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
@@ -276,7 +276,12 @@ def integer_optimality_doubt(
         The tolerance of a row.
     """
     stage = program.stages[0]
-    if not _is_highs(backend) or program.indicators or stage.quadratic is not None or not stage.cost.any():
+    if (
+        not _is_highs(backend)
+        or program.is_conditional
+        or stage.quadratic is not None
+        or not stage.cost.any()
+    ):
         return ""
     value = stage.value(x)
     least = 2 * max(options.gap or 0.0, _HIGHS_GAP) * abs(value) + 10 * accuracy * max(1.0, abs(value))

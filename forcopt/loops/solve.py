@@ -432,7 +432,7 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
     outside = (
         np.isposinf(program.lower) | np.isneginf(program.upper)
     ).any()  # an atom's value is never finite
-    if program.indicators or model.lazies or outside:
+    if program.is_conditional or model.lazies or outside:
         return False
     highs, wide = get_backend("highs"), model.column_count
     empty = StageCost(np.zeros(program.columns), 0.0, False)
