@@ -165,9 +165,10 @@ def where(mask: Any, x: Operand, other: Operand = 0.0) -> Any:
     --------
     >>> import forcopt as fo
     >>> m = fo.Model()
-    >>> x = m.variable("x", 3)
-    >>> fo.where([True, False, True], x)[1]
-    <expression of shape (), 0 coefficients: 0>
+    >>> x = m.variable("x", 3, lower=2)
+    >>> m.minimize(fo.where([True, False, True], x, 7).sum())
+    >>> m.solve().objective
+    11.0
     """
     values = mask if is_table(mask) else np.asarray(mask)
     if np.asarray(values).dtype != bool:

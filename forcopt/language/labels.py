@@ -228,7 +228,7 @@ def tidy(axes: Sequence[Axis | None]) -> Axes | None:
 
 
 def product_index(axes: Axes | None, shape: tuple[int, ...]) -> Any:
-    """A `pandas.Index` of the entries of an array in C order; with a level for each axis if there are more."""
+    """A `pandas.Index` of the entries of an array in C order, with a level for each of several axes."""
     import pandas as pd
 
     held = zip(axes or (None,) * len(shape), shape, strict=True)
