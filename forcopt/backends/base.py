@@ -249,7 +249,7 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
     if (
         binding.any()
         or program.cones
-        or program.indicators
+        or program.is_conditional
         or stage.cost.any()
         or stage.quadratic is not None
     ):

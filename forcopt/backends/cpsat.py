@@ -26,7 +26,7 @@ from forcopt.backends.finite_domains import finite_domains, loosened
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.program import Program, RowBlock
+from forcopt.compile.program import Program, RowBlock, Schedule
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.status import Status
 
@@ -142,6 +142,8 @@ def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:
         called = partial("row {1} of indicator {0}".format, number)
         literals = indicator.columns if indicator.active else ~indicator.columns
         _add_rows(indicator.rows, reach, called, literals.tolist(), proto)
+    for schedule in program.schedules:
+        _add_schedule(schedule, proto)
     cost = program.stages[0].cost
     used = np.flatnonzero(cost)
     whole, scale = _scaled(cost[used].tolist(), lambda: "the objective")
@@ -183,6 +185,33 @@ def _add_rows(
         constraint.linear.vars.extend(columns[part])
         constraint.linear.coeffs.extend(whole)
         constraint.linear.domain.extend((first, last))
+
+
+def _add_schedule(schedule: Schedule, proto: Any) -> None:
+    """Add the intervals of a schedule, and the constraint on all of them."""
+    numbers = range(len(proto.constraints), len(proto.constraints) + len(schedule.start))
+    for i, (start, size) in enumerate(zip(schedule.start.tolist(), schedule.size.tolist(), strict=True)):
+        constraint = proto.constraints.add()
+        if schedule.present is not None:
+            constraint.enforcement_literal.append(int(schedule.present[i]))
+        held, fixed = constraint.interval, schedule.duration is None
+        columns = start, start if schedule.end is None else schedule.end[i]
+        for part, column in zip((held.start, held.end), columns, strict=True):
+            part.vars.append(int(column))
+            part.coeffs.append(1)
+        if fixed:
+            held.size.offset = held.end.offset = int(size)
+        else:
+            held.size.vars.append(int(schedule.duration[i]))
+            held.size.coeffs.append(1)
+    constraint = proto.constraints.add()
+    if schedule.demands is None:
+        constraint.no_overlap.intervals.extend(numbers)
+        return
+    constraint.cumulative.intervals.extend(numbers)
+    constraint.cumulative.capacity.offset = schedule.capacity
+    for demand in schedule.demands.tolist():
+        constraint.cumulative.demands.add().offset = int(demand)
 
 
 def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
@@ -269,7 +298,7 @@ class CpSat(Backend):
     name = "cp-sat"
     through = "ortools"
     install = "pip install 'ortools>=9.12'"
-    capabilities = Capabilities(frozenset({"rows", "integer", "indicator"}), only_integer=True)
+    capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "schedule"}), only_integer=True)
     accuracy = 1e-8
 
     def missing(self) -> str | None:

@@ -15,7 +15,8 @@ class Capabilities:
     ----------
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
-        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``, ``lazy``,
+        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
+        ``schedule`` (intervals), ``lazy``,
         ``cut`` and ``heuristic`` (callbacks; ignored elsewhere), and any other kind of relation that it takes
         as it is.
     conflicts : tuple[frozenset[str], ...], optional

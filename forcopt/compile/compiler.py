@@ -15,7 +15,7 @@ from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
-from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Program, Schedule, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
@@ -315,8 +315,9 @@ def _fill(
         column_name=draft.name_of,
         row_name=row_name,
         tolerance=objective.tolerance if objective else 1e-7,
-        cones=tuple(_cone(r, width) for r in taken if not isinstance(r, Indicator)),
+        cones=tuple(_cone(r, width) for r in taken if not isinstance(r, Indicator | Schedule)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
+        schedules=tuple(r for r in taken if isinstance(r, Schedule)),
         lazies=lazies,
         bridges=tuple(draft.applied),
     )

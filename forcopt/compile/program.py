@@ -13,7 +13,16 @@ from forcopt.arrays import Array
 from forcopt.language.callbacks import Cut, Heuristic
 from forcopt.language.constraint import Lazy
 
-__all__ = ["Cone", "IndicatorRows", "LeximinLayout", "Program", "RowBlock", "StageCost", "triangle"]
+__all__ = [
+    "Cone",
+    "IndicatorRows",
+    "LeximinLayout",
+    "Program",
+    "RowBlock",
+    "Schedule",
+    "StageCost",
+    "triangle",
+]
 
 
 def triangle(order: int) -> Array:
@@ -279,6 +288,53 @@ class IndicatorRows:
     rows: RowBlock
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Intervals of which no two overlap, or whose demands stay within a capacity.
+
+    Attributes
+    ----------
+    start : Array
+        Integer columns, shape ``(n,)``.
+    duration, end, present : Array, optional
+        Integer columns, or None: the durations are fixed, the ends follow, all intervals are present.
+    size : Array
+        The fixed durations, shape ``(n,)``.
+    demands : Array, optional
+        Integers, shape ``(n,)``; without them no two intervals overlap.
+    capacity : int, default 1
+        At most this demand at a time.
+    """
+
+    start: Array
+    duration: Array | None
+    end: Array | None
+    present: Array | None
+    size: Array
+    demands: Array | None = None
+    capacity: int = 1
+
+    kind = "schedule"
+
+    def excess(self, x: Array) -> Array:
+        """By how much intervals overlap at a point, or their demands exceed the capacity; one number."""
+        here = slice(None) if self.present is None else np.flatnonzero(x[self.present] > _HALF)
+        start = np.round(x[self.start])[here]
+        end = start + self.size[here] if self.end is None else np.round(x[self.end])[here]
+        if self.demands is None:
+            both = np.minimum(end[:, None] - start, end - start[:, None])
+            np.fill_diagonal(both, 0.0)
+        else:
+            running = (start <= start[:, None]) & (start[:, None] < end)
+            both = running @ self.demands[here] - self.capacity
+        return np.array([both.max(initial=0.0)])
+
+    def renumbered(self, place: Array) -> Schedule:
+        """The same over columns with other numbers."""
+        moved = (None if c is None else place[c] for c in (self.duration, self.end, self.present))
+        return Schedule(place[self.start], *moved, self.size, self.demands, self.capacity)
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
@@ -297,7 +353,7 @@ class Program:
         Objectives in order of priority; at least one.
     tolerance : float, default 1e-07
         By how much later stages may worsen earlier ones, relative to max(1, value).
-    cones, indicators, lazies
+    cones, indicators, schedules, lazies
         The other constraints on the columns.
     callbacks : tuple[Cut | Heuristic, ...], optional
         Help for a search; the optimum does not depend on them.
@@ -320,6 +376,7 @@ class Program:
     tolerance: float = 1e-7
     cones: tuple[Cone, ...] = ()
     indicators: tuple[IndicatorRows, ...] = ()
+    schedules: tuple[Schedule, ...] = ()
     lazies: tuple[Lazy, ...] = ()
     callbacks: tuple[Cut | Heuristic, ...] = ()
     units: Array | None = None
@@ -334,6 +391,11 @@ class Program:
     def is_integer(self) -> bool:
         """Whether any column must be an integer."""
         return bool((self.integer == 1).any())
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it has indicators or schedules, which rows alone do not state."""
+        return bool(self.indicators or self.schedules)
 
     @property
     def is_staged(self) -> bool:
@@ -358,6 +420,7 @@ class Program:
             parts.append(self._missed_integers(x))
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
+        parts += [schedule.excess(x) for schedule in self.schedules]
         return float(np.max(np.concatenate(parts), initial=0.0))
 
     @cached_property
@@ -384,7 +447,7 @@ class Program:
 
     def holds(self, x: Array, tolerance: float, activity: Array | None = None) -> bool:
         """Whether `violation` is at most `tolerance`; quicker for linear programs."""
-        if not (self.cones or self.indicators or self.is_integer):
+        if not (self.cones or self.is_conditional or self.is_integer):
             rows, value = self.rows, self.matrix() @ x if activity is None else activity
             # A relative violation is at most the absolute one.
             if _within(x, self.lower, self.upper, tolerance) and _within(
@@ -444,6 +507,7 @@ class Program:
             indicators=tuple(
                 IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
             ),
+            schedules=tuple(schedule.renumbered(place) for schedule in self.schedules),
             column_name=lambda column: self.column_name(int(left[column])),
         )
 

@@ -1,6 +1,7 @@
 """The modelling language: models, variables, expressions, atoms, constraints and objectives."""
 
 from forcopt.language.affine import cumsum, diag, sum, trace
+from forcopt.language.along import align, where
 from forcopt.language.atoms import (
     abs,
     geometric_mean,
@@ -27,15 +28,18 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.piecewise import piecewise_linear
 from forcopt.language.quad_form import quad_form
+from forcopt.language.scheduling import Interval, cumulative, no_overlap
 from forcopt.language.special_sets import all_different, semicontinuous, sos1, sos2
 
 __all__ = [
     "Constraint",
     "Expression",
+    "Interval",
     "Model",
     "Objective",
     "Variable",
     "abs",
+    "align",
     "all_different",
     "all_of",
     "any_of",
@@ -45,6 +49,7 @@ __all__ = [
     "concatenate",
     "connected",
     "cumsum",
+    "cumulative",
     "diag",
     "either",
     "entropy",
@@ -69,6 +74,7 @@ __all__ = [
     "maximum",
     "minimize",
     "minimum",
+    "no_overlap",
     "norm",
     "nuclear_norm",
     "piecewise_linear",
@@ -88,4 +94,5 @@ __all__ = [
     "sum_squares",
     "symmetric",
     "trace",
+    "where",
 ]

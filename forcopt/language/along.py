@@ -1,9 +1,9 @@
-"""Operations along one named axis: picking, shifts, differences, windows, sums of groups; all affine."""
+"""Operations along named axes: picks, shifts, differences, windows, groups, unions of labels; all affine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,17 +12,170 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table
+from forcopt.language.operands import Operand
 
-__all__ = ["Groups", "Windows", "difference", "grouped", "selected", "shifted", "windows"]
+__all__ = [
+    "Groups",
+    "Windows",
+    "align",
+    "difference",
+    "grouped",
+    "renamed",
+    "selected",
+    "shifted",
+    "where",
+    "windows",
+]
 
 
 def selected(x: Expression, labels: Mapping[str, Any]) -> Expression:
     """Pick by name of the axis and label, see `Expression.sel`."""
     key: list[Any] = [slice(None)] * x.ndim
     for name, label in labels.items():
-        (at,) = x.axes_at(name)
-        key[at] = label
+        level = _level(x, name)
+        if level is None:
+            (at,) = x.axes_at(name)
+            key[at] = label
+        else:
+            at, parts = level
+            mask = np.array([part == label for part in parts], dtype=bool)
+            if not mask.any():
+                raise DeclarationError(f"sel: no label has {label!r} at the level {name!r}")
+            key[at] = mask & key[at] if isinstance(key[at], np.ndarray) else mask
     return x.loc[tuple(key)] if labels else x
+
+
+def _level(x: Expression, name: str) -> tuple[int, list[Any]] | None:
+    """The axis whose labels have a level of that name, and that part of each label."""
+    for at, axis in enumerate(x.axes or ()):
+        if axis is not None and name in axis.levels:
+            place = axis.levels.index(name)
+            return at, [label[place] for label in axis.labels]
+    return None
+
+
+def renamed(x: Expression, names: Mapping[str, str]) -> Expression:
+    """Give axes other names, see `Expression.rename`."""
+    axes = list(x.axes or ())
+    for old, new in names.items():
+        (at,) = x.axes_at(old)
+        axis = axes[at]
+        assert axis is not None
+        axes[at] = Axis(axis.labels, new, axis.levels)
+    return x.labelled(tuple(axes) or None)
+
+
+def align(*operands: Operand, join: Literal["outer", "inner", "left"]) -> list[Any]:
+    """Bring operands with different labels to common ones; an entry that comes in is 0.
+
+    Parameters
+    ----------
+    operands : Operand
+        Expressions, series and frames. Their axes meet by name, those without one from the right.
+    join : str
+        ``"outer"`` keeps the labels of all operands, ``"inner"`` those that all have, ``"left"`` those of the
+        first operand with the axis.
+
+    Returns
+    -------
+    list[Any]
+        The operands, each with the chosen labels in the order of their first occurrence.
+
+    Raises
+    ------
+    DeclarationError
+        For another `join`, and for an operand that is no expression, series or frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", index=["a", "b"])
+    >>> y, need = fo.align(x, pd.Series({"b": 1.0, "c": 2.0}), join="outer")
+    >>> [axis.labels for axis in y.axes], need.to_dict()
+    ([['a', 'b', 'c']], {'a': 0.0, 'b': 1.0, 'c': 2.0})
+    """
+    if join not in ("outer", "inner", "left"):
+        raise DeclarationError(f"align: join is {join!r}; it must be 'outer', 'inner' or 'left'")
+    met: dict[Any, list[Axis]] = {}
+    for x in operands:
+        for key, _, axis in _keyed(x):
+            met.setdefault(key, []).append(axis)
+    chosen = {}
+    for key, axes in met.items():
+        labels = dict.fromkeys(axes[0].labels)
+        for axis in axes[1:]:
+            if join == "outer":
+                labels |= dict.fromkeys(axis.labels)
+            elif join == "inner":
+                labels = {label: None for label in labels if label in axis.place}
+        chosen[key] = Axis(list(labels), axes[0].name, axes[0].levels)
+    out = []
+    for x in operands:
+        for key, at, axis in _keyed(x):
+            x = _reindexed(x, at, axis, chosen[key])
+        out.append(x)
+    return out
+
+
+def _keyed(x: Operand) -> list[tuple[Any, int, Axis]]:
+    """The labelled axes of an operand: by what they meet others, where they are, and their labels."""
+    if not isinstance(x, Expression) and not is_table(x):
+        raise DeclarationError(f"align takes expressions, series and frames, not {x!r}")
+    axes: Axes = axes_of_table(x) if is_table(x) else x.axes or ()
+    held = [(at, axis) for at, axis in enumerate(axes) if axis is not None]
+    return [(at - len(axes) if axis.key is None else axis.key, at, axis) for at, axis in held]
+
+
+def _reindexed(x: Operand, at: int, axis: Axis, wanted: Axis) -> Any:
+    if list(axis.labels) == list(wanted.labels):
+        return x
+    if not isinstance(x, Expression):
+        return x.reindex(wanted.index(), axis=at, fill_value=0)
+    rows = [(i, axis.place[label]) for i, label in enumerate(wanted.labels) if label in axis.place]
+    to, of = np.array(rows, dtype=np.intp).reshape(-1, 2).T
+    matrix = sp.csr_array((np.ones(len(to)), (to, of)), shape=(len(wanted), len(axis)))
+    axes = list(x.axes or ())
+    axes[at] = wanted
+    return _times(x, at, matrix, tuple(axes))
+
+
+def where(mask: Any, x: Operand, other: Operand = 0.0) -> Any:
+    """`x` where a mask is true, `other` elsewhere; affine, as `numpy.where`.
+
+    Parameters
+    ----------
+    mask : Any
+        Booleans: an array, a series or a frame, which meet `x` as in arithmetic.
+    x, other : Operand
+        Expressions or numbers.
+
+    Returns
+    -------
+    Expression or Array
+        The shape to which all broadcast.
+
+    Raises
+    ------
+    DeclarationError
+        For a mask that is not of booleans.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=2)
+    >>> m.minimize(fo.where([True, False, True], x, 7).sum())
+    >>> m.solve().objective
+    11.0
+    """
+    values = mask if is_table(mask) else np.asarray(mask)
+    if np.asarray(values).dtype != bool:
+        raise DeclarationError(f"where: the mask {mask!r} is not of booleans")
+    if not isinstance(x, Expression) and not isinstance(other, Expression):
+        return np.where(values, x, other)
+    return values.astype(float) * x + (1.0 - values.astype(float)) * other
 
 
 def shifted(x: Expression, steps: Mapping[str, int]) -> Expression:
@@ -92,10 +245,9 @@ class Groups:
 def grouped(x: Expression, by: Any) -> Groups:
     """See `Expression.groupby`."""
     if isinstance(by, str):
-        for at, axis in enumerate(x.axes or ()):
-            if axis is not None and by in axis.levels:
-                place = axis.levels.index(by)
-                return _groups(x, at, [label[place] for label in axis.labels], by)
+        level = _level(x, by)
+        if level is not None:
+            return _groups(x, *level, by)
         raise DeclarationError(f"groupby: no axis has a level {by!r}")
     if not is_table(by) or by.ndim != 1:
         raise DeclarationError(f"groupby takes a series or the name of a level, not {by!r}")

@@ -234,7 +234,7 @@ def apply_atom(atom: Atom, *arguments: Operand, parameter: Any = None, label: st
     for expr, monotone in zip(exprs, atom.monotone, strict=True):
         direction = monotone
         if monotone == 2 and not model.is_affine(expr):
-            lower, upper = model.interval(expr)
+            lower, upper = model.span_of(expr)
             direction = 1 if (lower >= 0).all() else -1 if (upper <= 0).all() else 0
         model.check_curvature(expr, atom.curvature * direction, f"inside {label}")
     shape = exprs[0].shape[:-1] if atom.reduces else exprs[0].shape

@@ -577,7 +577,7 @@ def product(binary: Expression, factor: Operand) -> Expression:
     (binary, factor), axes = aligned([binary, factor], "an argument of product")
     shape = broadcast_shapes([binary.shape, factor.shape], "product")
     wide_binary, wide_factor = binary.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
-    lower, upper = model.interval(wide_factor)
+    lower, upper = model.span_of(wide_factor)
     integral = bool(model.is_integral(wide_factor).all())
     result = model.add_columns(
         "product", shape, np.minimum(lower, 0.0), np.maximum(upper, 0.0), 0, integral, axes

@@ -15,7 +15,9 @@ from forcopt.language.callbacks import Cut, Heuristic, Proposer
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective, SortedMethod
+from forcopt.language.operands import Operand
 from forcopt.language.parameter import Parameter
+from forcopt.language.scheduling import Interval, interval_of
 from forcopt.language.structure import Structure
 from forcopt.language.variable import Variable
 from forcopt.memory import claim_memory
@@ -183,6 +185,45 @@ class Builder(Structure):
         if value is not None:
             out.value = value
         return out
+
+    def interval(
+        self, start: Operand, duration: Operand, end: Operand = None, *, present: Operand = None
+    ) -> Interval:
+        """Declare intervals of time, for `forcopt.no_overlap` and `forcopt.cumulative`.
+
+        Parameters
+        ----------
+        start : Operand
+            When they begin, usually integer variables.
+        duration : Operand
+            How long they last: numbers, or expressions that are never negative.
+        end : Operand, optional
+            When they end; by default ``start + duration``. If it is given, the equation becomes a constraint.
+        present : Operand, optional
+            Binary: where it is 0, an interval takes no part, and its end is free. All are present by default.
+
+        Returns
+        -------
+        Interval
+            The shape to which all broadcast, with the labels of all.
+
+        Raises
+        ------
+        DeclarationError
+            For durations that can be negative, and for `present` that is not binary.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> start = m.variable("start", 2, lower=0, upper=9, integer=True)
+        >>> task = m.interval(start, [3, 4])
+        >>> _ = m.subject_to(fo.no_overlap(task))
+        >>> m.minimize(task.end.max())
+        >>> m.solve("cp-sat").objective
+        7.0
+        """
+        return interval_of(self._model, start, duration, end, present)
 
     # -- constraints -------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, broadcast_shapes, check_order, describe_entry
+from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, describe_entry
 from forcopt.errors import CurvatureError, DeclarationError, counterpart
 from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
@@ -39,11 +39,31 @@ _COUNTERPARTS = {
 """Names of other modelling languages, in small letters without underscores."""
 
 
+def coefficients(expression: Expression, part: Any, subject: str) -> Array:
+    """The coefficient of a variable in each element of an expression, see `Constraint.__getitem__`."""
+    if not isinstance(part, Expression):
+        raise DeclarationError(f"{subject}: the coefficient of a variable is asked for, not of {part!r}")
+    (wide, _), _ = aligned([part, expression], subject)
+    columns = expression.model.columns_of(wide.broadcast_to(expression.shape), subject)
+    matrix = expression.linear_rows().matrix(expression.model.column_count)
+    return np.asarray(matrix[np.arange(expression.size), columns]).reshape(expression.shape)
+
+
+def with_coefficients(expression: Expression, part: Any, values: Any, subject: str) -> Expression:
+    """The expression with other coefficients of a variable."""
+    change = expression.aligned(values, subject) - coefficients(expression, part, subject)
+    if change.shape != expression.shape:
+        raise DeclarationError(f"{subject}: coefficients of shape {change.shape} for {expression.shape}")
+    (wide, _), _ = aligned([part, expression], subject)
+    return expression + as_numbers(change, subject) * wide
+
+
 class Constraint(Guarded):
     """Rows ``lower <= expression <= upper``; made by comparing expressions.
 
     A comparison moves all numbers to the right: the expression of ``x + 1 <= y + 3`` is ``x - y``, and its
-    upper bound is 2, as the constraint shows itself.
+    upper bound is 2, as the constraint shows itself. ``c[x]`` gives the coefficient of a variable in each row,
+    and ``c[x] = 3`` changes it.
 
     Attributes
     ----------
@@ -168,6 +188,7 @@ class Constraint(Guarded):
             If it does not fit the bounds; the rows stay as they were.
         """
         place, before = f"constraint {self.name}", self.expression
+        self._check_whole()
         self.model.lift(expression, place)
         if expression.shape != self.shape:
             raise DeclarationError(f"{place}: an expression of shape {expression.shape} is no {self.shape}")
@@ -181,8 +202,42 @@ class Constraint(Guarded):
         self._magnitudes = None
         self.model.note_edit()
 
+    def __getitem__(self, part: Expression) -> Array:
+        """The coefficient of a variable in each row.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable or a part of one, such as ``x[0]``, that broadcasts to the rows: each row has the
+            coefficient of its own element. Assigning numbers changes them; the next solve compiles anew.
+
+        Raises
+        ------
+        DeclarationError
+            For any other expression, and for one that does not broadcast.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=0)
+        >>> cap = m.subject_to(2 * x[0] + x[1] <= 8, name="cap")
+        >>> cap[x[0]] = 4
+        >>> cap, cap[x[1]].item()
+        (<constraint cap of shape (): 4 x[0] + x[1] <= 8>, 1.0)
+        """
+        return coefficients(self.expression, part, f"constraint {self.name}")
+
+    def __setitem__(self, part: Expression, values: Any) -> None:
+        self.rewrite(with_coefficients(self.expression, part, values, f"constraint {self.name}"))
+
+    def _check_whole(self) -> None:
+        if self.start >= 0 and self.model._names.get(self.name) is not self:
+            raise DeclarationError(f"{self.name} is a row of a constraint: change the constraint instead")
+
     def _rebound(self, lower: Any, upper: Any) -> None:
         """Give the rows other bounds."""
+        self._check_whole()
         subject, before = f"constraint {self.name}: ", (self._lower, self._upper)
         aligned = self.expression.aligned
         low, high = as_bounds(aligned(lower, subject + "lower"), aligned(upper, subject + "upper"), subject)
@@ -197,6 +252,13 @@ class Constraint(Guarded):
             self._lower, self._upper = before
             raise
         self.model.note_edit()
+
+    def row(self, place: int) -> Constraint:
+        """One row as a constraint of its own, which shares its place in the model."""
+        name = self.model.row_name(self.start + place) if self.start >= 0 else ""
+        low, high = (np.broadcast_to(end, self.shape).reshape(-1)[place] for end in (self.lower, self.upper))
+        start = self.start + place if self.start >= 0 else -1
+        return Constraint(self.expression.ravel()[place], low, high, name, start)
 
     @property
     def model(self) -> Model:
@@ -635,7 +697,7 @@ def require_binary(expression: Any, subject: str) -> None:
     """
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{subject} must be an expression of a binary variable, not {expression!r}")
-    lower, upper = expression.model.interval(expression)
+    lower, upper = expression.model.span_of(expression)
     whole = expression.model.is_integral(expression)
     bad = (lower < 0) | (upper > 1) | ~whole
     if bad.any():

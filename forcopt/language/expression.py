@@ -660,7 +660,8 @@ class Expression:
         Parameters
         ----------
         labels : Any
-            For each axis by name a label, several, or a slice of labels.
+            For each axis by name a label, several, or a slice of labels; for a level of an axis's labels by
+            name one value, which picks all entries that have it.
 
         Examples
         --------
@@ -672,6 +673,25 @@ class Expression:
         from forcopt.language.along import selected
 
         return selected(self, labels)
+
+    def rename(self, **names: str) -> Expression:
+        """Give axes other names: ``x.rename(source="node")``.
+
+        Parameters
+        ----------
+        names : str
+            The new name for each old one.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", index={"source": ["a", "b"]})
+        >>> x.rename(source="node").axes[0].name
+        'node'
+        """
+        from forcopt.language.along import renamed
+
+        return renamed(self, names)
 
     def shift(self, **steps: int) -> Expression:
         """Move the entries along named axes; 0 comes in.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ __all__ = [
     "Axis",
     "axes_of_table",
     "describe_labels",
+    "flat_position",
     "is_table",
     "listed",
     "pick",
+    "product_index",
     "read_axes",
     "tidy",
 ]
@@ -56,8 +59,8 @@ class Axis:
 
     @property
     def key(self) -> Any:
-        """The name by which it meets other axes; None if it has none."""
-        return self.name or self.levels or None
+        """The name by which it meets other axes, first that of its levels; None if it has none."""
+        return self.levels or self.name or None
 
     @property
     def is_default(self) -> bool:
@@ -152,8 +155,9 @@ def read_axes(index: Any, subject: str) -> Axes:
     Parameters
     ----------
     index : Any
-        The labels of one axis (a list, a `pandas.Index`), a tuple with the labels of each axis (an int for an
-        axis without labels), or a mapping from the name of each axis to its labels.
+        The labels of one axis (a list, a `pandas.Index`, or a frame of which each row is a label), a tuple
+        with the labels of each axis (an int for an axis without labels), or a mapping from the name of each
+        axis to its labels.
     subject : str
         The name of the labels in messages.
 
@@ -172,6 +176,8 @@ def read_axes(index: Any, subject: str) -> Axes:
 def _read_axis(labels: Any, name: str, subject: str) -> Axis:
     if isinstance(labels, Axis):
         return labels
+    if is_table(labels) and labels.ndim == 2:  # such as the ends of arcs: one label for each row
+        labels = labels.set_index([*labels.columns]).index
     if isinstance(labels, str | bytes | Set) or not np.iterable(labels):
         raise DeclarationError(
             f"{subject}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
@@ -221,6 +227,19 @@ def tidy(axes: Sequence[Axis | None]) -> Axes | None:
     return tuple(axes) if any(axis is not None for axis in axes) else None
 
 
+def product_index(axes: Axes | None, shape: tuple[int, ...]) -> Any:
+    """A `pandas.Index` of the entries of an array in C order, with a level for each of several axes."""
+    import pandas as pd
+
+    held = zip(axes or (None,) * len(shape), shape, strict=True)
+    parts = [pd.RangeIndex(n) if axis is None else axis.index() for axis, n in held]
+    if len(parts) <= 1:
+        return parts[0] if parts else pd.RangeIndex(1)
+    taken = [part.take(at) for part, at in zip(parts, np.indices(shape).reshape(len(shape), -1), strict=True)]
+    levels = [part.get_level_values(i) for part in taken for i in range(part.nlevels)]
+    return pd.MultiIndex.from_arrays(levels, names=[level.name for level in levels])
+
+
 def describe_labels(axes: Axes | None, shape: tuple[int, ...], flat: int) -> str:
     """Name an entry of an array by its labels, such as ``[a,2]``; nothing for a scalar."""
     if not shape:
@@ -230,6 +249,17 @@ def describe_labels(axes: Axes | None, shape: tuple[int, ...], flat: int) -> str
         return f"[{','.join(str(int(i)) for i in at)}]"
     words = [str(int(i)) if a is None else _text(a.labels[int(i)]) for a, i in zip(axes, at, strict=True)]
     return f"[{','.join(words)}]"
+
+
+def flat_position(text: str, axes: Axes | None, shape: tuple[int, ...]) -> int | None:
+    """The entry that `describe_labels` names by a text; None if there is none."""
+    if axes is None:
+        try:
+            return int(np.ravel_multi_index(tuple(int(i) for i in text[1:-1].split(",")), shape))
+        except ValueError:
+            return None
+    found = [i for i in range(prod(shape)) if describe_labels(axes, shape, i) == text]
+    return found[0] if found else None
 
 
 def _text(label: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -100,6 +100,55 @@ class Objective:
             raise DeclarationError(
                 f"{self.kind}: the tolerance is {self.tolerance}; it must be finite and >= 0"
             )
+
+    def __getitem__(self, part: Expression) -> Array:
+        """The coefficient of each element of a variable, in an objective of one scalar stage.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable or a part of one, such as ``x[0]``. Assigning numbers that broadcast to its shape
+            changes the coefficients; the next solve compiles anew.
+
+        Raises
+        ------
+        DeclarationError
+            For any other expression, for several stages, and for an objective that its model has replaced.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, upper=1)
+        >>> m.maximize(2 * x[0] + x[1])
+        >>> m.objective[x] = [3, 5]
+        >>> m.objective[x].tolist(), m.solve().objective
+        ([3.0, 5.0], 8.0)
+        """
+        expression = self._only_scalar().expression
+        if not isinstance(part, Expression):
+            raise DeclarationError(
+                f"the objective: the coefficient of a variable is asked for, not of {part!r}"
+            )
+        columns = expression.model.columns_of(part, "the objective")
+        matrix = expression.linear_rows().matrix(expression.model.column_count)
+        return np.asarray(matrix[np.zeros_like(columns), columns]).reshape(part.shape)
+
+    def __setitem__(self, part: Expression, values: Any) -> None:
+        stage = self._only_scalar()
+        change = as_numbers(part.aligned(values, "the objective") - self[part], "the objective")
+        if change.shape != part.shape:
+            raise DeclarationError(f"the objective: {change.shape} coefficients for shape {part.shape}")
+        moved = replace(stage, expression=stage.expression + (change * part).sum())
+        object.__setattr__(self, "stages", (moved,))
+        stage.expression.model.note_edit()
+
+    def _only_scalar(self) -> Stage:
+        if len(self.stages) != 1 or isinstance(self.stages[0], Sorted):
+            raise DeclarationError(f"coefficients are of one stage; the objective is {self.kind}")
+        if self.stages[0].expression.model.objective is not self:
+            raise DeclarationError("the model has another objective now; write m.objective[x]")
+        return self.stages[0]
 
     @property
     def count(self) -> int:

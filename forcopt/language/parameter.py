@@ -96,7 +96,7 @@ def parameter_product(left: Expression, right: Expression, axes: Axes | None = N
         return None
     shape = broadcast_shapes([scale.shape, factor.shape], "multiplying")
     flat, inside = scale.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
-    (low, high), (least, most) = model.interval(flat), model.interval(inside)
+    (low, high), (least, most) = model.span_of(flat), model.span_of(inside)
     curvature = 0
     if not model.is_affine(inside):
         if (low < 0).any():

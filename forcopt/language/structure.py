@@ -17,10 +17,11 @@ from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
 from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
-from forcopt.language.labels import Axes, describe_labels
+from forcopt.language.labels import Axes, describe_labels, flat_position
 from forcopt.language.objective import Objective
 from forcopt.language.parameter import Parameter
 from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.scalar import Scalar
 from forcopt.language.terms import Gather, mark
 from forcopt.language.variable import Variable
 
@@ -437,12 +438,12 @@ class Structure:
         return constraint.name + describe_labels(axes, constraint.shape, row - constraint.start)
 
     def __getitem__(self, name: str) -> Any:
-        """Find by name a variable, a constraint, or one element of a variable.
+        """Find by name a variable, a constraint, or one element or row of them.
 
         Parameters
         ----------
         name : str
-            Such as ``"x"``, ``"need"`` or ``"x[1,2]"``.
+            Such as ``"x"``, ``"need"``, ``"x[1,2]"`` or ``"need[coal]"``.
 
         Raises
         ------
@@ -463,26 +464,30 @@ class Structure:
             return self._names[name]
         column = self._named_column(name)
         if column is None:
-            raise unknown("name", name, list(self._names))
-        gather = Gather(np.array([column], np.int32), np.ones(1), True)
-        return Expression(self._model, (), (gather,), np.zeros(()))
+            return self._named_row(name)
+        return Scalar(self._model, [column], [1.0], 1, 0.0)
 
     def __contains__(self, name: str) -> bool:
         return name in self._names or self._named_column(name) is not None
+
+    def _named_row(self, name: str) -> Constraint:
+        """The row of a name such as ``flow[n0,red]``, as a constraint in the model."""
+        head, bracket, inside = name.partition("[")
+        rows = self._names.get(head)
+        if bracket and isinstance(rows, Constraint):
+            place = flat_position(bracket + inside, rows.axes, rows.shape)
+            if place is not None:
+                return rows.row(place)
+        raise unknown("name", name, list(self._names))
 
     def _named_column(self, name: str) -> int | None:
         """The column of a name such as ``x[1,2]``; None if there is none."""
         head, bracket, inside = name.partition("[")
         variable = self._names.get(head)
-        if bracket and isinstance(variable, Variable) and variable.axes is None and inside.endswith("]"):
-            try:
-                at = tuple(int(i) for i in inside[:-1].split(","))
-                place = int(np.ravel_multi_index(at, variable.shape))
-            except ValueError:
-                pass
-            else:
-                if self._store.name(variable.start + place) == name:
-                    return variable.start + place
+        if bracket and isinstance(variable, Variable) and variable.axes is None:
+            place = flat_position(bracket + inside, None, variable.shape)
+            if place is not None and self._store.name(variable.start + place) == name:
+                return variable.start + place
         if self._column_names is None or len(self._column_names) != self.column_count:
             self._column_names = {self._store.name(j): j for j in range(self.column_count)}
         return self._column_names.get(name)
@@ -500,7 +505,7 @@ class Structure:
         numbers = as_numbers(value, subject)
         return Expression(self._model, numbers.shape, (), numbers)
 
-    def interval(self, expression: Expression) -> tuple[Array, Array]:
+    def span_of(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression that follow from the bounds of the columns."""
         return interval(expression, *self._store.declared_ranges(self._atoms))
 

@@ -150,7 +150,7 @@ def irreducible_subset(model: Model, backend: str = "highs") -> IrreducibleSubse
 
 def _bounds(model: Model, program: Program) -> tuple[str, ...]:
     """Name the bounds of an irreducible part of a linear program; by HiGHS, since it needs no bounds."""
-    if program.columns > model.column_count or program.cones or program.indicators:
+    if program.columns > model.column_count or program.cones or program.is_conditional:
         return ()
     used = np.unique(program.rows.indices)
     items: list[Any] = [(int(c), side) for c in used for side in (0, 1)]

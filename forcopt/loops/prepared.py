@@ -86,7 +86,7 @@ class _TrimmedSession(Session):
         self.lasting = self.inner.program is first and not isinstance(self.inner, ScaledSession)
 
     def _trimmed(self, program: Program) -> Program:
-        if program.cones or program.indicators or program.stages[0].quadratic is not None:
+        if program.cones or program.is_conditional or program.stages[0].quadratic is not None:
             return program.without(np.flatnonzero(~self._keep))
         rows, stage = program.rows, program.stages[0]
         if rows.indices is not self._indices:

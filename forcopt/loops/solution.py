@@ -16,6 +16,7 @@ from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
+from forcopt.language.labels import product_index
 from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
@@ -380,49 +381,67 @@ class ModelSolution:
             raise DeclarationError(f"{variable.name} was added after this solution was found; solve again")
         return self.reduced_costs[variable.start : variable.start + variable.size].reshape(variable.shape)
 
-    def to_pandas(self, expression: Expression | str | None = None) -> Any:
-        """The values as pandas objects, with the labels of the axes.
+    def to_pandas(self, expression: Expression | Constraint | str | None = None) -> Any:
+        """The values as pandas objects, with the names and labels of the axes.
 
         Parameters
         ----------
-        expression : Expression or str, optional
-            Of at most two axes; all variables by default.
+        expression : Expression or Constraint or str, optional
+            All variables by default.
 
         Returns
         -------
         Any
-            A number, a `pandas.Series` (one axis) or a `pandas.DataFrame` (two); for all variables a dict of
-            these by name.
-
-        Raises
-        ------
-        DeclarationError
-            For more than two axes.
+            A number, a `pandas.Series` (one axis, or more than two as levels of its index) or a
+            `pandas.DataFrame` (two); for all variables a dict of these by name. For a constraint a frame with
+            a row for each of its own: ``dual`` (NaN if there are none), ``slack``, and ``status``, one of
+            ``equal``, ``at lower``, ``at upper``, ``between`` and ``violated``.
 
         Examples
         --------
         >>> from forcopt import Model
         >>> m = Model()
         >>> x = m.variable("x", index=["iron", "coal"], lower=[1, 2])
+        >>> cap = m.subject_to(x <= 2, name="cap")
         >>> m.minimize(x.sum())
-        >>> m.solve().to_pandas(x).to_dict()
+        >>> s = m.solve()
+        >>> s.to_pandas(x).to_dict()
         {'iron': 1.0, 'coal': 2.0}
+        >>> s.to_pandas(cap)["status"].to_dict()
+        {'iron': 'between', 'coal': 'at upper'}
         """
         import pandas as pd
 
         if expression is None:
-            return {v.name: self.to_pandas(v) for v in self._variables() if v.ndim <= 2}
+            return {v.name: self.to_pandas(v) for v in self._variables()}
         if isinstance(expression, str):
             expression = self.model[expression]
+        if isinstance(expression, Constraint):
+            return self._rows_table(expression)
         values, axes = self[expression], getattr(expression, "axes", None)
-        if values.ndim > 2:
-            raise DeclarationError(f"to_pandas takes at most two axes, not shape {values.shape}")
-        index = [axis.index() if axis is not None else None for axis in axes or (None,) * values.ndim]
         if values.ndim == 0:
             return float(values)
-        if values.ndim == 1:
-            return pd.Series(values, index=index[0], name=getattr(expression, "name", None))
-        return pd.DataFrame(values, index=index[0], columns=index[1])
+        if values.ndim == 2:
+            index = [axis.index() if axis is not None else None for axis in axes or (None,) * values.ndim]
+            return pd.DataFrame(values, index=index[0], columns=index[1])
+        index = product_index(axes, values.shape)
+        return pd.Series(values.reshape(-1), index=index, name=getattr(expression, "name", None))
+
+    def _rows_table(self, constraint: Constraint) -> Any:
+        import pandas as pd
+
+        value = self[constraint.expression]
+        low, high = (np.broadcast_to(end, value.shape) for end in (constraint.lower, constraint.upper))
+        slack = np.minimum(value - low, high - value)
+        near = 1e-6 * np.maximum(1.0, np.abs(value))
+        status = np.select(
+            [slack < -near, low == high, value - low <= near, high - value <= near],
+            ["violated", "equal", "at lower", "at upper"],
+            "between",
+        )
+        dual = np.full(value.shape, np.nan) if self.row_dual is None else self.dual(constraint)
+        columns = {"dual": dual.reshape(-1), "slack": slack.reshape(-1), "status": status.reshape(-1)}
+        return pd.DataFrame(columns, index=product_index(constraint.axes, value.shape))
 
     def values(self) -> dict[str, Any]:
         """The value of every variable by its name.

@@ -240,7 +240,7 @@ class FeasibleCohorts(LeximaxNotions):
         m, level = self.count, len(floors)
         model = Model("levels")
         x, u = write_choice(self.problem, model)
-        lowest, greatest = model.interval(u)
+        lowest, greatest = model.span_of(u)
         top = model.variable("top", lower=lowest.min(), upper=greatest.max())
         for r in range(level):
             floor = float(floors[r]) - 0.1 * self.tolerance

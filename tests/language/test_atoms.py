@@ -110,7 +110,7 @@ def test_values(name):
         found = result.evaluate(point)
         assert result.shape == found.shape == np.shape(by_numpy(values))
         np.testing.assert_allclose(found, by_numpy(values), rtol=1e-12)
-        lower, upper = m.interval(result)
+        lower, upper = m.span_of(result)
         assert (lower <= found + 1e-9).all() and (found <= upper + 1e-9).all()
         m.minimize((1 if _is_convex(m, result) else -1) * result.sum())
         assert m.violations(point) == {}
@@ -418,7 +418,7 @@ def test_ranges_hold_at_every_point_of_the_domain(name, ends):
     )
     if not inside:
         return
-    lower, upper = m.interval(result)
+    lower, upper = m.span_of(result)
     found = np.nan_to_num(result.evaluate(point), nan=0.0)
     assert (lower <= found + 1e-9 * np.abs(found)).all() and (found <= upper + 1e-9 * np.abs(found)).all()
 

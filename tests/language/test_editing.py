@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -246,3 +247,54 @@ def test_a_list_of_conditions_goes_as_it_came():
     assert m.solve().objective == -3
     with pytest.raises(fo.DeclarationError, match="not in model"):
         m.remove(None)
+
+
+def test_coefficients_are_read_and_set():
+    m = fo.Model()
+    goods, ports = ["iron", "coal"], ["Brest", "Lorient"]
+    x = m.variable("x", index={"good": goods, "port": ports}, lower=0, upper=5)
+    cap = m.subject_to(2 * x.sum("good") <= 8, name="cap")
+    m.maximize(3 * x.sum() - 1)
+    assert m.solve().objective == pytest.approx(23)
+    assert cap[x["iron"]].tolist() == [2, 2]
+    cap[x["iron"]] = pd.Series({"Lorient": 1.0, "Brest": 4.0}).rename_axis("port")
+    assert repr(cap).endswith("4 x[iron,Brest] + 2 x[coal,Brest] <= 8, ...>")
+    old = m.solve()
+    assert old.objective == pytest.approx(3 * (4 + 5 + 1.5) - 1)
+    m.objective[x["coal"]] = [0.0, 7.0]
+    assert m.objective[x].tolist() == [[3, 3], [0, 7]]
+    assert m.solve().objective == pytest.approx(3 * 2 + 7 * 4 - 1)
+    assert old.objective == pytest.approx(30.5) and "changed" in old.change()
+    single = m.subject_to(x["iron", "Brest"] - x["coal", "Brest"] >= 0)
+    single[x["coal", "Brest"]] = -2
+    assert repr(single).endswith("x[iron,Brest] - 2 x[coal,Brest] >= 0>")
+    price = m.parameter("price", value=2)
+    m.maximize(price * x["coal"].sum())
+    assert m.solve().objective == pytest.approx(2 * (0.8 + 4))
+    cap[x["coal"]] = 4
+    assert m.solve().objective == pytest.approx(2 * (2 / 3 + 2))
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda m, c, x: c.__setitem__(2 * x[0], 3), "must be a variable or a part of one"),
+        (lambda m, c, x: c.__setitem__(x, 3), "broadcast"),
+        (lambda m, c, x: c.__setitem__("x", 3), "the coefficient of a variable is asked for, not of 'x'"),
+        (lambda m, c, x: c.__setitem__(x[0], np.nan), "nan"),
+        (lambda m, c, x: m.objective.__setitem__(x, [1, 2, 3]), "broadcast|coefficients for shape"),
+        (lambda m, c, x: m.objective[3], "not of 3"),
+        (lambda m, c, x: m.objective.__class__.__getitem__(fo.minimize(x[0]), x), "another objective now"),
+        (lambda m, c, x: m.leximin(x) or m.objective[x], "the objective is leximin"),
+        (lambda m, c, x: setattr(m["rows[1]"], "rhs", 3), "is a row of a constraint"),
+    ],
+)
+def test_wrong_coefficients_are_refused(act, message):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=1)
+    c = m.subject_to(x.sum() <= 1, name="c")
+    m.subject_to(x >= 0, name="rows")
+    m.minimize(x.sum())
+    with pytest.raises((fo.DeclarationError, ValueError), match=message):
+        act(m, c, x)
+    assert c.expression.linear_rows().data.tolist() == [1, 1]

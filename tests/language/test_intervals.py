@@ -67,16 +67,16 @@ def test_infinite_bounds():
         (fo.stack([x, -x, y]).sum(), -INF, 5),
         (m.lift(2.0), 2, 2),
     ]:
-        assert tuple(map(float, m.interval(e))) == (low, high)
+        assert tuple(map(float, m.span_of(e))) == (low, high)
 
 
 def test_columns_that_an_element_repeats_are_merged():
     m = fo.Model()
     x = m.variable("x", 3, lower=-1, upper=1)
     twice = (x[[0, 0]] * np.array([1.0, -1.0])).sum()
-    assert tuple(map(float, m.interval(twice))) == (0, 0)
+    assert tuple(map(float, m.span_of(twice))) == (0, 0)
     broadcast = (x.broadcast_to((2, 3)) * np.array([[1.0], [-1.0]])).sum(axis=0)
-    np.testing.assert_array_equal(m.interval(broadcast), np.zeros((2, 3)))
+    np.testing.assert_array_equal(m.span_of(broadcast), np.zeros((2, 3)))
 
 
 def test_coefficients_of_zero_do_not_matter():
@@ -92,19 +92,19 @@ def test_ranges_of_results_follow_from_arguments():
     m = fo.Model()
     x = m.variable("x", 3, lower=[-2, 1, -INF], upper=[1, 4, 3])
     nested = fo.maximum(fo.abs(x), 2) + 1
-    np.testing.assert_array_equal(m.interval(fo.abs(x)), [[0, 1, 0], [2, 4, INF]])
-    np.testing.assert_array_equal(m.interval(nested), [[3, 3, 3], [3, 5, INF]])
-    np.testing.assert_array_equal(m.interval(fo.exp(x[:2])), np.exp([[-2, 1], [1, 4]]))
-    np.testing.assert_array_equal(m.interval(fo.log(x)), [[-INF, 0, -INF], [0, np.log(4), np.log(3)]])
-    np.testing.assert_array_equal(m.interval(fo.inverse(x)), [[1, 0.25, 1 / 3], [INF, 1, INF]])
-    np.testing.assert_array_equal(m.interval(fo.entropy(x)), [[-INF] * 3, [INF] * 3])
-    np.testing.assert_array_equal(m.interval(-fo.minimum(x, 0)), [[0, 0, 0], [2, 0, INF]])
+    np.testing.assert_array_equal(m.span_of(fo.abs(x)), [[0, 1, 0], [2, 4, INF]])
+    np.testing.assert_array_equal(m.span_of(nested), [[3, 3, 3], [3, 5, INF]])
+    np.testing.assert_array_equal(m.span_of(fo.exp(x[:2])), np.exp([[-2, 1], [1, 4]]))
+    np.testing.assert_array_equal(m.span_of(fo.log(x)), [[-INF, 0, -INF], [0, np.log(4), np.log(3)]])
+    np.testing.assert_array_equal(m.span_of(fo.inverse(x)), [[1, 0.25, 1 / 3], [INF, 1, INF]])
+    np.testing.assert_array_equal(m.span_of(fo.entropy(x)), [[-INF] * 3, [INF] * 3])
+    np.testing.assert_array_equal(m.span_of(-fo.minimum(x, 0)), [[0, 0, 0], [2, 0, INF]])
     below = m.variable("below", lower=-5, upper=-2)
     across = m.variable("across", lower=-5, upper=4)
-    np.testing.assert_array_equal(m.interval(fo.abs(below)), [2, 5])
-    np.testing.assert_array_equal(m.interval(across**1.5), [0, 8])
-    np.testing.assert_array_equal(m.interval(across**0.5), [0, 2])
-    np.testing.assert_array_equal(m.interval(fo.quad_over_lin(below, across)), [1, INF])
+    np.testing.assert_array_equal(m.span_of(fo.abs(below)), [2, 5])
+    np.testing.assert_array_equal(m.span_of(across**1.5), [0, 8])
+    np.testing.assert_array_equal(m.span_of(across**0.5), [0, 2])
+    np.testing.assert_array_equal(m.span_of(fo.quad_over_lin(below, across)), [1, INF])
     loose = m.columns().upper[m.columns().curvature != 0]
     assert loose.size and np.isposinf(loose).all()
     assert (m.ranges()[0] >= m.columns().lower).all() and (m.ranges()[1] <= m.columns().upper).all()

@@ -100,7 +100,7 @@ def test_tighter_bounds_reach_the_constants_of_rewritings():
     x.upper = 40
     s = m.solve()
     assert s.objective == pytest.approx(30)
-    assert m.interval(x)[1] == 40
+    assert m.span_of(x)[1] == 40
 
 
 @pytest.mark.parametrize(

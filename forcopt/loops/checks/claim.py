@@ -190,4 +190,4 @@ def verdict(reason: str, remedy: Status | Act = Act.SOLVE_AGAIN) -> Verdict:
 
 def is_checkable(program: Program) -> bool:
     """Whether arithmetic proves a claim: linear rows, a linear or quadratic objective of one stage."""
-    return not (program.cones or program.indicators or program.is_staged)
+    return not (program.cones or program.is_conditional or program.is_staged)

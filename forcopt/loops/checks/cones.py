@@ -38,7 +38,7 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
     values; if none is found, that proves nothing.
     """
     outside = (np.isposinf(program.lower) | np.isneginf(program.upper)).any()  # an atom's value is finite
-    if program.indicators or model.lazies or outside:
+    if program.is_conditional or model.lazies or outside:
         return False
     highs, wide = get_backend("highs"), model.column_count
     rows = replace(without_objective(program), cones=())

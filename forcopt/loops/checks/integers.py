@@ -67,7 +67,7 @@ def integer_infeasibility_doubt(
     accuracy : float
         The tolerance of a row.
     """
-    if not program.is_integer or program.cones:
+    if not program.is_integer or program.cones or program.schedules:
         return ""
     names = ("scip", "gscip") if _is_highs(backend) else ("highs",)
     other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
@@ -109,7 +109,12 @@ def integer_optimality_doubt(
         The tolerance of a row.
     """
     stage = program.stages[0]
-    if not _is_highs(backend) or program.indicators or stage.quadratic is not None or not stage.cost.any():
+    if (
+        not _is_highs(backend)
+        or program.is_conditional
+        or stage.quadratic is not None
+        or not stage.cost.any()
+    ):
         return ""
     value = stage.value(x)
     least = 2 * max(options.gap or 0.0, HIGHS_GAP) * abs(value) + BETTER * accuracy * max(1.0, abs(value))

@@ -35,7 +35,7 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
     failed = not unbounded and compiled.stages[-1].quadratic is not None
     if compiled.cones or claim.model.lazies or not (failed or (unbounded and not is_checkable(compiled))):
         return Confirmed()
-    name = claim.backend.name if compiled.indicators else "highs"
+    name = claim.backend.name if compiled.is_conditional else "highs"
     if not ray(claim.model, name):
         return verdict(_NO_RAY if unbounded else "", Status.FAILED)
     if unbounded:
