@@ -21,8 +21,8 @@ from typing import Any
 import forcopt as fo
 from benchmarks.proofs.mutations import mutated
 from forcopt import check
+from forcopt.cli.certify import printed_numbers
 from forcopt.loops.certify import certify_model
-from forcopt.loops.certify.printed import printed_numbers
 
 NAMES = "flugpl rgn gt2 lseu egout bell5 p0548 vol1 dcmulti egout-ac p01 2171 small_mip infeasible-mip1"
 SMALL = 60_000
