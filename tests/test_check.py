@@ -377,7 +377,7 @@ def test_conditions_and_free_columns_are_proved():
 
 
 def test_printed_decimals_of_many_digits_count(tmp_path):
-    from forcopt.loops.certify.printed import printed_numbers
+    from forcopt.cli.certify import printed_numbers
 
     (tmp_path / "a.mps").write_text("x 0.12345678901234567890123")
     assert printed_numbers(tmp_path / "a.mps")(float("0.12345678901234567890123")) == fmpq(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 KINDS = ("coefficient", "sign", "multiplier", "leaf", "claim", "case")
+
+PROBLEM = ("coefficient", "sign")
+"""Kinds that change the problem, which may then have a valid proof."""
 
 
 def mutated(text: str, rng: random.Random) -> tuple[str, str] | None:
@@ -47,7 +51,6 @@ def mutated(text: str, rng: random.Random) -> tuple[str, str] | None:
         words = lines[end].split()
         if words[1] != "range":
             return None
-        from fractions import Fraction
 
         lines[end] = f"RTP range {Fraction(words[2]) + 1} {Fraction(words[3]) + 1}"
     else:

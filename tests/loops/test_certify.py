@@ -17,8 +17,7 @@ from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.loops.certify.evaluation import ExactPoint
-from forcopt.loops.certify.linear import Effort
-from forcopt.loops.certify.without_point import certify_without_point
+from forcopt.loops.certify.linear import Effort, certify_without_point
 
 LINEAR = Capabilities(frozenset({"rows", "integer"}))
 
@@ -593,7 +592,7 @@ def test_multipliers_outside_of_the_dual_cone_are_refused():
     """(3, 1, 2) lies in the second-order cone, (2, 1, 2) and (-3, 1, 2) do not."""
     from flint import fmpq
 
-    from forcopt.loops.certify.conic import _in_dual
+    from forcopt.loops.certify.convex import _in_dual
 
     cone = SimpleNamespace(kind="second_order", size=3)
     for first, inside in ((3, True), (2, False), (-3, False)):

@@ -13,8 +13,8 @@ It proves:
   the solver that is off by rounding is replaced by the exact optimum next to it.
 - the levels of a leximin objective, each by the multipliers of a linear program.
 - the optimum of a small integer program, by branch and bound with such bounds at every leaf.
-- a bound on a convex quadratic program, by the tangent of its objective; `quadratic`.
-- infeasibility by a Farkas certificate, unboundedness by a ray; `without_point`.
+- a bound on a convex quadratic program, by the tangent of its objective; `convex`.
+- infeasibility by a Farkas certificate, unboundedness by a ray.
 """
 
 from forcopt.loops.certify.certificate import Certificate

@@ -17,12 +17,10 @@ from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.conic import certify_conic, is_small
+from forcopt.loops.certify.convex import certify_conic, certify_quadratic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
-from forcopt.loops.certify.linear import Effort, certify_linear
+from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
 from forcopt.loops.certify.premises import NOT_CONVEX, premises
-from forcopt.loops.certify.quadratic import certify_quadratic
-from forcopt.loops.certify.without_point import certify_without_point
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, rational
 from forcopt.loops.solution import ModelSolution

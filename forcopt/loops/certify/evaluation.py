@@ -19,7 +19,7 @@ from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model
 from forcopt.language.objective import Stage
 from forcopt.language.relations import AtomRelation, ParameterProduct, Product
-from forcopt.loops.certify.definite import is_semidefinite
+from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import Rational, rational
 
 __all__ = ["ROUGH", "ExactPoint", "distance", "exact_values"]

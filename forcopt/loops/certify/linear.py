@@ -1,4 +1,4 @@
-"""Prove the optimum of a linear or integer program, stage by stage."""
+"""Prove the optimum of a linear or integer program, stage by stage, or that it has none."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from forcopt.loops.exact_lp import (
     fraction,
     nearest_point,
     rational,
+    recession,
 )
 from forcopt.loops.exact_milp import Tree, branch_and_bound
 from forcopt.loops.leximin import SaturationLayout
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
 
-__all__ = ["Effort", "certify_linear", "fixed", "repaired"]
+__all__ = ["Effort", "certify_linear", "certify_without_point", "fixed", "repaired"]
 
 
 @dataclass(frozen=True)
@@ -77,42 +80,71 @@ class Effort:
 
 def certify_linear(program: Program, own: ExactPoint, tolerance: Rational, effort: Effort) -> Certificate:
     """Repair the point if it needs to be, then prove the optimum stage by stage."""
-    model, count, stages = own.model, own.model.column_count, program.stages
+    stages = program.stages
     lp, integer = LinearProgram.of(program, own.number), np.flatnonzero(program.integer == 1).tolist()
-    near = fixed(lp, [j for j in integer if j < count], own.x)
+    near = fixed(lp, [j for j in integer if j < own.model.column_count], own.x)
     face, found = _stagewise(near, stages)
-    settled = len(found) == len(own.values) and found[-1].proved
-    values, dual, better, point = [e.value for e in found], None, None, own
-    vertex = found[-1].point
-    if settled and vertex is not None and not (own.holds and own.values == values):
-        better = ExactPoint(model, vertex[:count], own.number)
-        point = better
-        if distance(point, own) > tolerance:
-            nearest = nearest_point(face, own.x)
-            point = better if nearest is None else ExactPoint(model, nearest[:count], own.number)
-        if not (point.holds and point.values == values and _agree(point, own, tolerance)):
-            point = own
+    point, better = _optimum_near(face, found, own, tolerance)
     if not point.holds:
         point = repaired(near, own, tolerance)
-    if not integer:
-        bounds, dual, how = [e.bound for e in found], found[0].dual, "multipliers of the rows prove the bound"
-        if found[0].status == "infeasible" and (certificate := farkas(lp)) is not None:
-            bounds, dual, how = [None], certificate, "no point is feasible, by a Farkas certificate"
-        elif effort.save is not None and point.holds and len(stages) == 1:
-            how += effort.told(_searched(program, lp, point, effort)[1])
-    elif point.holds:
-        best = point if better is None or not better.holds or better.values >= point.values else better
-        bounds, tree = _searched(program, lp, best, effort)
-        found_better = None if tree.better is None else ExactPoint(model, tree.better[:count], own.number)
-        if bounds[0] is None:  # no time for more than the relaxation
-            bounds[0] = exact_optimum(lp.aiming(stages[0])).bound
-        better = found_better or (None if best is point else best)
-        if better is not None and better.holds and better.values == bounds and _agree(better, own, tolerance):
-            point = better  # the given point is a rounding of the optimum
-        how = f"branch and bound over {tree.subproblems} subproblems, each bounded in rational arithmetic"
-        how += effort.told(tree)
-    else:
-        bounds, how = [exact_optimum(lp.aiming(stages[0])).bound], "the relaxation is solved exactly"
+    if integer and point.holds:
+        return _certify_integer(program, lp, (point, better, own), tolerance, effort)
+    if integer:
+        bound = exact_optimum(lp.aiming(stages[0])).bound
+        return _concluded((point, better, own), [bound], "the relaxation is solved exactly")
+    if found[0].status == "infeasible" and (certificate := farkas(lp)) is not None:
+        words = "no point is feasible, by a Farkas certificate"
+        return _concluded((point, better, own), [None], words, certificate)
+    how = "multipliers of the rows prove the bound"
+    if effort.save is not None and point.holds and len(stages) == 1:
+        how += effort.told(_searched(program, lp, point, effort)[1])
+    return _concluded((point, better, own), [e.bound for e in found], how, found[0].dual)
+
+
+def _optimum_near(
+    face: LinearProgram, found: Sequence[Exact], own: ExactPoint, tolerance: Rational
+) -> tuple[ExactPoint, ExactPoint | None]:
+    """The exact optimum whose rounding a point is, or the point itself; and the vertex that was found."""
+    values, vertex, count = [e.value for e in found], found[-1].point, own.model.column_count
+    settled = len(found) == len(own.values) and found[-1].proved
+    if not settled or vertex is None or (own.holds and own.values == values):
+        return own, None
+    point = better = ExactPoint(own.model, vertex[:count], own.number)
+    if distance(point, own) > tolerance:
+        nearest = nearest_point(face, own.x)
+        point = better if nearest is None else ExactPoint(own.model, nearest[:count], own.number)
+    if point.holds and point.values == values and _agree(point, own, tolerance):
+        return point, better
+    return own, better
+
+
+_Points = tuple[ExactPoint, ExactPoint | None, ExactPoint]
+"""The point to certify, another that may be better, and the point given."""
+
+
+def _certify_integer(
+    program: Program, lp: LinearProgram, points: _Points, tolerance: Rational, effort: Effort
+) -> Certificate:
+    """Prove the optimum by branch and bound from a feasible point."""
+    point, better, own = points
+    best = point if better is None or not better.holds or better.values >= point.values else better
+    bounds, tree = _searched(program, lp, best, effort)
+    if bounds[0] is None:  # no time for more than the relaxation
+        bounds[0] = exact_optimum(lp.aiming(program.stages[0])).bound
+    better = None if best is point else best
+    if tree.better is not None:
+        better = ExactPoint(own.model, tree.better[: own.model.column_count], own.number)
+    if better is not None and better.holds and better.values == bounds and _agree(better, own, tolerance):
+        point = better  # the given point is a rounding of the optimum
+    how = f"branch and bound over {tree.subproblems} subproblems, each bounded in rational arithmetic"
+    return _concluded((point, better, own), bounds, how + effort.told(tree))
+
+
+def _concluded(
+    points: _Points, bounds: list[Rational | None], how: str, dual: list[Rational] | None = None
+) -> Certificate:
+    """What bounds of the stages and the points prove."""
+    point, better, own = points
     if point.holds and bounds == point.values:
         return certificate_of(point, own, bounds[0], True, how, dual)
     if better is not None and better.holds and (not point.holds or better.values < point.values):
@@ -205,3 +237,40 @@ def _completed(
         return point.x
     held = fixed(lp, range(len(point.x)), point.x)
     return replace(effort, save=None).search(program, held, None).better
+
+
+def certify_without_point(
+    solution: ModelSolution,
+    program: Program | None,
+    effort: Effort,
+    number: Callable[[float], Rational] = rational,
+) -> Certificate:
+    """Prove that there is no point, or no optimum."""
+    model, status = solution.model, solution.status
+    nothing = Certificate(None, None, None, None, None, f"there is no point to check: the status is {status}")
+    if program is None or status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return nothing
+    lp = LinearProgram.of(program, number)
+    tree = effort.search(program, lp, None)
+    if status is Status.INFEASIBLE and tree.exhausted:
+        none, dual = replace(nothing, feasible=False), farkas(lp)
+        words = (
+            f"branch and bound, {tree.subproblems} subproblems" if dual is None else "a Farkas certificate"
+        )
+        return replace(
+            none,
+            how=f"infeasibility proved by {words}{effort.told(tree)}",
+            dual=None if dual is None else tuple(fraction(v) for v in dual),
+        )
+    point = ExactPoint(model, tree.better[: model.column_count], number) if tree.better else None
+    if point is None or not point.holds:
+        return nothing
+    if status is Status.INFEASIBLE:
+        words = "the status is wrong: this point satisfies everything"
+        return certificate_of(point, point, None, None, words)
+    if program.stages[0].quadratic is not None:
+        return nothing
+    ray = exact_optimum(recession(lp))
+    if ray.value is not None and ray.value < 0:
+        return certificate_of(point, point, None, None, "unboundedness proved by a point and a ray from it")
+    return nothing

@@ -1,18 +1,17 @@
-"""The premises of a proof: roundings before exact arithmetic began."""
+"""The premises of a proof: roundings before exact arithmetic began; and which forms are convex, exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from flint import fmpq
+from flint import fmpq, fmpz
 
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct
-from forcopt.loops.certify.definite import is_semidefinite
-from forcopt.loops.exact_lp import rational
+from forcopt.loops.exact_lp import Rational, rational
 
-__all__ = ["NOT_CONVEX", "premises"]
+__all__ = ["NOT_CONVEX", "is_semidefinite", "premises"]
 
 NOT_CONVEX = "which is not proved to be convex"
 """Stands in a premise that keeps an optimum from being proved."""
@@ -53,3 +52,50 @@ def _is_convex(form: object) -> bool:
         for j in range(i + 1)
     ]
     return is_semidefinite(lower, len(dense))
+
+
+def is_semidefinite(triangle: Sequence[Rational], order: int) -> bool:
+    """Whether a symmetric matrix has no negative eigenvalue: LDL' without division (Bareiss).
+
+    O(n**3) products of whole numbers, which grow to n times the digits of an entry.
+
+    Parameters
+    ----------
+    triangle : Sequence[Rational]
+        The lower triangle, row by row.
+    order : int
+        Rows of the matrix.
+
+    References
+    ----------
+    E. H. Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", Mathematics
+    of Computation 22 (1968).
+
+    Examples
+    --------
+    >>> from flint import fmpq
+    >>> is_semidefinite([fmpq(1), fmpq(2), fmpq(4)], 2), is_semidefinite([fmpq(1), fmpq(2), fmpq(3)], 2)
+    (True, False)
+    """
+    common = fmpz(1)
+    for value in triangle:
+        common *= value.q // common.gcd(value.q)
+    rows, at = [], 0
+    for i in range(order):
+        rows.append([value.p * (common // value.q) for value in triangle[at : at + i + 1]])
+        at += i + 1
+    before = fmpz(1)
+    for k in range(order):
+        pivot = rows[k][k]
+        if pivot < 0:
+            return False
+        if pivot == 0:  # then all that stands below must be zero
+            if any(rows[i][k] for i in range(k + 1, order)):
+                return False
+            continue
+        for i in range(k + 1, order):
+            row, factor = rows[i], rows[i][k]
+            for j in range(k + 1, i + 1):
+                row[j] = (pivot * row[j] - factor * rows[j][k]) // before
+        before = pivot
+    return True

@@ -75,6 +75,17 @@ class _Equation:
     right: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A column or row at a side: its factor in the equation, in D, and (`share`) in the cut."""
+
+    at: int
+    side: int
+    factor: Rational
+    whole: int
+    share: Rational
+
+
 class _Combination:
     """A combination of rows: a start, and the rows that then removed columns from it."""
 
@@ -270,15 +281,31 @@ class Separator:
 
     def _exact(self, part: _Combination, e: _Equation, divisor: float) -> Row | None:
         """The cut in rational arithmetic with its proof; None if its numbers become too large."""
-        system, n, grid = self.system, self.system.columns, self.system.grid
         guess = Fraction(divisor).limit_denominator(_DENOMINATOR)
-        if not guess:
+        found = self._items(part, e, fmpq(guess.numerator, guess.denominator)) if guess else None
+        if found is None:
             return None
-        over = fmpq(guess.numerator, guess.denominator)
+        items, right = found
+        top = right.floor()
+        f = right - top
+        if not 0.5 * _FRACTION < as_float(f) < 1 - 0.5 * _FRACTION:
+            return None
+        terms = [self._term(item, f) for item in items]
+        common = lcm(*(int(term.share.q) for term in terms))
+        size = max((term.share for term in terms), default=fmpq(0))
+        if size == 0 or size * common > _LARGEST:
+            common = max(int(_LARGEST / max(as_float(size), 1.0)) // 8, 1)
+        return self._assembled(terms, common, int(top), f)
+
+    def _items(
+        self, part: _Combination, e: _Equation, over: Rational
+    ) -> tuple[list[tuple[int, int, Rational]], Rational] | None:
+        """An equation divided by a number: column or row, side and factor of each item; right-hand side."""
+        system, n = self.system, self.system.columns
         weights, total = part.exact(system.rows)
         chosen = dict(zip(e.at.tolist(), e.side.tolist(), strict=True))
         right = fmpq(0)
-        items: list[tuple[int, int, Rational]] = []  # column or row, side, factor
+        items: list[tuple[int, int, Rational]] = []
         for i, weight in weights.items():
             s = int(self.side[i])
             right += weight * (system.rows[i].low if s == 0 else system.rows[i].high)
@@ -288,58 +315,54 @@ class Separator:
             end = system.lower[j] if s == 0 else system.upper[j]
             if end is None:
                 return None
-            right -= a * fmpq(end, grid)
+            right -= a * fmpq(end, system.grid)
             items.append((j, s, (a if s == 0 else -a) / over))
-        right /= over
-        top = right.floor()
-        f = right - top
-        if not 0.5 * _FRACTION < as_float(f) < 1 - 0.5 * _FRACTION:
-            return None
-        terms = []  # with the integer part of D, and the coefficient of the cut
-        for at, s, factor in items:
-            row = system.rows[at - n] if at >= n else None
-            if row is not None and row.low == row.high:
-                terms.append((at, s, factor, 0, fmpq(0)))
-            elif row.whole if row is not None else system.whole[at]:
-                down = factor.floor()
-                share = factor - down
-                if share <= f:
-                    terms.append((at, s, factor, int(down), share / f))
-                else:
-                    terms.append((at, s, factor, int(down) + 1, (1 - share) / (1 - f)))
-            else:
-                terms.append((at, s, factor, 0, factor / f if factor > 0 else -factor / (1 - f)))
-        common = lcm(*(int(c.q) for *_, c in terms))
-        size = max((c for *_, c in terms), default=fmpq(0))
-        if size == 0 or size * common > _LARGEST:
-            common = max(int(_LARGEST / max(as_float(size), 1.0)) // 8, 1)
+        return items, right / over
+
+    def _term(self, item: tuple[int, int, Rational], f: Rational) -> _Term:
+        """What an item is in the two cases and in the cut, for the fraction of the right-hand side."""
+        at, s, factor = item
+        row = self.system.rows[at - self.system.columns] if at >= self.system.columns else None
+        if row is not None and row.low == row.high:
+            return _Term(at, s, factor, 0, fmpq(0))
+        if not (row.whole if row is not None else self.system.whole[at]):
+            return _Term(at, s, factor, 0, factor / f if factor > 0 else -factor / (1 - f))
+        down = factor.floor()
+        part = factor - down
+        if part <= f:
+            return _Term(at, s, factor, int(down), part / f)
+        return _Term(at, s, factor, int(down) + 1, (1 - part) / (1 - f))
+
+    def _assembled(self, terms: Sequence[_Term], common: int, top: int, f: Rational) -> Row | None:
+        """The cut times `common` in the columns, with its two cases; None if it is long or large."""
+        system, n = self.system, self.system.columns
         form: dict[int, int] = {}
         cut: dict[int, int] = {}
         low, most = fmpq(common), fmpq(top)  # of the cut, and of D, in the columns
         below: Parts = []
         above: Parts = []
-        for at, s, factor, whole, share in terms:
-            c = int((share * common).ceil())
-            sign = 1 if s == 0 else -1  # the distance is sign * (item - end)
-            if at < n:
-                entries: Mapping[int, int] = {at: 1}
-                end = fmpq((system.lower if s == 0 else system.upper)[at] or 0, grid)
-                sides, unit = (system.lower_lines[at], system.upper_lines[at]), sign
+        for term in terms:
+            c = int((term.share * common).ceil())
+            sign = 1 if term.side == 0 else -1  # the distance is sign * (item - end)
+            if term.at < n:
+                entries: Mapping[int, int] = {term.at: 1}
+                end = fmpq((system.lower if term.side == 0 else system.upper)[term.at] or 0, system.grid)
+                sides, unit = (system.lower_lines[term.at], system.upper_lines[term.at]), sign
             else:
-                row = system.rows[at - n]
+                row = system.rows[term.at - n]
                 entries = row.coefficients
-                end = fmpq((row.low if s == 0 else row.high) or 0)
+                end = fmpq((row.low if term.side == 0 else row.high) or 0)
                 sides, unit = row.lines, sign * row.scale
-            for parts, share_of_case in ((below, -common / f), (above, common / (1 - f))):
-                weight = unit * (c + share_of_case * (factor - whole))
+            for parts, share in ((below, -common / f), (above, common / (1 - f))):
+                weight = unit * (c + share * (term.factor - term.whole))
                 parts.append((sides[0 if weight > 0 else 1], weight))  # an equation has either sign
             for j, a in entries.items():
                 if c:
                     cut[j] = cut.get(j, 0) + sign * c * a
-                if whole:
-                    form[j] = form.get(j, 0) + sign * whole * a
+                if term.whole:
+                    form[j] = form.get(j, 0) + sign * term.whole * a
             low += sign * c * end
-            most += sign * whole * end
+            most += sign * term.whole * end
         cut = {j: a for j, a in sorted(cut.items()) if a}
         form = {j: a for j, a in form.items() if a}
         if (
@@ -350,21 +373,22 @@ class Separator:
         ):
             return None
         divide = gcd(*cut.values())
-        cut = {j: a // divide for j, a in cut.items()}
-        limit = low / divide
-        whole_cut = all(system.whole[j] for j in cut)
-        widest = max(map(abs, cut.values()))
-        scale = int(limit.q)
-        if not whole_cut and scale * widest > 100 * _LARGEST:
-            limit, scale = fmpq(limit.floor()), 1
         split = Split(
             form,
             int(most.p),
             (-common / f / divide, [(ref, weight / divide) for ref, weight in below]),
             (common / (1 - f) / divide, [(ref, weight / divide) for ref, weight in above]),
         )
+        return self._stated({j: a // divide for j, a in cut.items()}, low / divide, split)
+
+    def _stated(self, cut: dict[int, int], limit: Rational, split: Split) -> Row:
+        """The row of a cut; its side is rounded where all columns are integer, or where it is too fine."""
+        whole = all(self.system.whole[j] for j in cut)
+        widest, scale = max(map(abs, cut.values())), int(limit.q)
+        if not whole and scale * widest > 100 * _LARGEST:
+            limit, scale = fmpq(limit.floor()), 1
         line = Derived(cut, "G", limit, [], split=split)
-        if whole_cut and scale > 1:
+        if whole and scale > 1:
             limit, scale = fmpq(limit.ceil()), 1
             line = Derived(cut, "G", limit, [(line, 1)], True)
         return Row(
@@ -374,7 +398,7 @@ class Separator:
             scale,
             (line, -1),
             float(widest * scale),
-            whole_cut,
+            whole,
         )
 
 

@@ -43,6 +43,9 @@ _ROUNDS = 40
 _WORTH, _PATIENCE = 0.01, 4
 """Cutting ends after some rounds in a row that close less than this share of the gap."""
 
+_PROBED = 20
+"""The most columns that are rounded at the root to see whether a side holds nothing."""
+
 _TRIALS = 8
 """A column is tried on both sides until this many branches on it are known (reliability branching)."""
 
@@ -106,6 +109,7 @@ class Search:
         self.integer = np.flatnonzero(system.whole)
         self.scale = system.cost.scale
         self.nodes = 0
+        self.probing = False
         self.stack: list[_Frame] = []
         self.root_bound: Rational | None = None
         n = system.columns
@@ -158,9 +162,13 @@ class Search:
             else:
                 return found
 
+    def _is_strict(self) -> bool:
+        """Whether a closed case holds no point at all, rather than none below the cutoff."""
+        return self.probing or self.system.cutoff is None or self.system.cost.whole
+
     def _statement(self) -> tuple[dict[int, Number] | None, str, Number]:
         """What every leaf proves: that there is no point, or none below the cutoff."""
-        if self.system.cutoff is None or self.system.cost.whole:
+        if self._is_strict():
             return {}, "G", 1
         return None, "G", self.system.cutoff / self.system.cost.scale
 
@@ -177,6 +185,20 @@ class Search:
             if divided.low is not None and divided.high is not None and divided.low > divided.high:
                 return self._falsehood([(divided.lines[0], 1), (divided.lines[1], -1)])
             system.rows[i] = divided
+        closed = self._propagate()
+        if closed is not None:
+            return closed
+        system.refresh()
+        for row in system.rows:  # rows without columns
+            if not row.coefficients:
+                for side, end in enumerate((row.low, row.high)):
+                    if end is not None and (end > 0, end < 0)[side]:
+                        return self._falsehood([(row.lines[side], 1 - 2 * side)])
+        return None
+
+    def _propagate(self) -> int | None:
+        """Derive bounds from rows, round after round; the line that no point exists if they cross."""
+        system = self.system
         columns: list[list[Row]] = [[] for _ in range(system.columns)]
         rows = [*system.rows, system.cost]
         for row in rows:
@@ -193,12 +215,6 @@ class Search:
             if not touched:
                 break
             rows = list({id(row): row for j in touched for row in columns[j]}.values())
-        system.refresh()
-        for row in system.rows:  # rows without columns
-            if not row.coefficients:
-                for side, end in enumerate((row.low, row.high)):
-                    if end is not None and (end > 0, end < 0)[side]:
-                        return self._falsehood([(row.lines[side], 1 - 2 * side)])
         return None
 
     def _falsehood(self, parts: Parts) -> int:
@@ -222,17 +238,54 @@ class Search:
             limit = last + 1e-4 * max(1.0, abs(last)) if goal is None else last + _WORTH * (goal - first)
             stalled = stalled + 1 if solved.value <= limit else 0
             last, first = max(last, solved.value), min(first, solved.value)
-            if stalled >= _PATIENCE:
-                break
             found = Separator(system, solved.x, self.relaxation.kept).cuts(self._tableau(solved.x))
             chosen = _chosen(found, system.columns)
-            if not chosen:
-                break
+            if not chosen or stalled >= _PATIENCE:
+                closed = self._probe(solved.x)
+                if closed is not None:
+                    return closed
+                if not self.probed:
+                    break
+                stalled, last = 0, -np.inf
+                continue
             self.relaxation.drop_slack()
             self.relaxation.add(chosen)
         self.relaxation.solve()
         self.relaxation.drop_slack()
         return None
+
+    def _probe(self, x: Array) -> int | None:
+        """Round columns at the root; where a side holds no point, or none in question, it is cut off.
+
+        `probed` then counts the new bounds. A line is returned if no side is left.
+        """
+        system, proof = self.system, self.proof
+        self.probing, self.probed = True, 0
+        order = sorted(self._fractional(x), key=lambda j: abs(x[j] - np.floor(x[j]) - 0.5))
+        closed = None
+        for j, side in ((j, side) for j in order[:_PROBED] for side in (0, 1)):
+            frame = _Frame(j, int(np.floor(x[j])), side, Derived({}, "G", 0, []), (None, -1), None)
+            self._enter(frame)
+            line = self._close(self.relaxation.solve())
+            self._restore(frame)
+            if line is None:
+                continue
+            if frame.case.line not in proof.assumed(line):
+                closed = line
+                break
+            what = {j: 1}, "LG"[side], frame.at + side
+            other = proof.assume(*what)
+            frame.side = 1 - side
+            self._set(
+                frame, what[2] * system.grid, proof.unite(*what, ((line, frame.case.line), (other, other)))
+            )
+            self.probed += 1
+        self.probing = False
+        if closed is None and self.probed:
+            closed = self._propagate()
+            system.bounds_changed()
+            self.relaxation.set_bounds()
+        return closed
 
     def _fix(self, dual: Array) -> None:
         """Tighten bounds of integer columns by reduced costs."""
@@ -310,7 +363,7 @@ class Search:
         if claim.value > limit:
             cutoff = (system.cost.lines[1], -claim.objective * system.cost.scale)
             return self._falsehood([*parts(claim), cutoff])
-        if claim.value < limit or system.cost.whole:
+        if claim.value < limit or self._is_strict():
             return None
         share = 1 / (claim.objective * fmpq(system.cost.scale))
         return self.proof.combine(*self._statement(), [(ref, weight * share) for ref, weight in parts(claim)])

@@ -1,4 +1,4 @@
-"""Bound a program with second-order and semidefinite cones by a rounded dual, exactly.
+"""Bound convex programs exactly: with second-order and semidefinite cones by a rounded dual.
 
 For multipliers y of the rows and w of the entries of the cones, w in the dual cones, every feasible x has
 ``c x >= y A x + w F x + (c - A' y - F' w) x``, which the bounds of rows, cones and columns bound from below.
@@ -31,11 +31,19 @@ from forcopt.clock import Deadline
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import BackendError
 from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.definite import is_semidefinite
 from forcopt.loops.certify.evaluation import ExactPoint, distance
-from forcopt.loops.exact_lp import LinearProgram, Rational, nearest_point, rational, solve_exactly
+from forcopt.loops.certify.linear import fixed, repaired
+from forcopt.loops.certify.premises import is_semidefinite
+from forcopt.loops.exact_lp import (
+    LinearProgram,
+    Rational,
+    exact_optimum,
+    nearest_point,
+    rational,
+    solve_exactly,
+)
 
-__all__ = ["certify_conic", "is_small"]
+__all__ = ["certify_conic", "certify_quadratic", "is_small"]
 
 _MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
@@ -224,3 +232,22 @@ def _inside(program: Program, deadline: Deadline) -> Array | None:
     if found is None or found.x is None or found.x[-1] <= 1e-9:
         return None
     return found.x[:-1]
+
+
+def certify_quadratic(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
+    """Bound a convex quadratic objective by its tangent at the point, minimised exactly."""
+    count = own.model.column_count
+    lp, point = LinearProgram.of(program), own
+    if not own.holds:
+        integer = np.flatnonzero(program.integer[:count] == 1).tolist()
+        point = repaired(fixed(lp, integer, own.x), own, tolerance)
+    slope, (value,) = point.slope(), point.values
+    rise = sum((a * x for a, x in zip(slope, point.x, strict=True)), fmpq(0))
+    tangent = replace(lp, cost=slope + [fmpq(0)] * (len(lp.cost) - count), offset=value - rise)
+    bound = exact_optimum(tangent).bound
+    how = (
+        "the tangent of the objective there proves the bound"
+        if bound is not None
+        else "no bound could be proved"
+    )
+    return certificate_of(point, own, bound, True if point.holds and bound == value else None, how)
