@@ -12,7 +12,7 @@ import numpy as np
 import forcopt as fo
 from forcopt.backends import backends as known_backends
 
-__all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
+__all__ = ["DoorCase", "ModelCase", "ProblemCase", "answers", "door_answers", "model_answers"]
 
 BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
 """The backends on which every formulation is tried; one that refuses the model is left out."""
@@ -159,6 +159,40 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
         correct = abs(excess) <= slack and s.evaluation.feasible and not case.check(s)
         return "right" if correct else "wrong"
     return "wrong" if s.evaluation.feasible and excess < -slack and not case.ordered else "right"
+
+
+@dataclass(frozen=True)
+class DoorCase:
+    """Checks of one random object at a door of the library: where tables come in, or answers go out.
+
+    Attributes
+    ----------
+    checks : Mapping[str, Callable[[], str]]
+        By name: gives the error that it finds; empty if there is none.
+    """
+
+    checks: Mapping[str, Callable[[], str]]
+
+
+def door_answers(case: DoorCase) -> Iterator[tuple[str, str, str]]:
+    """Run all checks.
+
+    Parameters
+    ----------
+    case : DoorCase
+        The checks.
+
+    Yields
+    ------
+    tuple[str, str, str]
+        The check, its verdict (right, wrong), and the error.
+    """
+    for name, check in case.checks.items():
+        try:
+            words = check()
+        except Exception as error:
+            words = f"raised {type(error).__name__}: {error}"
+        yield name, "wrong" if words else "right", words
 
 
 @dataclass(frozen=True)

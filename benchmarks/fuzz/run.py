@@ -5,8 +5,10 @@
 Every file in ``campaigns`` has oracles of its own: of the engine ``models`` (linear, integer, quadratic,
 second-order and semidefinite programs, objectives in order, lazy families), ``cones`` (exponential, power,
 semidefinite and second-order cones, by closed forms) and ``modelling`` (conditions, logic, piecewise linear
-functions and parameters, solved again after changes, by enumeration); of the problems, by all methods; and of
-draws of samples, by their exact laws.
+functions and parameters, solved again after changes, by enumeration), and ``labels`` (operands whose labels
+and axes are permuted, by enumeration); of the problems, by all methods; of draws of samples, by their exact
+laws; and of the doors: ``serving`` (answers in a batch, one by one, in other orders and from files) and
+``tables`` (misspelt, doubled and contradictory entries, which an error must name).
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, an optimum off by more than the backend's
 accuracy allows, or a false certificate is wrong; a failure that says so is counted apart. A wrong answer is
 printed with its seed: ``--only CAMPAIGN:SEED`` repeats it on every backend. ``--jobs`` processes take turns
@@ -42,7 +44,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from benchmarks.fuzz import campaigns
-from benchmarks.fuzz.case import ModelCase, ProblemCase, answers, model_answers
+from benchmarks.fuzz.case import DoorCase, ModelCase, ProblemCase, answers, door_answers, model_answers
 from benchmarks.fuzz.draws import DrawCase, draw_answers
 from benchmarks.report import Page, parser, progress, row, table
 
@@ -51,7 +53,7 @@ FILES = {
     module.name: importlib.import_module(f"{campaigns.__name__}.{module.name}").CAMPAIGNS
     for module in pkgutil.iter_modules(campaigns.__path__)
 }
-CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase | DrawCase]] = {
+CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase | DrawCase | DoorCase]] = {
     name: make for several in FILES.values() for name, make in several.items()
 }
 BATCH = 5
@@ -65,6 +67,8 @@ def campaign(name: str, seeds: list[int], counts: Counts, backends: int, draw: b
         case = CAMPAIGNS[name](rng)
         if isinstance(case, DrawCase):
             runs = draw_answers(case, rng)
+        elif isinstance(case, DoorCase):
+            runs = door_answers(case)
         elif isinstance(case, ProblemCase):
             runs = answers(case, rng if draw else None)
         else:

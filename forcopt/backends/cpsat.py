@@ -10,7 +10,6 @@ loosened by 1e-9 of their size for the rounding errors in computing them.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
@@ -112,9 +111,7 @@ class CpSatSession(Session):
 
 
 def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run) -> Any:
-    """Solve; Ctrl-C stops the search and is then raised, which CP-SAT by itself takes for a limit."""
-    if threading.current_thread() is not threading.main_thread():  # to which no signal comes
-        return solver.solve(model, run.callback)
+    """Solve; full memory stops the search, and so does Ctrl-C, which CP-SAT by itself takes for a limit."""
     solver.parameters.catch_sigint_signal = False
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(solver.solve, model, run.callback)

@@ -14,6 +14,9 @@ from forcopt.status import Status
 
 __all__ = ["enumeration"]
 
+_DIGITS = 9
+"""Angles that agree in as many decimals are one."""
+
 
 @AdaptiveRobustClassification.algorithm(
     "enumeration", exact=True, cites="arrangement of the dual curves, in the plane and on the line"
@@ -75,7 +78,10 @@ def _kept(ends: Array, one: Array, slack: float) -> Array:
 
 
 def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
-    """Directions of dual length 1 at which two ends tie, and some besides; shape ``(k, d)``."""
+    """Directions of dual length 1 at which two ends tie, those between, and some besides; shape ``(k, d)``.
+
+    The ones between come first: of equally good halfspaces, theirs have no point on the border.
+    """
     if X.shape[1] == 1:
         return np.array([[1.0], [-1.0]])
     away, gap = X[i] - X[j], ends[i] - ends[j]
@@ -85,6 +91,7 @@ def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
         angle = np.arctan2(away[meets, 1], away[meets, 0])
         turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
         angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])
+        angles = np.concatenate([_between(angles), angles])
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
     corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
     found = [corners]
@@ -94,4 +101,13 @@ def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
             share = (gap - away @ a) / slope
         inside = np.isfinite(share) & (share > 0) & (share < 1)
         found.append(a + share[inside, None] * (b - a))
-    return np.concatenate(found)
+    ties = np.concatenate(found)
+    angles = _between(np.arctan2(ties[:, 1], ties[:, 0]))
+    between = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return np.concatenate([between / np.abs(between).sum(axis=1, keepdims=True), ties])
+
+
+def _between(angles: Array) -> Array:
+    """The middles of neighbouring angles that differ by more than rounding."""
+    distinct = np.unique((angles % (2 * np.pi)).round(_DIGITS))
+    return distinct + np.diff(distinct, append=distinct[0] + 2 * np.pi) / 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,39 +62,50 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
                 continue
             if len(row) < 2:
                 raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
+            where = f"row {number}"
             block, district = row[0].strip(), row[1].strip()
             node = block if prefix is None else block[:prefix]
             if number == 1 and node not in names:
-                header = node, district
+                header = where, node, district
             else:
-                pairs.append((node, district))
-    if header is not None and header[1] in {district for _, district in pairs}:
+                pairs.append((where, node, district))
+    if header is not None and header[2] in {district for *_, district in pairs}:
         pairs.insert(0, header)  # no header, but a block that the graph lacks
     return _plan_of(problem, pairs, path)
 
 
-def _plan_of(problem: Districting, pairs: Iterable[tuple[str, str]], path: str | Path) -> Plan:
+def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: str | Path) -> Plan:
+    """The plan of places in a file, each with its node and its district."""
     names: dict[str, Any] = {}
     for node in problem.nodes:
         if str(node) in names:
             raise DeclarationError(f"two nodes have the name {str(node)!r}; a file cannot distinguish them")
         names[str(node)] = node
     found: dict[str, str] = {}
-    for node, district in pairs:
+    for where, node, district in pairs:
         if node not in names:
             near = nearest_level(node, names)
             hint = f"; did you mean {near!r}?" if near else ""
-            raise DeclarationError(f"{path} assigns {node!r}, which the graph lacks{hint}")
+            raise DeclarationError(f"{path}: {where} assigns {node!r}, which the graph lacks{hint}")
         if not district.strip("zZ "):
             raise DeclarationError(
-                f"{path} gives node {node!r} the district {district!r}, which stands for none; "
+                f"{path}: {where} gives node {node!r} the district {district!r}, which stands for none; "
                 "give it a district, or drop the row if the node's other blocks have one"
             )
         if found.setdefault(node, district) != district:
-            raise DeclarationError(f"{path} splits node {node!r} between {found[node]!r} and {district!r}")
+            raise DeclarationError(
+                f"{path}: {where} splits node {node!r} between {found[node]!r} and {district!r}"
+            )
     numbers = {name: i for i, name in enumerate(dict.fromkeys(found.values()))}
     if len(numbers) > problem.districts:
-        raise DeclarationError(f"{path} has {len(numbers)} districts; the problem has {problem.districts}")
+        usual = [name for name, _ in Counter(found.values()).most_common(problem.districts)]
+        where, _, rare = next(pair for pair in pairs if pair[2] not in usual)
+        near = nearest_level(rare, usual)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise DeclarationError(
+            f"{path} has {len(numbers)} districts; the problem has {problem.districts}, and {where} gives "
+            f"{rare!r}{hint}"
+        )
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
         raise DeclarationError(f"{path} does not assign the node {missing!r}")
@@ -159,7 +171,8 @@ def from_geojson(
             if known.get(name) is None:
                 raise DeclarationError(f"{path}: feature {number} has no property {name!r}")
         given = known[node]  # JSON has no tuples
-        pairs.append((str(tuple(given) if isinstance(given, list) else given), str(known[district])))
+        name = str(tuple(given) if isinstance(given, list) else given)
+        pairs.append((f"feature {number}", name, str(known[district])))
     return _plan_of(problem, pairs, path)
 
 

@@ -197,7 +197,8 @@ class StrategicGraph(Problem):
         Raises
         ------
         DeclarationError
-            For a column that is missing, an agent that is listed twice, or an edge of an unknown agent.
+            For a column that is missing, an entry without a name, a number in words, an agent that is listed
+            twice, an edge that is given twice, or one of an unknown agent; the row is named.
 
         Examples
         --------

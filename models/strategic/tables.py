@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import refuse_missing
+from forcopt.arrays import Array, refuse_missing
 from forcopt.data.dataset import read_csv
+from forcopt.data.levels import check_levels, refuse_doubles
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
     from forcopt.models.strategic.responses import Responses
 
@@ -55,35 +56,32 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     Raises
     ------
     DeclarationError
-        For a column that is missing, an entry without a name, an agent that is listed twice, or an edge of an
-        unknown agent.
+        For a column that is missing, an entry without a name, a number in words, an agent that is listed
+        twice, an edge that is given twice, or one of an unknown agent; the row is named.
     """
     joined = read_table(edges, "edges", _EDGE_COLUMNS)
-    acting, met = joined["agent"].astype(str), joined["criterion"].astype(str)
-    criteria = sorted(met.unique())
+    acting, met = _names(joined, "agent", "edges"), _names(joined, "criterion", "edges")
+    refuse_doubles("edges", [f"{a} - {c}" for a, c in zip(acting, met, strict=True)], joined.index)
+    criteria = sorted(set(met))
     fields: dict[str, Any] = {}
     if agents is None:
-        names = acting.drop_duplicates().tolist()
+        names = list(dict.fromkeys(acting))
     else:
         people = read_table(agents, "agents", ("agent",), ("weight", "value", "group"))
-        listed = people["agent"].astype(str)
-        if listed.duplicated().any():
-            raise DeclarationError(f"agents: {listed[listed.duplicated()].iloc[0]!r} is listed twice")
-        names = listed.tolist()
+        names = _names(people, "agent", "agents")
+        refuse_doubles("agents", names, people.index)
         for column, field in (("weight", "weights"), ("value", "value")):
             if column in people.columns:
-                fields[field] = _numbers(people[column], "agents")
+                fields[field] = _numbers(people, column, "agents")
         if "group" in people.columns:
-            fields["groups"] = np.unique(people["group"].astype(str), return_inverse=True)[1]
+            fields["groups"] = np.unique(_names(people, "group", "agents"), return_inverse=True)[1]
+    check_levels("edges", acting, names, rows=joined.index, rule="is no agent")
     place = {name: i for i, name in enumerate(names)}
-    unknown = [name for name in acting if name not in place]
-    if unknown:
-        raise DeclarationError(f"edges: there is no agent {unknown[0]!r}")
     rows = [
-        acting.map(place).to_numpy(dtype=float),
+        np.array([place[name] for name in acting], dtype=float),
         np.searchsorted(criteria, met).astype(float),
-        _numbers(joined["cost"], "edges"),
-        _numbers(joined["improves"], "edges"),
+        _numbers(joined, "cost", "edges"),
+        _numbers(joined, "improves", "edges"),
     ]
     return {
         "agents": len(names),
@@ -95,11 +93,25 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     }
 
 
-def _numbers(column: Series[Any], subject: str) -> Any:
-    try:
-        return column.to_numpy(dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DeclarationError(f"{subject}: the column {column.name!r} holds no numbers: {error}") from None
+def _names(table: DataFrame, column: str, subject: str) -> list[str]:
+    """The entries of a column as text, without blanks around it."""
+    names = [str(value).strip() for value in table[column]]
+    if "" in names:
+        raise DeclarationError(f"{subject}: row {table.index[names.index('')]} has no {column}")
+    return names
+
+
+def _numbers(table: DataFrame, column: str, subject: str) -> Array:
+    """The entries of a column as numbers."""
+    found = []
+    for row, value in table[column].items():
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"{subject}: row {row}: {column} is {value!r}; it must be a number"
+            ) from None
+    return np.array(found)
 
 
 def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:

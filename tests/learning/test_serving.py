@@ -242,3 +242,22 @@ def test_the_model_of_a_fair_regressor_knows_its_features_by_name():
     assert taken.model_.features == ("debt", "intercept", "rate", "_intercept")
     assert FairRegressor(fit_intercept=False).fit(frame, y).model_.features == ("debt", "age", "rate")
     assert FairRegressor().fit(frame.to_numpy(), y).model_.features == ()
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize(
+    ("kinds", "labels"),
+    [
+        ([[1, 0.1], [1.8, 0], [0.5, 0], [-1.4, -0.1], [0.1, -0.1], [-0.2, 0.1]], [0, 0, 0, 0, 0, 1]),
+        ([[-0.6, 0], [-21.3, 0], [8.3, 0], [-5.4, 0]], [0, 1, 0, 1]),
+        ([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]], [1, 0, 0]),
+    ],
+)
+def test_enumeration_prefers_halfspaces_without_a_point_on_the_border(kinds, labels, norm):
+    """Directions at which two points tie rest on the last digit of their scores."""
+    X, y = np.repeat(np.array(kinds, dtype=float), 2, axis=0), np.repeat(labels, 2)
+    p = AdaptiveRobustClassification(X, y, radii=np.zeros(len(X)), norm=norm)
+    found = p.solve("enumeration").decision
+    assert p.evaluate(found).objective == 0.0
+    for end in (-np.inf, np.inf):
+        assert (found.predict(np.nextafter(X, end)) == y).all()

@@ -77,13 +77,13 @@ def test_moves_name_who_goes_where():
     ("edges", "agents", "words"),
     [
         (EDGES.drop(columns="cost"), None, "edges: there is no column 'cost'"),
-        (EDGES, AGENTS.drop(index=3), "edges: there is no agent 'ann'"),
-        (EDGES, pd.concat([AGENTS, AGENTS]), "agents: 'kim' is listed twice"),
+        (EDGES, AGENTS.drop(index=3), "edges: 'ann' .* is no agent"),
+        (EDGES, pd.concat([AGENTS, AGENTS]), "agents: 'kim' is in rows .*; it must be in one row"),
         (EDGES.assign(agent=[None, *EDGES.agent[1:]]), None, "edges: column 'agent' misses a value in row 0"),
         (EDGES.assign(criterion=[*EDGES.criterion[:-1], None]), None, "edges: column 'criterion' misses a"),
         (EDGES, AGENTS.assign(group=None), "agents: column 'group' misses a value in row 0"),
-        (EDGES.assign(cost="dear"), None, "edges: the column 'cost' holds no numbers"),
-        (pd.concat([EDGES, EDGES]), None, "an edge must be given once"),
+        (EDGES.assign(cost="dear"), None, "edges: row 0: cost is 'dear'; it must be a number"),
+        (pd.concat([EDGES, EDGES]), None, r"edges: 'ann - essay' is in rows 0, 0"),
         ([1, 2], None, "edges is a list"),
     ],
 )
@@ -149,6 +149,7 @@ def test_agents_with_features_from_a_table():
         costs=[0.2, 0.4],
         improvable=[True, False],
         weights=[2, 1, 5],
+        feature_names=["hours", "savings"],
     )
     with pytest.raises(fo.DeclarationError, match="there is no column 'savings'"):
         StrategicLinearClassifier.from_table(frame.drop(columns="savings"), improvable=[], **fields)
