@@ -15,6 +15,7 @@ from forcopt.clock import Deadline
 from forcopt.loops.exact_lp import LinearProgram
 from forcopt.loops.exact_milp import branch_and_bound
 from forcopt.loops.exact_milp.proof import Derived, Proof
+from forcopt.loops.exact_milp.prove import _open_bound
 from forcopt.loops.exact_milp.search import Search, _Frame
 from forcopt.loops.exact_milp.system import Claim, System
 
@@ -72,24 +73,27 @@ class Counted:
         return self.left < 0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_search_that_stops_in_the_middle_keeps_a_valid_bound(seed):
     rng = np.random.default_rng(seed)
-    cost, rows = rng.integers(-9, 0, 6), rng.integers(1, 9, (2, 6))
+    cost, rows = rng.integers(-30, -20, 12), rng.integers(10, 30, (3, 12))
     limits = rows.sum(axis=1) // 2
-    optimum = min(cost @ x for x in product(range(2), repeat=6) if (rows @ x <= limits).all())
+    points = np.array(list(product(range(2), repeat=12)))
+    optimum = int((points[(points @ rows.T <= limits).all(axis=1)] @ cost).min())
     lp = LinearProgram(
         [fmpq(int(c)) for c in cost],
         fmpq(0),
-        [fmpq(0)] * 6,
-        [fmpq(1)] * 6,
+        [fmpq(0)] * 12,
+        [fmpq(1)] * 12,
         [{j: fmpq(int(a)) for j, a in enumerate(row)} for row in rows],
-        [None] * 2,
+        [None] * 3,
         [fmpq(int(b)) for b in limits],
     )
-    for questions in range(12):
-        tree = branch_and_bound(lp, range(6), fmpq(0), Counted(questions))
-        assert tree.bound is None or tree.bound <= int(optimum)
+    for questions in (1, 2, 4, 8, 16, 32):
+        tree = branch_and_bound(lp, range(12), fmpq(0), Counted(questions))
+        assert tree.bound is None or tree.bound <= optimum
+    tree = branch_and_bound(lp, range(12), fmpq(0), Deadline(30.0))
+    assert tree.exhausted and tree.bound == lp.value(tree.better) == optimum
 
 
 def test_a_claim_of_nothing_closes_no_leaf():
@@ -105,6 +109,7 @@ def test_the_weakest_open_node_bounds_a_search():
     case = Derived({}, "G", 0, [])
     search.stack = [_Frame(0, 0, 0, case, (None, -1), fmpq(bound)) for bound in (3, 5)]
     assert search.bound == 3
+    assert _open_bound(search, lp, fmpq(100)) == 3 / search.scale
     search.stack.append(_Frame(0, 0, 0, case, (None, -1), None))
     assert search.bound is None
 
