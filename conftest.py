@@ -8,6 +8,8 @@ variable ``FORCOPT_TEST_SEED`` repeats a day, and pytest prints it.
 import datetime
 import os
 import random
+import tomllib
+from collections import Counter
 
 import pytest
 
@@ -104,11 +106,43 @@ DRAWN = (
     "tests/models/counting_queries/test_counting_queries.py::test_every_method_meets_delta",
     "tests/models/fair_classification/test_estimator.py::test_it_is_an_estimator",
     "tests/models/fair_postprocessing/test_scores.py::test_it_is_an_estimator",
+    *(
+        f"tests/models/secure_sum/test_secure_sum.py::test_{name}"
+        for name in (
+            "all_exact_methods_equal_brute_force_over_all_steps_and_projections",
+            "no_method_beats_the_exact_one",
+            "acceptance_frequencies_and_rotations",
+        )
+    ),
+    "tests/models/adaptive_queries/test_schedule.py::test_methods_agree",
+    "tests/models/adaptive_robustness/test_functions.py::test_the_margin_rate",
+    "tests/models/adaptive_robustness/test_robustness_radius.py::test_the_milp_on_every_backend",
+    "tests/models/lexifair/test_all_methods.py::test_units_of_the_labels_do_not_matter",
+    "tests/models/lexifair/test_exact_methods.py::test_no_backend_claims_an_optimum_whose_levels_are_off",
+    "tests/models/strategic/test_strategic_targets.py::test_hitting_sets_in_both_directions",
 )
-"""Large products, of which the full suite takes some each day, and the nightly one all."""
+"""Slow tests, of which the full suite takes some each day, and the nightly one all."""
+
+CASES = 20
+"""A test outside of the core with more cases is drawn, too, unless it is quick or a mutant needs it."""
+
+QUICK = (
+    *("tests/docs/test_docstrings.py", "tests/test_import.py", "tests/test_memory_limits.py"),
+    *(
+        f"tests/test_registry_properties.py::test_{name}"
+        for name in (
+            "a_class_has",
+            "a_declaration_conforms",
+            "every_class_has",
+            "every_method_takes",
+            "every_name_in_a_schema",
+        )
+    ),
+)
+"""Products that take little time."""
 
 SHARE = 0.34
-"""Of the drawn tests, this part is in the full suite of a day."""
+"""Of the drawn tests and cases, this part is in the full suite of a day."""
 
 
 def pytest_configure(config):
@@ -137,14 +171,20 @@ def needs_other_solver(item):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark each test by its tier."""
     seed = os.environ["FORCOPT_TEST_SEED"]
+    rows = tomllib.loads((config.rootpath / "tests/mutants/mutants.toml").read_text(encoding="utf-8"))[
+        "mutant"
+    ]
+    kept = (*QUICK, *{test for row in rows for test in row["tests"]})
+    cases = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
-        left_out = item.nodeid.startswith(DRAWN) and random.Random(seed + item.nodeid).random() >= SHARE
-        if left_out or item.nodeid.startswith(NIGHTLY):
+        name = item.nodeid
+        core = name.startswith(CORE) and not name.startswith(LONG) and not needs_other_solver(item)
+        many = not core and cases[name.partition("[")[0]] > CASES and not name.startswith(kept)
+        drawn = many or name.startswith(DRAWN)
+        if name.startswith(NIGHTLY) or (drawn and random.Random(seed + name).random() >= SHARE):
             item.add_marker("nightly")
-        elif (
-            item.nodeid.startswith(CORE) and not item.nodeid.startswith(LONG) and not needs_other_solver(item)
-        ):
+        elif core:
             item.add_marker("core")

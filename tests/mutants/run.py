@@ -81,7 +81,7 @@ def failed(tree: Path, tests: Iterable[str]) -> str:
         return "the run does not end"
     for line in run.stdout.splitlines():
         if line.startswith(("FAILED ", "ERROR ")):
-            return line.split()[1]
+            return line.split(" ", 1)[1].partition(" - ")[0]
     if run.returncode:
         raise SystemExit(f"pytest ended with {run.returncode}:\n{run.stdout}\n{run.stderr}")
     return ""
