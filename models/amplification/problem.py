@@ -229,12 +229,7 @@ class TightAmplification(Problem):
 
     @classmethod
     def random_size(
-        cls,
-        law: Any,
-        epsilon: float,
-        *,
-        after: Any = None,
-        mechanism: SampleRelation = "add_remove",
+        cls, law: Any, epsilon: float, *, after: Any = None, mechanism: SampleRelation = "add_remove"
     ) -> Self:
         """A sample whose size is drawn first.
 
@@ -324,13 +319,7 @@ class TightAmplification(Problem):
 
     @classmethod
     def cluster_sample(
-        cls,
-        sizes: Any,
-        chosen: int,
-        changed: int,
-        epsilon: float,
-        *,
-        neighbours: Neighbours = "add_remove",
+        cls, sizes: Any, chosen: int, changed: int, epsilon: float, *, neighbours: Neighbours = "add_remove"
     ) -> Self:
         """Whole clusters; see `forcopt.privacy.amplification.cluster_sample`. There are C(k, l) samples."""
         n = [whole_number(size, "sizes") for size in sizes]

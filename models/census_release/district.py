@@ -192,10 +192,7 @@ def _only_size(problem: StableDistrict, method: str) -> int:
 
 @StableDistrict.algorithm("greedy", cites="Cohen et al. (2021), Algorithm 3", rank="published")
 def greedy(
-    problem: StableDistrict,
-    *,
-    seed: int | np.random.Generator | None = None,
-    time_limit: float | None = None,
+    problem: StableDistrict, *, seed: int | np.random.Generator | None = None, time_limit: float | None = None
 ) -> Outcome:
     """Take whole units of a level until the rest is smaller, then go on inside one unit.
 
@@ -252,10 +249,7 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
 
 @StableDistrict.algorithm("square", cites="Cohen et al. (2021), Algorithm 4", rank="published")
 def square(
-    problem: StableDistrict,
-    *,
-    seed: int | np.random.Generator | None = 0,
-    time_limit: float | None = None,
+    problem: StableDistrict, *, seed: int | np.random.Generator | None = 0, time_limit: float | None = None
 ) -> Outcome:
     """A square of leaves at a random place of the grid of a homogeneous tree with square fan-outs."""
     size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)

@@ -175,12 +175,7 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
                     noise = least_check_noise(left, (1 - part) * problem.delta, j, 0.0, problem.honest)
                     noise *= candidate.norm
                     rule = exact_gap(
-                        j,
-                        problem.servers,
-                        noise,
-                        problem.completeness,
-                        problem.soundness,
-                        candidate.norm,
+                        j, problem.servers, noise, problem.completeness, problem.soundness, candidate.norm
                     )
                     found.append((rule.norm, j, noise, rule.threshold))
                 norm, j, noise, threshold = min(found)
