@@ -18,7 +18,15 @@ import scipy
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
 
 from forcopt.arrays import Array
-from forcopt.privacy.tolerances import EXPONENT, FAR, FEW_ROUNDINGS, ROUNDING, TINY, ZERO_LOSS
+from forcopt.privacy.tolerances import (
+    EXPONENT,
+    FAR,
+    FEW_ROUNDINGS,
+    LEAST_LOG_DELTA,
+    ROUNDING,
+    TINY,
+    ZERO_LOSS,
+)
 
 if TYPE_CHECKING:
     from forcopt.privacy.noises.base import Noise
@@ -34,6 +42,7 @@ __all__ = [
     "SampledLoss",
     "SubstitutedLoss",
     "enumerated",
+    "gaussian_shift",
     "pure_loss",
     "sampled_loss",
     "symmetric_loss",
@@ -154,6 +163,43 @@ class GaussianLoss(Loss):
             return super().log_delta(epsilon)
         gap = float(erfcx(-a / sqrt(2)) - erfcx((self.shift - a) / sqrt(2))) / 2
         return log(gap) - a * a / 2 if gap > 0 else -inf
+
+
+def gaussian_shift(epsilon: float, delta: float) -> float:
+    """The mu of Gaussian differential privacy that gives exactly (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        Above 0 and below 1; the search is on its logarithm.
+
+    Returns
+    -------
+    float
+        The shift of a Gaussian of standard deviation 1; relative error about 1e-14.
+
+    References
+    ----------
+    Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollary 2.13.
+
+    Examples
+    --------
+    >>> round(gaussian_shift(1.0, 1e-5), 6)
+    0.268051
+    """
+    target = log(delta)
+
+    def over(log_mu: float) -> float:
+        return max(GaussianLoss(exp(log_mu)).log_delta(epsilon), LEAST_LOG_DELTA) - target
+
+    low = high = log(epsilon / (1 + sqrt(-2 * target)))
+    while over(low) > 0:
+        low -= 1.0
+    while over(high) < 0:
+        high += 1.0
+    return exp(float(scipy.optimize.brentq(over, low, high, xtol=1e-14)))
 
 
 class AtomLoss(Loss):

@@ -1,41 +1,5 @@
 """The numeric tolerances of the room: each has a unit and a reason."""
 
-from __future__ import annotations
-
-__all__ = [
-    "BELOW_ONE",
-    "BEYOND_SPAN",
-    "CALIBRATED",
-    "EXPONENT",
-    "FALLEN",
-    "FAR",
-    "FEW_ROUNDINGS",
-    "LARGE_OUTPUT",
-    "LAW_SUM",
-    "LEAST_LOG_DELTA",
-    "LIGHT",
-    "MAXIMUM_END",
-    "MOST_TILT",
-    "NEAREST_SHIFT",
-    "NEGLIGIBLE",
-    "NOISE",
-    "NO_MASS",
-    "ON_LATTICE",
-    "OVERSTATED",
-    "REACH",
-    "RESOLUTION",
-    "ROUNDING",
-    "ROUND_END",
-    "SETTLED",
-    "SMALLEST",
-    "SPLIT",
-    "TABLE_END",
-    "TINY",
-    "TRANSFORM",
-    "WRAPPED",
-    "ZERO_LOSS",
-]
-
 LAW_SUM = 1e-9
 """Probability by which a law's sum may differ from 1: users print nine digits."""
 

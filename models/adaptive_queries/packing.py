@@ -49,11 +49,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
     capacity = problem.capacity
     possible = problem.answerable
     z = model.variable(
-        model.unused_name("answered"),
-        len(first),
-        lower=0,
-        upper=possible.astype(float),
-        integer=not relaxed,
+        model.unused_name("answered"), len(first), lower=0, upper=possible.astype(float), integer=not relaxed
     )
     rows, columns = incidence(first, last)
     weights = problem.query_weights
@@ -93,11 +89,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         return {z: values}
 
     return Handles(
-        objective=(z * (weights / unit)).sum(),
-        decision=decision,
-        start=start,
-        unit=unit,
-        answered=z,
+        objective=(z * (weights / unit)).sum(), decision=decision, start=start, unit=unit, answered=z
     )
 
 

@@ -439,9 +439,7 @@ def split_sample(problem: AccuracyPlan, *, time_limit: float | None = None) -> O
     if hoeffding_error(problem) == inf:
         folds = problem.data_model.folds(problem.queries)
         return Outcome(
-            None,
-            status=Status.INFEASIBLE,
-            message=f"{problem.records} records do not fill {folds} folds",
+            None, status=Status.INFEASIBLE, message=f"{problem.records} records do not fill {folds} folds"
         )
     width = getattr(problem.data_model, "width", 0)
     return _outcome(problem, Plan(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, width, "split-sample"))

@@ -1,17 +1,5 @@
 """The numeric tolerances of the room: each has a unit and a reason."""
 
-from __future__ import annotations
-
-__all__ = [
-    "CHOSEN",
-    "DELTA_KEPT",
-    "EXCEEDED",
-    "LEAST_SPEND",
-    "RAISED",
-    "ROUNDING",
-    "SHOWN_EXCESS",
-]
-
 ROUNDING = 1e-12
 """Relative: levels and budgets that are nearer are equal."""
 

@@ -1,4 +1,4 @@
-"""The declaration of the best private test between two laws of a count."""
+"""The best private test between two laws of a count: its declaration and its linear program."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.language.model import Model
 from forcopt.models.amplification.problem import check_law
 from forcopt.privacy.tolerances import EXPONENT
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["DPHypothesisTest", "DPTest"]
+__all__ = ["DPHypothesisTest", "DPTest", "hypothesis_lp"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,3 +140,28 @@ class DPHypothesisTest(Problem):
             {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             {"loss": loss, "loss by Proposition 4": float(np.log1p(within))},
         )
+
+
+@DPHypothesisTest.formulation("lp", exact=True, cites="Bun et al. (2022), Proposition 4")
+def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
+    """One probability for each count, four rows for each two neighbouring counts.
+
+    Returns
+    -------
+    Handles
+        ``acceptance``, shape ``(K + 1,)``.
+    """
+    h = model.variable(model.unused_name("acceptance"), len(problem.first), lower=0, upper=1)
+    factor = np.exp(-problem.epsilon)
+    for answer in (h, 1 - h):
+        model.subject_to(
+            factor * answer[1:] <= answer[:-1],
+            factor * answer[:-1] <= answer[1:],
+            name=model.unused_name("privacy"),
+        )
+    return Handles(
+        objective=(h * (problem.first - problem.second)).sum(),
+        decision=lambda result: DPTest(problem.made_private(result[h])),
+        start=lambda test: {h: test.acceptance if isinstance(test, DPTest) else test},
+        acceptance=h,
+    )

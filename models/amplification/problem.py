@@ -12,6 +12,8 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
 from forcopt.models.amplification.states import Pair, cluster_pair, stratified_pair
 from forcopt.privacy.amplification import (
     ClusterSample,
@@ -23,13 +25,16 @@ from forcopt.privacy.amplification import (
 from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.tolerances import LAW_SUM
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Distinguisher", "TightAmplification", "check_law"]
+__all__ = ["Distinguisher", "TightAmplification", "check_law", "tight_lp"]
+
+LARGEST_LOSS = 20.0
+"""Of an edge: solvers drop coefficients below 1e-9, which is e^-20.7."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +229,7 @@ class TightAmplification(Problem):
 
     @classmethod
     def random_size(
-        cls,
-        law: Any,
-        epsilon: float,
-        *,
-        after: Any = None,
-        mechanism: SampleRelation = "add_remove",
+        cls, law: Any, epsilon: float, *, after: Any = None, mechanism: SampleRelation = "add_remove"
     ) -> Self:
         """A sample whose size is drawn first.
 
@@ -319,13 +319,7 @@ class TightAmplification(Problem):
 
     @classmethod
     def cluster_sample(
-        cls,
-        sizes: Any,
-        chosen: int,
-        changed: int,
-        epsilon: float,
-        *,
-        neighbours: Neighbours = "add_remove",
+        cls, sizes: Any, chosen: int, changed: int, epsilon: float, *, neighbours: Neighbours = "add_remove"
     ) -> Self:
         """Whole clusters; see `forcopt.privacy.amplification.cluster_sample`. There are C(k, l) samples."""
         n = [whole_number(size, "sizes") for size in sizes]
@@ -397,3 +391,41 @@ def check_law(law: Array) -> Array:
             f"the probabilities sum to {law.sum():g}; they must be nonnegative and sum to 1"
         )
     return law
+
+
+@TightAmplification.formulation("lp", exact=True, cites="Charnes and Cooper (1962)")
+def tight_lp(problem: TightAmplification, model: Model) -> Handles:
+    """Maximise one likelihood where the other is 1, in both directions at once.
+
+    Each direction has a density of its own; the likelihoods that are held fixed sum to 1 over both, so that
+    the better direction gets everything. 2 S variables, 4 E + 1 rows.
+
+    Returns
+    -------
+    Handles
+        ``density``, shape ``(2, samples)``: of an outcome that is likelier before, and of one likelier after.
+    """
+    largest = float((problem.epsilon * problem.steps).max(initial=0.0))
+    if largest > LARGEST_LOSS:
+        raise DeclarationError(
+            f"epsilon is {problem.epsilon:g}: an edge has loss {largest:.4g}, and beyond {LARGEST_LOSS:g} "
+            "linear solvers take its coefficient for 0: see the closed forms of "
+            "forcopt.privacy.amplification"
+        )
+    laws = np.stack([problem.before, problem.after])
+    density = model.variable(model.unused_name("density"), laws.shape, lower=0)
+    model.subject_to((laws[::-1] * density).sum() == 1, name=model.unused_name("scale"))
+    s, t = problem.edges.T
+    factor = np.exp(-problem.epsilon * problem.steps)  # below 1: no coefficient overflows
+    model.subject_to(
+        density[:, s] * factor <= density[:, t],
+        density[:, t] * factor <= density[:, s],
+        name=model.unused_name("privacy"),
+    )
+
+    def decision(result: ModelSolution) -> Distinguisher:
+        fixed = (laws[::-1] * result[density]).sum(axis=1)
+        found = [problem.made_private(q) for q in result[density][fixed > 1e-6]]
+        return max(found, key=lambda d: d.loss)
+
+    return Handles(objective=(laws * density).sum(), decision=decision, density=density)

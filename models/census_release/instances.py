@@ -33,15 +33,7 @@ def nested_release(children: int, types: int, *, seed: int = 0) -> ConsistentRel
     shares = np.repeat([0.1, 0.3, 0.6], [types, types // 2, 1]) / np.repeat(
         [types, types // 2, 1], [types, types // 2, 1]
     )
-    return measure(
-        tree,
-        [1.0, 1.0],
-        workload=rows,
-        shares=shares,
-        seed=seed,
-        integer=True,
-        invariants=fixed,
-    )
+    return measure(tree, [1.0, 1.0], workload=rows, shares=shares, seed=seed, integer=True, invariants=fixed)
 
 
 def _typed(sizes: tuple[int, ...], types: int) -> ConsistentRelease:
@@ -61,11 +53,7 @@ INSTANCES = by_name(
             for sizes in _SIZES
         ),
         *(
-            Instance(
-                f"census/types-{types}-{sizes[-1]}",
-                partial(_typed, sizes, types),
-                "network-lp",
-            )
+            Instance(f"census/types-{types}-{sizes[-1]}", partial(_typed, sizes, types), "network-lp")
             for types, sizes in ((7, (1, 8, 50, 300)),)
         ),
     ]

@@ -1,19 +1,5 @@
 """The numeric tolerances of the room: each has a unit and a reason."""
 
-from __future__ import annotations
-
-__all__ = [
-    "BEYOND",
-    "LEAST_SHARE",
-    "NO_EFFECT",
-    "NO_SPREAD",
-    "SQUARES_KEPT",
-    "STALLED",
-    "STEPS_KEPT",
-    "SUM_ROUNDING",
-    "WHOLE",
-]
-
 LEAST_SHARE = 1e-9
 """Of the budget: the least share of a level that variances are computed for."""
 

@@ -4,41 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.census_release.common import demand, infeasible, out_of_time
+from forcopt.models.census_release.common import answered, demand
 from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease
-from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 
-__all__ = ["by_level", "simplex", "toydown"]
+__all__ = ["simplex", "toydown"]
 
 
-def by_level(problem: ConsistentRelease, time_limit: float | None) -> Outcome:
+def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
     """Project each level onto the counts that the level before and the fixed counts below allow."""
-    h, deadline = problem.hierarchy, Deadline(time_limit)
+    h = problem.hierarchy
     low, fixed = problem.floors[0]
     found = np.where(fixed, low, np.maximum(problem.noisy[0], low))
-    try:
-        for level in range(1, h.depth):
-            check_clock(deadline)
-            (low, fixed), (order, begin) = problem.floors[level], h.children[level - 1]
-            columns = [
-                project_children(
-                    order,
-                    begin,
-                    np.array(found[:, t]),
-                    np.array(problem.noisy[level][:, t]),
-                    np.array(low[:, t]),
-                    np.array(fixed[:, t]),
-                    not problem.nonnegative,
-                )
-                for t in range(problem.types)
-            ]
-            found = np.stack(columns, axis=1)
-    except TimeoutError as error:
-        return out_of_time(error)
-    return Outcome(Release.of_leaves(h, found))
+    for level in range(1, h.depth):
+        check_clock(deadline)
+        (low, fixed), (order, begin) = problem.floors[level], h.children[level - 1]
+        columns = [
+            project_children(
+                order,
+                begin,
+                np.array(found[:, t]),
+                np.array(problem.noisy[level][:, t]),
+                np.array(low[:, t]),
+                np.array(fixed[:, t]),
+                not problem.nonnegative,
+            )
+            for t in range(problem.types)
+        ]
+        found = np.stack(columns, axis=1)
+    return found
 
 
 @ConsistentRelease.algorithm(
@@ -50,7 +47,7 @@ def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
     The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
     """
     demand(problem, "toydown", order="top-down", nonnegative=False)
-    return infeasible(problem) or by_level(problem, time_limit)
+    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
 
 
 @ConsistentRelease.algorithm(
@@ -63,4 +60,4 @@ def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
     the sum of the invariants below it, so that no level is infeasible.
     """
     demand(problem, "simplex", order="top-down", nonnegative=True)
-    return infeasible(problem) or by_level(problem, time_limit)
+    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))

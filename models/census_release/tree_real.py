@@ -10,10 +10,9 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.models.census_release.common import Column, column_of, demand, infeasible, out_of_time
+from forcopt.models.census_release.common import Column, answered, column_of, demand
 from forcopt.models.census_release.passes import check_clock, least_squares
 from forcopt.models.census_release.problem import ConsistentRelease
-from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 
 __all__ = ["nonnegative_leaves", "tree_nnls", "tree_wls"]
@@ -31,15 +30,8 @@ def tree_wls(problem: ConsistentRelease, *, time_limit: float | None = None) -> 
     Fixed counts (invariants and zeros) are measurements without variance.
     """
     demand(problem, "tree-wls", order="joint", nonnegative=False)
-    if (none := infeasible(problem)) is not None:
-        return none
-    try:
-        leaves = least_squares(
-            problem.hierarchy, problem.noisy, list(problem.weights), problem.held, Deadline(time_limit)
-        )
-    except TimeoutError as error:
-        return out_of_time(error)
-    return Outcome(Release.of_leaves(problem.hierarchy, leaves))
+    h, weights, clock = problem.hierarchy, list(problem.weights), Deadline(time_limit)
+    return answered(problem, lambda: least_squares(h, problem.noisy, weights, problem.held, clock))
 
 
 class _Units(NamedTuple):
@@ -221,10 +213,4 @@ def tree_nnls(problem: ConsistentRelease, *, time_limit: float | None = None) ->
     unit's multiplier follows from its parent's.
     """
     demand(problem, "tree-nnls", order="joint", nonnegative=True)
-    if (none := infeasible(problem)) is not None:
-        return none
-    try:
-        leaves = nonnegative_leaves(problem, Deadline(time_limit))
-    except TimeoutError as error:
-        return out_of_time(error)
-    return Outcome(Release.of_leaves(problem.hierarchy, leaves))
+    return answered(problem, lambda: nonnegative_leaves(problem, Deadline(time_limit)))

@@ -13,7 +13,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.models.counting_queries.tolerances import LEAST_LOG_DELTA, SIZE, WHOLE_SIZE
-from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, KNorm, Laplace, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -40,43 +40,6 @@ def is_number(value: Any) -> bool:
     """Whether a value is a finite real number, and no truth value."""
     real = isinstance(value, int | float | np.integer | np.floating)
     return real and not isinstance(value, bool) and isfinite(value)
-
-
-def gaussian_shift(epsilon: float, delta: float) -> float:
-    """The mu of Gaussian differential privacy that gives exactly (epsilon, delta).
-
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        Above 0 and below 1; the search is on its logarithm.
-
-    Returns
-    -------
-    float
-        The shift of a Gaussian of standard deviation 1; relative error about 1e-14.
-
-    References
-    ----------
-    Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollary 2.13.
-
-    Examples
-    --------
-    >>> round(gaussian_shift(1.0, 1e-5), 6)
-    0.268051
-    """
-    target = log(delta)
-
-    def over(log_mu: float) -> float:
-        return max(GaussianLoss(exp(log_mu)).log_delta(epsilon), -1e9) - target
-
-    low = high = log(epsilon / (1 + sqrt(-2 * target)))
-    while over(low) > 0:
-        low -= 1.0
-    while over(high) < 0:
-        high += 1.0
-    return exp(float(scipy.optimize.brentq(over, low, high, xtol=1e-14)))
 
 
 def least_size(

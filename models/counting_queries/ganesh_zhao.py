@@ -145,10 +145,7 @@ def fisher_information(shape: float) -> float:
 
 @CountingQueries.algorithm("shape-search", cites="Ganesh and Zhao (2021), section 2; scales exact")
 def shape_search(
-    problem: CountingQueries,
-    *,
-    shapes: tuple[float, float] = (1.0, 32.0),
-    time_limit: float | None = None,
+    problem: CountingQueries, *, shapes: tuple[float, float] = (1.0, 32.0), time_limit: float | None = None
 ) -> Outcome:
     """Search the shape of generalized Gaussian noise; the scale of each is exact.
 

@@ -168,7 +168,4 @@ def sparse_vector(
             f"simulate it with {sv!r}"
         )
     why = f"c = {4 * k / log(k) ** (2 + 2 * t):.3g} < 1" if not corrections else f"chance {chance:.2g}"
-    return Outcome(
-        law,
-        message=f"sparse vector is inert at these constants ({why}): no entry is corrected",
-    )
+    return Outcome(law, message=f"sparse vector is inert at these constants ({why}): no entry is corrected")

@@ -1,29 +1,5 @@
 """The numeric tolerances of the room: each has a unit and a reason."""
 
-from __future__ import annotations
-
-__all__ = [
-    "BALANCED",
-    "BOUND_ROUNDING",
-    "DELTA_LEFT",
-    "DELTA_SLACK",
-    "DOMINATED",
-    "DUST",
-    "FISHER_SIZE",
-    "GRAM_RANK",
-    "INERT",
-    "LEAST_LOG_DELTA",
-    "MISSED",
-    "MIXED",
-    "RANK",
-    "RIDGE",
-    "SIZE",
-    "TABLE_END",
-    "TRIED_POWER",
-    "TRIED_SHAPE",
-    "WHOLE_SIZE",
-]
-
 DELTA_SLACK = 1e-9
 """Relative: by how much delta may be missed, the accuracy of profiles."""
 

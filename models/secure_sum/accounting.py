@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr
 
 from forcopt.arrays import Array
 from forcopt.models.secure_sum.tolerances import LAW_ENDS, LEAST_SHIFT, ROOT
-from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.losses import GaussianLoss, gaussian_shift
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.tolerances import SMALLEST
 
@@ -52,19 +52,7 @@ def gaussian_loss(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_loss(1.0, 1e-6), 6)
     4.224679
     """
-    if delta >= 1:
-        return np.inf
-
-    def over(log_mu: float) -> float:
-        return max(Profile.of(GaussianLoss(exp(log_mu))).log_delta(epsilon), -1e6) - log(delta)
-
-    high = 0.0
-    while over(high) < 0:
-        high += 1.0
-    low = high - 1.0
-    while over(low) > 0:
-        low -= 1.0
-    return exp(float(scipy.optimize.brentq(over, low, high, xtol=1e-13)))
+    return inf if delta >= 1 else gaussian_shift(epsilon, delta)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -89,33 +77,35 @@ def printed_sigma(epsilon: float, delta: float) -> float:
     return 2 * sqrt(log(2 / delta)) / epsilon
 
 
-def conditioning(delta: float, projections: int) -> float:
+def conditioning(delta: float, projections: Any) -> Any:
     """The factor c of Lemma 8, by which a random projection lengthens a vector but for probability delta.
+
+    For one number of projections, or for each of several.
 
     Examples
     --------
-    >>> round(conditioning(1e-3, 5), 5)
+    >>> round(float(conditioning(1e-3, 5)), 5)
     2.47263
     """
     tail = log(1 / delta) / projections
-    return sqrt(1 + 2 * sqrt(tail) + 2 * tail)
+    return np.sqrt(1 + 2 * np.sqrt(tail) + 2 * tail)
 
 
-def printed_check_noise(epsilon: float, delta: float, projections: int, as_printed: bool = False) -> float:
+def printed_check_noise(epsilon: float, delta: float, projections: Any, as_printed: bool = False) -> Any:
     """The noise of Theorem 15 for one server.
 
     Parameters
     ----------
     epsilon, delta : float
         Of the check.
-    projections : int
-        k.
+    projections : int or Array
+        k, or several.
     as_printed : bool, default False
         Keep ``c_delta``. The proof applies Corollary 11 with delta / 2, which needs ``c_(delta / 2)``.
 
     Examples
     --------
-    >>> [round(printed_check_noise(1.0, 1e-6, 10, printed), 6) for printed in (True, False)]
+    >>> [round(float(printed_check_noise(1.0, 1e-6, 10, printed)), 6) for printed in (True, False)]
     [19.281303, 19.589291]
     """
     c = conditioning(delta if as_printed else delta / 2, projections)
@@ -259,10 +249,10 @@ class Gap(NamedTuple):
     norm: float
 
 
-def laurent_massart(projections: int, tail: float) -> tuple[float, float]:
+def laurent_massart(projections: Any, tail: float) -> tuple[Any, Any]:
     """Theorem 10: bounds on the chi-square law that are exceeded with probability at most `tail` each."""
     t = log(1 / tail)
-    return projections - 2 * sqrt(projections * t), projections + 2 * t + 2 * sqrt(projections * t)
+    return projections - 2 * np.sqrt(projections * t), projections + 2 * t + 2 * np.sqrt(projections * t)
 
 
 def exact_gap(

@@ -96,10 +96,7 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
         chosen.sum() == 1,
         implies(chosen, s2 * every >= least / unit_s),
         implies(chosen, t2 * every - s2 * (slope * unit_s / unit_t) >= constant / unit_t),
-        implies(
-            chosen,
-            r2 * (passed * unit_r / unit_t) + s2 * (noisy * unit_s / unit_t) - t2 * every >= 0,
-        ),
+        implies(chosen, r2 * (passed * unit_r / unit_t) + s2 * (noisy * unit_s / unit_t) - t2 * every >= 0),
         # The root by its tangent at the least gap of the choice, which lies above the root elsewhere.
         implies(chosen, rho * every - r2 * (0.5 / roots) >= 0.5 * roots),
         # The indicators imply these at whole points; they tighten the relaxation.

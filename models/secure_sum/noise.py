@@ -27,11 +27,7 @@ __all__ = ["SharedNoise", "shared_noise"]
 
 
 def shared_noise(
-    noise: Noise,
-    servers: int,
-    corrupted: int,
-    size: int,
-    seed: int | np.random.Generator | None = None,
+    noise: Noise, servers: int, corrupted: int, size: int, seed: int | np.random.Generator | None = None
 ) -> Array:
     """Draw each server's part of a noise, so that the honest parts alone have its law.
 

@@ -259,12 +259,7 @@ class SecureSum(Problem):
         if not norm >= 0:
             raise DeclarationError(f"norm is {norm!r}; it must be at least 0")
         return acceptance(
-            norm,
-            decision.threshold,
-            self.servers,
-            decision.check_noise,
-            decision.projections,
-            self.dimension,
+            norm, decision.threshold, self.servers, decision.check_noise, decision.projections, self.dimension
         )
 
     def gap(self, decision: SumProtocol) -> float:

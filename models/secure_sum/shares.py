@@ -96,15 +96,8 @@ class Shares:
             return 0.0
         if len(members) == self.servers:
             return float("inf")
-        split, covariance = self.split[members], self.covariance[np.ix_(members, members)]
-        if not split.any():
-            return 0.0
-        values, vectors = np.linalg.eigh(covariance)
-        along = vectors.T @ split
-        null = values <= SHARES_NULL * max(float(np.abs(self.covariance).max()), SMALLEST)
-        if (np.abs(along[null]) > SHARES_SEEN * np.abs(split).max()).any():
-            return float("inf")
-        return float(np.sqrt((along[~null] ** 2 / values[~null]).sum()))
+        covariance, size = self.covariance[np.ix_(members, members)], float(np.abs(self.covariance).max())
+        return _separation(self.split[members], covariance, SHARES_NULL, SHARES_SEEN, size)
 
     def errors(self) -> dict[str, float]:
         """How far the shares are from summing to the vector, and their covariance from being one.
@@ -142,6 +135,22 @@ class Shares:
     def __repr__(self) -> str:
         split = ", ".join(f"{a:.6g}" for a in self.split)
         return f"<shares ({split}) of {self.servers} servers, largest variance {self.variance:.6g}>"
+
+
+def _separation(mean: Array, covariance: Array, null: float, seen: float, size: float | None = None) -> float:
+    """The mu of Gaussian privacy between two means, whose difference is given; infinite if it shows.
+
+    A direction has no variance up to `null` times the size, by default the largest variance. The difference
+    shows there above `seen`, relatively.
+    """
+    if not mean.any():
+        return 0.0
+    values, basis = np.linalg.eigh(covariance)
+    parts = basis.T @ mean
+    flat = values <= null * max(values.max(initial=0.0) if size is None else size, SMALLEST)
+    if (np.abs(parts[flat]) > seen * np.abs(mean).max()).any():
+        return float("inf")
+    return float(np.sqrt((parts[~flat] ** 2 / values[~flat]).sum()))
 
 
 def coalition_of(coalition: Iterable[int], servers: int) -> list[int]:
@@ -252,15 +261,7 @@ class View:
 
     def loss(self, vector: Any) -> float:
         """The parameter mu of Gaussian privacy that separates a vector from 0; infinite if anything shows."""
-        along = self.mean @ self._read(vector)
-        if not along.any():
-            return 0.0
-        values, basis = np.linalg.eigh(self.covariance)
-        parts = basis.T @ along
-        null = values <= VIEW_NULL * max(values.max(initial=0.0), SMALLEST)
-        if (np.abs(parts[null]) > VIEW_SEEN * np.abs(along).max()).any():
-            return float("inf")
-        return float(np.sqrt((parts[~null] ** 2 / values[~null]).sum()))
+        return _separation(self.mean @ self._read(vector), self.covariance, VIEW_NULL, VIEW_SEEN)
 
     def draw(self, vector: Any, size: int, seed: int | np.random.Generator | None = None) -> Array:
         """Draw views of a vector, shape ``(size, numbers)``."""

@@ -6,13 +6,14 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import (
     exact_gap,
     gaussian_epsilon,
+    laurent_massart,
     least_check_noise,
+    printed_check_noise,
     printed_gap,
     printed_sigma,
 )
@@ -106,9 +107,14 @@ def _closed(
         left = problem.epsilon - spent if fraction is None else fraction * problem.epsilon
         if left <= 0 or left + spent > problem.epsilon * (1 + ROUNDING):
             continue
-        noise = _check_noises(left, problem.delta / 2, k, as_printed) * candidate.norm / sqrt(problem.honest)
+        unit = candidate.norm / sqrt(problem.honest)
+        noise = printed_check_noise(left, problem.delta / 2, k, as_printed) * unit
         squares = candidate.norm**2, problem.servers * k * noise**2
-        high, low = search.quantiles(most) if exact else _printed_quantiles(problem, k)
+        if exact:
+            high, low = search.quantiles(most)
+        else:
+            high = laurent_massart(k, problem.completeness)[1]
+            low = laurent_massart(k, problem.soundness)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(low > 0, high / low, inf)
             gaps = np.where(low > 0, squares[0] * ratio + squares[1] * (ratio - 1), inf)
@@ -124,18 +130,6 @@ def _closed(
     gap = rule(at, problem.servers, sigma, problem.completeness, problem.soundness, candidate.norm)
     made = search.made(candidate, at, gap.threshold, sigma)
     return Outcome(made, status=Status.APPROXIMATE, guarantee=gap.norm - 1)
-
-
-def _check_noises(epsilon: float, delta: float, k: Array, as_printed: bool) -> Array:
-    """Theorem 15 for many k at once."""
-    tail = log(1 / (delta if as_printed else delta / 2)) / k
-    return np.asarray(np.sqrt(1 + 2 * np.sqrt(tail) + 2 * tail) * printed_sigma(epsilon, delta / 2))
-
-
-def _printed_quantiles(problem: SecureSum, k: Array) -> tuple[Array, Array]:
-    """Theorem 10 for many k at once."""
-    above, below = log(1 / problem.completeness), log(1 / problem.soundness)
-    return k + 2 * above + 2 * np.sqrt(k * above), k - 2 * np.sqrt(k * below)
 
 
 DELTAS = (0.1, 0.5)
@@ -181,12 +175,7 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
                     noise = least_check_noise(left, (1 - part) * problem.delta, j, 0.0, problem.honest)
                     noise *= candidate.norm
                     rule = exact_gap(
-                        j,
-                        problem.servers,
-                        noise,
-                        problem.completeness,
-                        problem.soundness,
-                        candidate.norm,
+                        j, problem.servers, noise, problem.completeness, problem.soundness, candidate.norm
                     )
                     found.append((rule.norm, j, noise, rule.threshold))
                 norm, j, noise, threshold = min(found)

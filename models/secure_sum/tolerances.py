@@ -1,23 +1,5 @@
 """The numeric tolerances of the room: each has a unit and a reason."""
 
-from __future__ import annotations
-
-__all__ = [
-    "COMPARED",
-    "DECLARED",
-    "LAW_ENDS",
-    "LEAST_EIGENVALUE",
-    "LEAST_SHIFT",
-    "NEGLIGIBLE_LOSS",
-    "ROOT",
-    "ROUNDING",
-    "SAFE",
-    "SHARES_NULL",
-    "SHARES_SEEN",
-    "VIEW_NULL",
-    "VIEW_SEEN",
-]
-
 ROUNDING = 1e-12
 """Relative: sums and roots of floats are off by less; comparisons err on the safe side by it."""
 

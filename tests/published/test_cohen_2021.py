@@ -10,11 +10,35 @@ import pytest
 from forcopt.data import Hierarchy
 from forcopt.models import EcologicalRegression, StableDistrict
 from forcopt.models.census_release import Region, measure
-from forcopt.models.census_release.district import greedy_bound, square_bound, square_leaves
+from forcopt.models.census_release.district import square_leaves
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "texas"
 GROUPS = ("hispanic", "white", "black", "amerindian", "asian", "pacific", "other")
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the authors' data of Texas are not here")
+
+
+def greedy_bound(branching, districts, as_printed=False):
+    """Theorem 6's upper bound on the fragmentation of a greedy district: ``sum_l n_l / 4``, or less.
+
+    If the districts divide the leaves, it is ``n_l p (1 - p)`` on the levels with ``p = n_1 ... n_(l-1) / k``
+    up to 1. The printed proof takes 1 / k for the weight of the unit that holds the rest of the district. So
+    the printed bound is false if the first level has fewer than k units.
+    """
+    above = np.concatenate([[1.0], np.cumprod(branching)[:-1]])  # units before each level
+    n = np.asarray(branching, dtype=float)
+    if as_printed:
+        early = above < districts
+        return float(((districts - 1) / districts**2) * n[early].sum() + n[~early].sum() / 4)
+    if int(np.prod(branching)) % districts:
+        return float(n.sum() / 4)
+    p = above / districts
+    return float((n * np.where(p <= 1, p * (1 - p), 0.25)).sum())
+
+
+def square_bound(branching, districts):
+    """Theorem 6's lower bound on the mean fragmentation of a square district at a random place."""
+    leaves = float(np.prod(branching))
+    return float((2 / 3) * ((leaves / districts) ** 0.5 - 11 / 2) * branching[-1] ** 0.5)
 
 
 def rows(name):

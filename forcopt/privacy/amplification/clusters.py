@@ -26,11 +26,7 @@ from forcopt.privacy.losses import Neighbours
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "ClusterSample",
-    "cluster_sample",
-    "revealed_cluster",
-]
+__all__ = ["ClusterSample", "cluster_sample", "revealed_cluster"]
 
 
 class ClusterSample(Design):

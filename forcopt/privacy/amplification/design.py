@@ -22,15 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-__all__ = [
-    "Design",
-    "Population",
-    "Rate",
-    "SizeLaw",
-    "chosen",
-    "draw",
-    "groups_of",
-]
+__all__ = ["Design", "Population", "Rate", "SizeLaw", "chosen", "draw", "groups_of"]
 
 
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -13,14 +13,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array, as_fraction
 from forcopt.errors import DeclarationError
-from forcopt.privacy.amplification.design import (
-    Design,
-    Population,
-    Rate,
-    SizeLaw,
-    chosen,
-    groups_of,
-)
+from forcopt.privacy.amplification.design import Design, Population, Rate, SizeLaw, chosen, groups_of
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
     amplified,
