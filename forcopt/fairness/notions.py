@@ -25,6 +25,7 @@ from forcopt.fairness.rates import (
 from forcopt.fairness.tolerances import SHARE
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
+from forcopt.language.variable import Variable
 
 __all__ = [
     "AllOf",
@@ -93,7 +94,48 @@ class Notion(Declared):
         return AllOf(notions=(self, other))
 
 
-class RateParity(Notion):
+class _OfRates(Notion):
+    """The common part of the notions on the rates of all pairs of groups: a free column for each rate."""
+
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """Constraints of K rows for each rate, named after it; none for a single group."""
+        return [] if len(rates.groups) == 1 else [r for rate in self.rates for r in self._rows(rates, rate)]
+
+    def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
+        """The rows of one rate."""
+        raise NotImplementedError
+
+    def _with_level(self, rates: GroupRates, rate: Rate, side: str) -> tuple[Expression, Variable, str]:
+        """The rate of each group, the column for its least or largest value, and the name of the rows."""
+        values = rates.rate(rate)
+        if not isinstance(values, Expression):
+            raise DeclarationError(
+                f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
+            )
+        level = values.model.variable(values.model.unused_name(f"{side}_{rate.name.replace(' ', '_')}"))
+        return values, level, level.name.removeprefix(f"{side}_")
+
+    def inequalities(self, rates: GroupRates) -> list[Constraint]:
+        """One row for each ordered pair of groups, K (K - 1) a rate."""
+        first, second = np.nonzero(~np.eye(len(rates.groups), dtype=bool))
+        found = []
+        for rate in self.rates if len(first) else ():
+            row = self._pairs(rates.rate(rate), rates.slack(rate), first, second)
+            row.name = rate.name.replace(" ", "_") + self._ending
+            row.labels = [
+                f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
+            ]
+            found.append(row)
+        return found
+
+    _ending: ClassVar[str] = ""
+
+    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
+        """The rows of one rate for pairs of groups."""
+        raise NotImplementedError
+
+
+class RateParity(_OfRates):
     """Rates are nearly equal over all pairs of groups: largest minus smallest is at most `tolerance`.
 
     Subclasses name the `rates`. (Some papers compare every group with one anchor group, which lets two
@@ -111,47 +153,16 @@ class RateParity(Notion):
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
 
-    def rows(self, rates: GroupRates) -> list[Constraint]:
-        """One constraint of K rows for each rate, named after it; none for a single group.
-
-        For rates of noisy counts the rows are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two
-        groups may differ by the tolerance and both their slacks.
-        """
-        if len(rates.groups) == 1:
-            return []
-        return [self._row(rates, rate) for rate in self.rates]
-
-    def _row(self, rates: GroupRates, rate: Rate) -> Constraint:
-        values, slack = rates.rate(rate), rates.slack(rate)
-        if not isinstance(values, Expression):
-            raise DeclarationError(
-                f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
-            )
-        model = values.model
-        level = model.variable(model.unused_name(f"least_{rate.name.replace(' ', '_')}"))
+    def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
+        # Of noisy counts two groups may differ by the tolerance and both their slacks.
+        (values, level, name), slack = self._with_level(rates, rate, "least"), rates.slack(rate)
         row = (values - level).between(0.0 - slack, self.tolerance + slack)
-        row.name = name = level.name.removeprefix("least_")
-        row.labels = [f"{name}[{group}]" for group in rates.groups]
-        return row
+        row.name, row.labels = name, [f"{name}[{group}]" for group in rates.groups]
+        return [row]
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """One row ``rate_a - rate_b <= tolerance`` for each ordered pair of groups: K (K - 1) a rate.
-
-        With two groups these are the rows of Jagielski et al. (2019), who compare all groups with the first.
-        """
-        first, second = np.nonzero(~np.eye(len(rates.groups), dtype=bool))
-        if not len(first):
-            return []
-        found = []
-        for rate in self.rates:
-            values, slack = rates.rate(rate), rates.slack(rate)
-            row = values[first] - values[second] <= self.tolerance + slack[first] + slack[second]
-            row.name = rate.name.replace(" ", "_")
-            row.labels = [
-                f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
-            ]
-            found.append(row)
-        return found
+    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
+        # With two groups the rows of Jagielski et al. (2019), who compare all groups with the first.
+        return values[first] - values[second] <= self.tolerance + slack[first] + slack[second]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: the largest minus the smallest over the groups.
@@ -398,7 +409,7 @@ class AllOf(Notion):
         return found
 
 
-class RateRatio(Notion):
+class RateRatio(_OfRates):
     """The smallest rate of a group is at least `ratio` times the largest.
 
     Subclasses define `rates`. The demand is linear although a ratio is not: ``rate_a >= ratio * rate_b`` for
@@ -413,42 +424,18 @@ class RateRatio(Notion):
 
     ratio: float = Field(default=0.8, ge=0.0, le=1.0, allow_inf_nan=False)
 
-    def rows(self, rates: GroupRates) -> list[Constraint]:
-        """Two constraints of K rows for each rate, named after it; none for a single group."""
-        if len(rates.groups) == 1:
-            return []
-        return [row for rate in self.rates for row in self._rows(rates, rate)]
+    _ending: ClassVar[str] = "_ratio"
 
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
-        values, slack = rates.rate(rate), rates.slack(rate)
-        if not isinstance(values, Expression):
-            raise DeclarationError(
-                f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
-            )
-        model = values.model
-        level = model.variable(model.unused_name(f"largest_{rate.name.replace(' ', '_')}"))
-        name = level.name.removeprefix("largest_")
+        (values, level, name), slack = self._with_level(rates, rate, "largest"), rates.slack(rate)
         found: list[Constraint] = [values - level <= slack, values - self.ratio * level >= 0.0 - slack]
         for row, side in zip(found, ("most", "least"), strict=True):
             row.name = f"{name}_{side}"
             row.labels = [f"{row.name}[{group}]" for group in rates.groups]
         return found
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """One row ``ratio * rate_b <= rate_a`` for each ordered pair of groups."""
-        first, second = np.nonzero(~np.eye(len(rates.groups), dtype=bool))
-        if not len(first):
-            return []
-        found = []
-        for rate in self.rates:
-            values, slack = rates.rate(rate), rates.slack(rate)
-            row = self.ratio * values[second] - values[first] <= self.ratio * slack[second] + slack[first]
-            row.name = f"{rate.name.replace(' ', '_')}_ratio"
-            row.labels = [
-                f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
-            ]
-            found.append(row)
-        return found
+    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
+        return self.ratio * values[second] - values[first] <= self.ratio * slack[second] + slack[first]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate: by which part the smallest is below the largest, 1 less their ratio.

@@ -18,14 +18,12 @@ from forcopt.models.adaptive_robustness.attacks import attack
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
-from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_UNIT, SUMS
+from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_UNIT, STEPS, SUMS
 from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
 
 _BESIDE = 200
-_STEPS = (1e-15, 1e-3, 25)
-"""The least and the largest distance, relative to the move, at which points beside it are tried; how many."""
 """Random points beside a solver's point at which a change of label is looked for, at each distance."""
 
 
@@ -171,7 +169,7 @@ def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
     sign, d = (1.0 if problem.label == 1 else -1.0), len(moved)
     reach = max(float(problem.lengths(moved)), LEAST_MOVE)
     rng, outward = np.random.default_rng(0), (moved - problem.point) / reach
-    for step in (0.0, *reach * np.geomspace(*_STEPS)):
+    for step in (0.0, *reach * np.geomspace(*STEPS)):
         beside = np.concatenate([np.zeros((1, d)), outward[None], rng.uniform(-1, 1, (_BESIDE, d))])
         near = moved + step * beside[: None if step else 1]
         for _ in range(4):

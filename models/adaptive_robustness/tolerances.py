@@ -51,6 +51,9 @@ SUMS = 1e-9
 KNOWN = 1e-6
 """By how much, relatively, a program may exceed the length of a known move, so that it keeps that move."""
 
+STEPS = (1e-15, 1e-3, 25)
+"""The least and the largest distance, relative to the move, at which points beside it are tried; how many."""
+
 BACK = 1e-10
 """The relative step back over the border, if rounding has the label unchanged on it."""
 

@@ -32,7 +32,7 @@ def column_generation(
     problem: Lexifair,
     *,
     backend: str = "highs",
-    gap: float = 1e-7,
+    gap: float = PRICED,
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
