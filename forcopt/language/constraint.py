@@ -62,8 +62,8 @@ class Constraint(Guarded):
     """Rows ``lower <= expression <= upper``; made by comparing expressions.
 
     A comparison moves all numbers to the right: the expression of ``x + 1 <= y + 3`` is ``x - y``, and its
-    upper bound is 2, as the constraint shows itself. ``c[x]`` gives the coefficient of a variable in each row,
-    and ``c[x] = 3`` changes it.
+    upper bound is 2, as the constraint shows itself. ``c[x]`` gives the coefficient of a variable in each
+    row, and ``c[x] = 3`` changes it.
 
     Attributes
     ----------
