@@ -16,7 +16,7 @@ from forcopt.language.alignment import positions
 from forcopt.language.expression import Expression
 from forcopt.language.operands import Operand
 
-__all__ = ["cumsum", "diag", "sum", "trace"]
+__all__ = ["cumsum", "diag", "facing", "sum", "trace"]
 
 
 def cumsum(x: Operand, axis: int | str | None = None) -> Any:
@@ -120,18 +120,23 @@ def diag(x: Operand) -> Any:
     if not isinstance(x, Expression):
         return np.diag(as_numbers(x, "the argument of diag"))
     if x.ndim == 2:
-        rows, columns = x.axes or (None, None)
-        axis = None
-        if rows is not None and columns is not None:
-            order, axis = rows.order_of(columns, "diag: the second axis"), rows
-            x = x if order is None else x[:, order]
         at = np.arange(min(x.shape))
-        return x[at, at].labelled(axis and (axis,))
+        rows, columns = x.axes or (None, None)
+        return facing(x, "diag")[at, at].labelled((rows,) if rows and columns else None)
     if x.ndim != 1:
         raise DeclarationError(f"diag takes a vector or a matrix, not shape {x.shape}")
     n = len(x)
     place = sp.csr_array((np.ones(n), (np.arange(n) * (n + 1), np.arange(n))), shape=(n * n, n))
     return (place @ x).reshape(n, n).labelled(x.axes and x.axes * 2)
+
+
+def facing(x: Expression, subject: str) -> Expression:
+    """A matrix, or several, with the columns in the order of the labels of the rows, if both have labels."""
+    rows, columns = (x.axes or (None,) * x.ndim)[-2:]
+    if rows is None or columns is None:
+        return x
+    order = rows.order_of(columns, f"{subject}: the last axis")
+    return x if order is None else x[..., order]
 
 
 def trace(x: Operand) -> Any:

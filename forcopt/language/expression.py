@@ -921,14 +921,8 @@ def _matmul(left: Operand, right: Operand) -> Expression:
     The last axis of the left meets the first of the right. If it has a name that the other axis of the other
     operand has, that one is turned to meet it.
     """
-    sides: list[Any] = []
-    axes: list[list[Axis | None]] = []
-    for side in (left, right):
-        table = is_table(side)
-        data = side.to_numpy() if table else side
-        sides.append(side if isinstance(side, Expression) else matrix_operand(data))
-        own = axes_of_table(side) if table else getattr(side, "axes", None)
-        axes.append(list(own) if own is not None else [None] * sides[-1].ndim)
+    (first, own), (second, others) = _read_side(left), _read_side(right)
+    sides, axes = [first, second], [own, others]
     for mine, theirs, end in ((0, 1, -1), (1, 0, 0)):
         here = axes[mine][end] if axes[mine] else None
         key = None if here is None else here.key
@@ -953,6 +947,14 @@ def _matmul(left: Operand, right: Operand) -> Expression:
     labels = tidy([kept_label(axis, is_table(side)) for side, part in ends for axis in part])
     check_matmul(first.shape, second.shape)
     return _product(first, second).labelled(labels)
+
+
+def _read_side(side: Operand) -> tuple[Any, list[Axis | None]]:
+    """One side of ``@`` without labels, and the labels of its axes."""
+    if isinstance(side, Expression):
+        return side, list(side.axes or (None,) * side.ndim)
+    data = matrix_operand(side.to_numpy() if is_table(side) else side)
+    return data, list(axes_of_table(side)) if is_table(side) else [None] * data.ndim
 
 
 def _product(first: Any, second: Any) -> Expression:

@@ -86,24 +86,33 @@ def _in_line(parts: Sequence[Expression], axis: int) -> tuple[list[Expression], 
     for i, part in enumerate(parts):
         if part.axes is None or part.ndim != ndim:
             continue
-        names = [None if a is None else a.key for a in part.axes]
-        wanted = [None if a is None else a.key for a in lead.axes or ()]
-        if names != wanted and None not in names and sorted(map(str, names)) == sorted(map(str, wanted)):
-            out[i] = part = part.transpose(*(names.index(name) for name in wanted))
-        for number, (mine, theirs) in enumerate(zip(lead.axes or (), part.axes or (), strict=True)):
-            if number == at or mine is None or theirs is None:
-                continue
-            order = mine.order_of(theirs, f"axis {number} of a joined part")
-            if order is not None:
-                out[i] = out[i][(slice(None),) * number + (order,)]
+        out[i] = _like(part, lead.axes or (), at)
     along = [part.axes[at] if part.axes is not None else None for part in out]
-    labels = [label for a in along if a is not None for label in a.labels]
-    known = all(a is not None for a in along) and len(set(labels)) == len(labels)
-    first = along[0]
-    joined = Axis(labels, first.name, first.levels) if known and first is not None else None
     axes = list(lead.axes or ())
-    axes[at] = joined
+    axes[at] = _one_after_another(along)
     return out, tidy(axes)
+
+
+def _like(part: Expression, wanted: Axes, at: int) -> Expression:
+    """A part with its axes in the order of the wanted names, and labels in their order but along one axis."""
+    names = [None if a is None else a.key for a in part.axes or ()]
+    keys = [None if a is None else a.key for a in wanted]
+    if names != keys and None not in names and sorted(map(str, names)) == sorted(map(str, keys)):
+        part = part.transpose(*(names.index(name) for name in keys))
+    for number, (mine, theirs) in enumerate(zip(wanted, part.axes or (), strict=True)):
+        if number != at and mine is not None and theirs is not None:
+            order = mine.order_of(theirs, f"axis {number} of a joined part")
+            part = part if order is None else part[(slice(None),) * number + (order,)]
+    return part
+
+
+def _one_after_another(along: Sequence[Axis | None]) -> Axis | None:
+    """The labels of all, the name of the first; None if one has none, or a label would repeat."""
+    known = [axis for axis in along if axis is not None]
+    labels = [label for axis in known for label in axis.labels]
+    if len(known) < len(along) or len(set(labels)) < len(labels):
+        return None
+    return Axis(labels, known[0].name, known[0].levels)
 
 
 def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:

@@ -308,14 +308,18 @@ def pick(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...]
             arrays.append((np.asarray(part), axis))
     if arrays:
         # As numpy has it: one axis for each of the arrays, in place, or in front if slices stand between.
-        inner = [a.ndim if a.dtype != bool else 1 for a, _ in arrays]
-        values, axis = arrays[0]
-        known = len(arrays) == 1 and values.ndim == 1 and axis is not None
-        made = [axis.take(values)] if known and axis is not None else [None] * max(inner)
         together = picked[-1][0] - picked[0][0] == len(picked) - 1
         where = picked[0][1] if together else 0
-        left[where:where] = made
+        left[where:where] = _axes_of_arrays(arrays)
     return tuple(parts), tidy(left)
+
+
+def _axes_of_arrays(arrays: Sequence[tuple[Array, Axis | None]]) -> Sequence[Axis | None]:
+    """The axes that picking by arrays makes: labelled, if one flat array picks from a labelled axis."""
+    values, axis = arrays[0]
+    if len(arrays) == 1 and values.ndim == 1 and axis is not None:
+        return [axis.take(values)]
+    return [None] * max(a.ndim if a.dtype != bool else 1 for a, _ in arrays)
 
 
 def _width(part: Any) -> int:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.language.affine import facing
 from forcopt.language.atom import Atom, apply_atom
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
@@ -120,6 +121,7 @@ def semidefinite(matrix: Operand, imaginary: Operand = None) -> Semidefinite:
         raise DeclarationError(
             f"semidefinite needs a square matrix, or several of shape (k, n, n), not shape {matrix.shape}"
         )
+    matrix = facing(matrix, "semidefinite")
     return Semidefinite(matrix.reshape(-1, *matrix.shape[-2:]), matrix.shape)
 
 
@@ -358,6 +360,8 @@ def _symmetric(matrix: Operand, label: str) -> Any:
     data = _operand(matrix)
     if data.ndim < 2 or data.shape[-1] != data.shape[-2] or not data.size:
         raise DeclarationError(f"{label} takes a square matrix, not shape {data.shape}")
+    if isinstance(data, Expression):
+        data = facing(data, label)
     several = data.reshape(-1, *data.shape[-2:])
     if isinstance(several, Expression):
         _, *apart = asymmetric_entries(several)

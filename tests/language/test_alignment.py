@@ -1,13 +1,18 @@
 """Alignment: no public function may depend on the order of labels or axes, and labels are never lost."""
 
+import inspect
 import itertools
 import pickle
+import re
+import sys
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
 import forcopt as fo
+from forcopt import language
 from forcopt.language.expression import Expression
 
 UNITS, TIMES = ["a", "b", "c"], ["t1", "t2"]
@@ -46,6 +51,13 @@ class Side:
         self.model.fix(made, series)
         return made
 
+    def matrix(self, diagonal):
+        """A symmetric matrix times a variable held at 1; rows in this order of labels, columns in another."""
+        table = pd.DataFrame(np.diag(diagonal) + 1.0, UNITS, UNITS)
+        table = table.loc[self.orders["unit"], UNITS].rename_axis(index="row", columns="column")
+        one = self.model.variable("", lower=1, upper=1)
+        return table * one
+
     def parameter(self, numbers, **options):
         return self.model.parameter("", index=self.index(), value=self.frame(numbers), **options)
 
@@ -63,7 +75,7 @@ def weighed(value):
     weights = pd.Series({key: 1.0 + n * n for n, key in enumerate(FIRST)}).unstack()
     weights = weights.rename_axis(index="unit", columns="time")
     if isinstance(value, Expression) and value.ndim == 1:
-        weights = weights["t1"].rename_axis("unit")
+        weights = weights.loc["a"] if value.axes[0].name == "time" else weights["t1"]
     return (weights * value).sum() if isinstance(value, Expression) else value
 
 
@@ -93,7 +105,7 @@ VALUES = {
     "abs": lambda p, q: fo.abs(boxed(p) - boxed(q, SECOND)),
     "positive_part": lambda p, q: fo.positive_part(boxed(p) - boxed(q, SECOND)),
     "huber": lambda p, q: fo.huber(boxed(p) - q.frame(SECOND), 2.0),
-    "power": lambda p, q: (boxed(p) - q.frame(SECOND)) ** 2,
+    "power": lambda p, q: fo.power(boxed(p) - q.frame(SECOND), 2),
     "sum_squares": lambda p, q: fo.sum_squares(boxed(p) - q.frame(SECOND), axis="time"),
     "norm": lambda p, q: fo.norm(boxed(p) - boxed(q, SECOND), 1, axis="time"),
     "sum_largest": lambda p, q: fo.sum_largest(boxed(p) - boxed(q, SECOND), 1, axis="time"),
@@ -128,11 +140,50 @@ VALUES = {
         p.axes.index("time")
     ),
     "sum of many": lambda p, q: fo.sum([boxed(p), q.frame(SECOND), boxed(q, SECOND)]),
+    "where": lambda p, q: fo.where(q.frame(FIRST) > 4, boxed(p), boxed(q, SECOND) + 1),
+    "align": lambda p, q: sum(
+        fo.align(boxed(p), q.frame(SECOND).drop("b", axis=q.axes.index("unit")), join="left")
+    ),
+    "trace": lambda p, q: fo.trace(p.matrix([3, 4, 5]) + q.matrix([1, 1, 2])),
+    "diag": lambda p, q: fo.diag(p.matrix([3, 4, 5]) + q.matrix([1, 1, 2])).rename(row="unit"),
+    "lambda_max": lambda p, q: fo.lambda_max(p.matrix([3, 4, 5]) + q.matrix([1, 1, 2])),
+    "lambda_min": lambda p, q: -fo.lambda_min(p.matrix([3, 4, 5]) + q.matrix([1, 1, 2])),
+    "log_det": lambda p, q: -fo.log_det(p.matrix([3, 4, 5]) + q.matrix([1, 1, 2])),
+    "nuclear_norm": lambda p, q: fo.nuclear_norm(boxed(p) - q.frame(SECOND)),
+    "max": lambda p, q: (boxed(p) - boxed(q, SECOND)).max("time"),
+    "min": lambda p, q: -(boxed(p) - boxed(q, SECOND)).min("time"),
+    "sel": lambda p, q: boxed(p).sel(time="t1") - boxed(q, SECOND).sel(time="t2"),
+    "groupby": lambda p, q: (
+        boxed(p) - boxed(q).groupby((q.series(SECOND) > 4).rename("zone")).sum().sum("zone")
+    ),
+    "transpose": lambda p, q: boxed(p).transpose("unit", "time") + boxed(q).T,
     "broadcast": lambda p, q: p.column(FIRST) + boxed(q, SECOND) * 0.5,
 }
 """Values of two operands, each in an order of its own."""
 
-NUMBERS = {"geometric_mean", "quad_form", "quad_over_lin"}
+FIXED = {
+    "cumsum": lambda p, q: fo.cumsum(boxed(p) - q.frame(SECOND), "time"),
+    "shift": lambda p, q: (boxed(p) - q.frame(SECOND)).shift(time=1),
+    "diff": lambda p, q: boxed(p) - (boxed(p) - q.frame(SECOND)).diff("time").sum("time"),
+    "rolling": lambda p, q: (boxed(p) - q.frame(SECOND)).rolling(time=2).sum(),
+    "block": lambda p, q: fo.block([[boxed(p), boxed(q, SECOND)]]).sum(1),
+    "reshape": lambda p, q: (boxed(p) - q.frame(SECOND)).reshape(*boxed(p).shape, 1)[..., 0],
+    "rename": lambda p, q: (
+        boxed(p).rename(unit="u") - q.frame(SECOND).rename_axis(index={"unit": "u"}, columns={"unit": "u"})
+    ).rename(u="unit"),
+}
+"""Values in which the order of the first operand counts; it is held, and that of the second changes."""
+
+NUMBERS = {
+    "geometric_mean",
+    "lambda_max",
+    "lambda_min",
+    "log_det",
+    "nuclear_norm",
+    "quad_form",
+    "quad_over_lin",
+    "trace",
+}
 """Those that are one number."""
 
 ROWS = {
@@ -145,9 +196,60 @@ ROWS = {
     "iff": lambda p, q, x: fo.iff(bits(q, BITS), x <= 4) if x.integer else [x <= 4],
     "either": lambda p, q, x: fo.either(x <= 1, x + 10 * bits(q, BITS) <= 12, elementwise=True),
     "semicontinuous": lambda p, q, x: fo.semicontinuous(x, 0.5, q.frame(FIRST)),
+    "exactly": lambda p, q, x: at_bits(q, x, fo.exactly, 2),
+    "at_most": lambda p, q, x: at_bits(q, x, fo.at_most, 2),
+    "at_least": lambda p, q, x: at_bits(q, x, fo.at_least, 4),
+    "connected": lambda p, q, x: connected_units(q, x),
+    "all_different": lambda p, q, x: (
+        fo.all_different(x - q.frame(BITS).astype(int)) if x.integer else [x <= q.frame(FIRST)]
+    ),
+    "no_overlap": lambda p, q, x: fo.no_overlap(q.model.interval(x, q.frame(FIRST)), by=q.frame(BITS)),
+    "cumulative": lambda p, q, x: (
+        fo.cumulative(q.model.interval(x.sel(time="t1"), q.series(FIRST)), q.series(BITS) + 1, 2)
+        if x.integer
+        else [x <= q.frame(FIRST)]
+    ),
+    "semidefinite": lambda p, q, x: (
+        [x <= q.frame(FIRST)]
+        + ([] if x.integer else [fo.semidefinite(q.matrix([3, 4, 5]) - p.matrix([1, 1, 2]))])
+    ),
     "max along an axis": lambda p, q, x: x.max("time") <= q.series(FIRST),
 }
 """Rows and conditions on a free operand, whose weighed sum is maximised."""
+
+FIXED_ROWS = {
+    "sos1": lambda p, q, x: fo.sos1(x - 0 * q.frame(FIRST)),
+    "sos2": lambda p, q, x: fo.sos2(x.transpose("time", "unit") - 0 * q.frame(FIRST)),
+}
+
+OBJECTIVES = {
+    "minimize": lambda q, x: fo.minimize(fo.abs(x - q.frame(FIRST)).sum()),
+    "maximize": lambda q, x: fo.maximize((q.frame(SECOND) * x).sum()),
+    "lexicographic": lambda q, x: fo.lexicographic(
+        [fo.maximize((q.frame(SECOND) * x).sum()), fo.minimize((q.frame(FIRST) * x).sum())]
+    ),
+    "leximin": lambda q, x: fo.leximin(x - q.frame(FIRST)),
+    "leximax": lambda q, x: fo.leximax(q.frame(FIRST) - x),
+}
+
+WITHOUT = {"symmetric"}
+"""Functions that take entries by position."""
+
+
+def at_bits(side, x, count, k):
+    on = side.model.variable("", index=side.index(), binary=True)
+    return [count(k, on), x <= 20 * (1 - on if count is fo.at_least else on)]
+
+
+def connected_units(side, x):
+    on = side.model.variable("", index={"unit": side.orders["unit"]}, binary=True)
+    return [fo.connected(path(), on), fo.at_most(2, on), x <= 20 * on]
+
+
+def path():
+    graph = nx.Graph()
+    nx.add_path(graph, UNITS)
+    return graph
 
 
 def sides(model):
@@ -156,26 +258,27 @@ def sides(model):
         yield Side(model, axes, order)
 
 
-def optima(solve):
+def optima(solve, first=range(4)):
     """The optima of all pairs of orders."""
     found = []
-    for i, j in itertools.product(range(4), range(4)):
+    for i, j in itertools.product(first, range(4)):
         m = fo.Model()
         p, q = list(sides(m))[i], list(sides(m))[j]
         found.append(solve(m, p, q))
     return found
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", [*VALUES, *FIXED])
 def test_no_value_depends_on_the_order_of_labels_or_axes(name):
     def solve(m, p, q):
-        value = VALUES[name](p, q)
+        value = {**VALUES, **FIXED}[name](p, q)
         if name not in NUMBERS:
             assert all(axis is not None for axis in value.axes), "the result has lost its labels"
         return float(weighed(value).evaluate(m.point(fixed(m))))
 
-    found = optima(solve)
-    assert found == pytest.approx([found[0]] * len(found), rel=1e-12)
+    for first in [range(4)] if name in VALUES else [[i] for i in range(4)]:
+        found = optima(solve, first)
+        assert found == pytest.approx([found[0]] * len(found), rel=1e-12)
 
 
 def fixed(model):
@@ -185,16 +288,39 @@ def fixed(model):
 
 
 @pytest.mark.parametrize("integer", [False, True])
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [*ROWS, *FIXED_ROWS])
 def test_no_optimum_depends_on_the_order_of_labels_or_axes(name, integer):
     def solve(m, p, q):
         x = m.variable("x", index=p.index(), lower=0, upper=20, integer=integer)
-        m.subject_to(ROWS[name](p, q, x))
+        m.subject_to({**ROWS, **FIXED_ROWS}[name](p, q, x))
         m.maximize(weighed(x))
+        return m.solve("cp-sat" if name == "cumulative" and integer else None).objective
+
+    for first in [range(4)] if name in ROWS else [[0], [3]]:
+        found = optima(solve, first)
+        assert found[0] < 20 * 61 and found == pytest.approx([found[0]] * len(found))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_no_objective_depends_on_the_order_of_labels_or_axes(name):
+    def solve(m, p, q):
+        x = m.variable("x", index=p.index(), lower=0, upper=20)
+        m.subject_to(weighed(x) <= 60)
+        m.optimize(OBJECTIVES[name](q, x))
         return m.solve().objective
 
     found = optima(solve)
-    assert found[0] < 20 * 61 and found == pytest.approx([found[0]] * len(found))
+    assert found == pytest.approx([found[0]] * len(found))
+
+
+def test_every_public_function_and_method_has_a_case():
+    text = inspect.getsource(sys.modules[__name__])
+    functions = {name for name in language.__all__ if inspect.isfunction(getattr(fo, name))}
+    assert not {name for name in functions - WITHOUT if not re.search(rf"fo\.{name}[(,]", text)}
+    methods = {name for name, kind in vars(Expression).items() if inspect.isfunction(kind)}
+    inner = {"aligned", "arranged", "axes_at", "broadcast_to", "evaluate", "extend", "labelled", "linear"}
+    inner |= {"linear_rows", "plain", "ravel"}  # without a second operand, or beneath the others
+    assert not {n for n in methods - inner if not n.startswith("_") and f".{n}(" not in text}
 
 
 def test_starts_bounds_fixes_and_values_meet_by_name_and_label():

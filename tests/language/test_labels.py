@@ -211,3 +211,62 @@ def test_odd_labels_and_shapes_are_refused(given):
 def test_parameters_of_atoms_are_numbers(make):
     with pytest.raises(fo.DeclarationError, match="number"):
         make(fo.Model().variable("x"))
+
+
+def test_operands_with_different_labels_are_aligned_on_request():
+    m = fo.Model()
+    x = m.variable("x", index={"unit": ["a", "b"], "time": [1, 2]}, lower=1, upper=1)
+    need = pd.DataFrame({2: [5.0, 7.0], 3: [1.0, 1.0]}, index=pd.Index(["b", "c"], name="unit"))
+    need = need.rename_axis(columns="time")
+    point = m.point({x: 1})
+    for join, labels, total in (
+        ("outer", [["a", "b", "c"], [1, 2, 3]], 4 + 14),
+        ("inner", [["b"], [2]], 1 + 5),
+        ("left", [["a", "b"], [1, 2]], 4 + 5),
+    ):
+        y, table = fo.align(x, need, join=join)
+        assert [axis.labels for axis in y.axes] == labels
+        assert [table.index.tolist(), table.columns.tolist()] == labels
+        assert float((y + table).sum().evaluate(point)) == total
+    same, untouched = fo.align(x, 2 * x, join="outer")
+    assert same is x and untouched.axes == x.axes
+    for call, message in (
+        (lambda: fo.align(x, need, join="right"), "join is 'right'"),
+        (lambda: fo.align(x, [1, 2], join="left"), "align takes expressions, series and frames"),
+        (lambda: fo.where([1.5, 2], x), "is not of booleans"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=message):
+            call()
+
+
+def test_a_table_of_arcs_is_an_index():
+    ends = pd.DataFrame({"src": ["a", "a", "b"], "dst": ["b", "c", "c"], "km": [3, 4, 5]})
+    m = fo.Model()
+    goods = pd.Index(["red", "blue"], name="good")
+    hours = [1, 2]
+    flow = m.variable("flow", index={"arc": ends[["src", "dst"]], "good": goods, "hour": hours}, upper=2)
+    assert flow.shape == (3, 2, 2) and flow.sum("arc").shape == (2, 2)
+    assert repr(flow.sel(dst="c", good="red", hour=2)[1]).endswith("flow[b,c,red,2]>")
+    assert flow.sel(src="a", dst="c").shape == (1, 2, 2)
+    by_src = flow.groupby("src").sum()
+    assert by_src.axes[0].name == "src" and by_src.rename(src="node").axes[0].name == "node"
+    rows = m.subject_to(flow.sum("good") <= ends.set_index(["src", "dst"]).km, name="km")
+    m.maximize(flow.sum())
+    s = m.solve()
+    table = s.to_pandas(rows)
+    assert table.index.names == ["src", "dst", "hour"] and table.columns.tolist() == [
+        "dual",
+        "slack",
+        "status",
+    ]
+    assert table.loc[("a", "b", 1), "status"] == "at upper" and table.loc[("b", "c", 2), "slack"] == 1
+    assert table.loc[("a", "b", 1), "dual"] == pytest.approx(1)
+    assert s.to_pandas(flow).loc[("b", "c", "red", 1)] == 2
+    assert repr(m["km[b,c,2]"]).startswith("<constraint km[b,c,2] of shape (): flow[b,c,red,2]")
+    assert s.dual(m["km[a,b,1]"]) == pytest.approx(1)
+    with pytest.raises(fo.UnknownNameError, match=r"unknown name 'km\[b,a,2\]'"):
+        m["km[b,a,2]"]
+    with pytest.raises(fo.DeclarationError, match="no label has 'z' at the level 'src'"):
+        flow.sel(src="z")
+    with pytest.raises(fo.DeclarationError, match="occurs twice"):
+        m.variable("twice", index=ends[["src"]])
