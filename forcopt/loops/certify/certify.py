@@ -66,7 +66,8 @@ def certify_model(
         Seconds for branch and bound; None for no limit.
     save : str or Path, optional
         Write the proof of a linear or integer model, or of its infeasibility, to this VIPR file, which
-        ``python -m forcopt.check`` and other checkers of the format read. `how` says if there is none.
+        ``python -m forcopt.check`` and other checkers of the format read; that of a quadratic or conic model
+        to this JSON file for the former. `how` says if there is none.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth of the search.
     number : Callable[[float], Rational], optional
@@ -154,7 +155,8 @@ def _certified(
     if program.stages[-1].quadratic is not None:
         found = certify_quadratic(program, own, tolerance)
         conic = _conic(model) if found.bound is None or effort.save is not None else None
-        return found if conic is None else certify_conic(conic, own, tolerance, effort.save)
+        other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
+        return found if other is None or other.bound is None else other
     return certify_linear(program, own, tolerance, effort)
 
 

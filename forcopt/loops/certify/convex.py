@@ -127,14 +127,19 @@ def _trace(program: Program) -> Array:
 
 
 def _solved(program: Program, deadline: Deadline) -> RawResult | None:
-    options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-    clarabel = get_backend("clarabel")
-    try:
-        return open_session(clarabel, program).solve(
-            SolveOptions(time_limit=max(deadline.left or 0.0, 0.0), extra=options)
-        )
-    except BackendError:
-        return None
+    """Solve by Clarabel, less accurately if it gives no multipliers else."""
+    clarabel, result = get_backend("clarabel"), None
+    for accuracy in (1e-10, 1e-8):
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
+        try:
+            result = open_session(clarabel, program).solve(
+                SolveOptions(time_limit=max(deadline.left or 0.0, 0.0), extra=options)
+            )
+        except BackendError:
+            continue
+        if result.cone_duals is not None:
+            break
+    return result
 
 
 def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
