@@ -405,3 +405,57 @@ def test_a_form_that_is_not_convex_is_not_proved():
     m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - 1e-9]])))
     c = m.solve().certify()  # the minimum is below -900
     assert c.optimal is None and "not proved to be convex" in c.how
+
+
+def conic(kind):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=-np.inf)
+    if kind == "norm":
+        m.subject_to(x.sum() >= 1)
+        m.minimize(fo.norm(x, 2) + 0.1 * x[0])
+    elif kind == "squares":
+        m.minimize(fo.sum_squares(x - np.array([0.1, 0.2, 0.3])))
+    elif kind == "quadratic":
+        m.subject_to(x.sum() == 1, x[0] >= 0.7)
+        m.minimize(fo.sum_squares(x) + x[1])
+    elif kind == "far cone":
+        m.subject_to(fo.norm(x, 2) <= 1, x.sum() >= 2)
+    elif kind == "small ball":
+        m.subject_to(x.sum() == 1, fo.sum_squares(x) <= 0.2)
+    elif kind == "rows":
+        m.subject_to(fo.norm(x, 2) <= 9, x.sum() >= 1, x.sum() <= 0)
+    return m
+
+
+@pytest.mark.parametrize("kind", ["norm", "squares", "quadratic"])
+def test_multipliers_of_cones_and_squares_are_a_file(kind, tmp_path, capsys):
+    path = tmp_path / "proof.json"
+    c = conic(kind).solve().certify(save=path)
+    assert 0 <= c.objective - c.bound < 1e-6 and f"the proof is in {path}" in c.how
+    assert check.main([str(path)]) == 0
+    assert f"every objective is at least {c.bound}" in capsys.readouterr().out
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"bound": str(c.bound + Fraction(1, 10**12))}))
+    assert check.main([str(path)]) == 1
+
+
+@pytest.mark.parametrize("kind", ["far cone", "small ball", "rows"])
+def test_conic_infeasibility_is_proved_by_multipliers(kind, tmp_path):
+    m, path = conic(kind), tmp_path / "proof.json"
+    m.minimize(m.variables[0][0])
+    s = m.solve()
+    assert s.status == "infeasible"
+    c = s.certify(save=path)
+    assert c.feasible is False and c.dual is not None and "multipliers" in c.how
+    assert check.main([str(path)]) == 0
+    data = json.loads(path.read_text())
+    data["program"]["rows"] = [[*row[:2], None, None] for row in data["program"]["rows"]]
+    path.write_text(json.dumps(data))
+    assert check.main([str(path)]) == 1
+
+
+def test_a_feasible_conic_model_is_not_proved_infeasible():
+    m = conic("norm")
+    s = m.solve()
+    s.point, s.status = None, fo.Status.INFEASIBLE
+    assert s.certify().feasible is None

@@ -169,7 +169,7 @@ def hunt(pool: ProcessPoolExecutor, quick: bool) -> tuple[str, list[Row]]:
     rows = [[end, total[end, ""]] for end in sorted({end for end, _ in total})]
     text = (
         "Random models with conditions, free columns, equations and data of 1e-6 to 1e6: what an answer by "
-        f"HiGHS, as this library gives it, is worth against the exact tree.\n\n"
+        "HiGHS, as this library gives it, is worth against the exact tree.\n\n"
         f"{table(['end', 'models'], rows)}"
     )
     wrong = sum(v for (end, _), v in total.items() if "wrong" in end)

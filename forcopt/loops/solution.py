@@ -505,7 +505,7 @@ class ModelSolution:
         time_limit : float, default 60
             Seconds for the branch and bound of an integer model; None for no limit.
         save : str or Path, optional
-            The VIPR file to write the proof to; see `forcopt.check`.
+            The file to write the proof to: VIPR, or JSON for quadratic and conic models; see `forcopt.check`.
         progress : Callable[[int, int], None], optional
             Called now and then with the subproblems done and the depth of the search.
 

@@ -17,12 +17,12 @@ from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.convex import certify_conic, certify_quadratic, is_small
+from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
 from forcopt.loops.certify.premises import NOT_CONVEX, premises
 from forcopt.loops.cutting_planes import cutting_planes
-from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, rational
+from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, fraction, rational
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -66,7 +66,8 @@ def certify_model(
         Seconds for branch and bound; None for no limit.
     save : str or Path, optional
         Write the proof of a linear or integer model, or of its infeasibility, to this VIPR file, which
-        ``python -m forcopt.check`` and other checkers of the format read. `how` says if there is none.
+        ``python -m forcopt.check`` and other checkers of the format read; that of a quadratic or conic model
+        to this JSON file for the former. `how` says if there is none.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth of the search.
     number : Callable[[float], Rational], optional
@@ -135,19 +136,27 @@ def _certified(
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             program = _with_cuts(model, program)
+        conic = _conic(model) if program is None and solution.status is Status.INFEASIBLE else None
+        if conic is not None and (dual := conic_farkas(conic, effort.save)) is not None:
+            how = "infeasibility proved by rational multipliers of rows and cones"
+            how += f"; the proof is in {effort.save}" if effort.save else ""
+            return Certificate(False, None, None, None, None, how, dual=tuple(map(fraction, dual)))
         return certify_without_point(solution, program, effort, number)
     own = ExactPoint(model, solution.point, number)
     tolerance = rational(100 * get_backend(solution.backend).accuracy if rounding is None else rounding)
     conic = _conic(model) if program is None else None
     if conic is not None:
-        return certify_conic(conic, own, tolerance)
+        return certify_conic(conic, own, tolerance, effort.save)
     if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
         words = "the optimum is not proved: the model is neither linear nor conic, or it is too large"
         return certificate_of(own, own, None, None, words)
     if model.lazies:
         program = _with_cuts(model, program)
     if program.stages[-1].quadratic is not None:
-        return certify_quadratic(program, own, tolerance)
+        found = certify_quadratic(program, own, tolerance)
+        conic = _conic(model) if found.bound is None or effort.save is not None else None
+        other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
+        return found if other is None or other.bound is None else other
     return certify_linear(program, own, tolerance, effort)
 
 

@@ -16,8 +16,10 @@ SIAM Journal on Numerical Analysis 46 (2007).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,12 +40,13 @@ from forcopt.loops.exact_lp import (
     LinearProgram,
     Rational,
     exact_optimum,
+    farkas,
     nearest_point,
     rational,
     solve_exactly,
 )
 
-__all__ = ["certify_conic", "certify_quadratic", "is_small"]
+__all__ = ["certify_conic", "certify_quadratic", "conic_farkas", "is_small"]
 
 _MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
@@ -63,12 +66,14 @@ def is_small(program: Program) -> bool:
     return program.columns + sum(int(cone.matrix.shape[0]) for cone in program.cones) <= _LARGEST
 
 
-def certify_conic(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
+def certify_conic(
+    program: Program, own: ExactPoint, tolerance: Rational, save: Path | None = None
+) -> Certificate:
     """Repair the point if it needs to be, and prove a bound by an exact dual."""
     deadline = Deadline(_SECONDS)
     lp = _with_cones(LinearProgram.of(program), program.cones)
     point = own if own.holds else _repaired(program, own, tolerance, deadline)
-    bound = None
+    bound, best = None, None
     trace = _trace(program)
     result = _solved(program, deadline)
     for margin in _MARGINS:
@@ -87,9 +92,10 @@ def certify_conic(program: Program, own: ExactPoint, tolerance: Rational) -> Cer
             continue
         else:
             duals, rows = result.cone_duals, result.row_dual
-        found = _bound(lp, program, rows, duals)
+        exact = _multipliers(lp, program, rows, duals)
+        found = None if exact is None else lp.bound(exact)
         if found is not None and (bound is None or found > bound):
-            bound = found
+            bound, best = found, exact
         if bound is not None and float(point.values[0] - bound) <= _TIGHT * max(
             1.0, abs(float(point.values[0]))
         ):
@@ -97,6 +103,9 @@ def certify_conic(program: Program, own: ExactPoint, tolerance: Rational) -> Cer
     how = "no bound could be proved"
     if bound is not None:
         how = "rational multipliers of rows and cones, the latter by LDL', prove the bound"
+    if bound is not None and best is not None and save is not None:
+        _write(save, program, lp, best, bound)
+        how += f"; the proof is in {save}"
     optimal = (True if point.values[0] == bound else None) if point.holds else False
     return certificate_of(point, own, bound, optimal, how)
 
@@ -118,14 +127,19 @@ def _trace(program: Program) -> Array:
 
 
 def _solved(program: Program, deadline: Deadline) -> RawResult | None:
-    options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-    clarabel = get_backend("clarabel")
-    try:
-        return open_session(clarabel, program).solve(
-            SolveOptions(time_limit=max(deadline.left or 0.0, 0.0), extra=options)
-        )
-    except BackendError:
-        return None
+    """Solve by Clarabel, less accurately if it gives no multipliers else."""
+    clarabel, result = get_backend("clarabel"), None
+    for accuracy in (1e-10, 1e-8):
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
+        try:
+            result = open_session(clarabel, program).solve(
+                SolveOptions(time_limit=max(deadline.left or 0.0, 0.0), extra=options)
+            )
+        except BackendError:
+            continue
+        if result.cone_duals is not None:
+            break
+    return result
 
 
 def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
@@ -148,8 +162,71 @@ def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
     return replace(lp, rows=rows, row_lower=[*lp.row_lower, *ends], row_upper=[*lp.row_upper, *ends])
 
 
-def _bound(lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Array]) -> Rational | None:
-    """The bound that multipliers prove once they are repaired; None if they prove none."""
+def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] | None:
+    """Multipliers of rows and entries of cones that prove that no point exists; None if none are found.
+
+    Those of the point deepest inside the cones: its depth is negative. They must prove a bound above 0 on the
+    objective 0.
+    """
+    linear, count = LinearProgram.of(program), len(program.rows.lower)
+    lp = _with_cones(replace(linear, cost=[fmpq(0)] * program.columns, offset=fmpq(0)), program.cones)
+    found = _deepest(program, Deadline(_SECONDS))
+    for margin in (0.0, *_MARGINS[1:]):
+        exact = None
+        if found is not None and found.row_dual is not None and found.cone_duals is not None:
+            duals = [d + margin * _identity(c) for d, c in zip(found.cone_duals, program.cones, strict=True)]
+            exact = _multipliers(lp, program, found.row_dual[:count], duals)
+        elif margin == 0.0 and (rows := farkas(linear)) is not None:
+            exact = rows + [fmpq(0)] * (len(lp.rows) - count)
+        bound = None if exact is None else lp.bound(exact)
+        if bound is not None and bound > 0:
+            if save is not None:
+                assert exact is not None
+                _write(save, program, lp, exact, None)
+            return exact
+    return None
+
+
+def _write(
+    path: Path, program: Program, lp: LinearProgram, multipliers: Sequence[Rational], bound: Rational | None
+) -> None:
+    """Write program and multipliers as the certificate ``bound``, or ``infeasible`` without a bound."""
+    names, count = [program.column_name(j) for j in range(program.columns)], program.rows.count
+
+    def form(entries: Mapping[int, Rational]) -> dict[str, str]:
+        return {names[j]: str(a) for j, a in entries.items() if a}
+
+    def ends(*values: Rational | None) -> list[str | None]:
+        return [None if v is None else str(v) for v in values]
+
+    own = zip(lp.rows[:count], lp.row_lower[:count], lp.row_upper[:count], strict=True)
+    cones, duals, at = [], [], count
+    for cone in program.cones:
+        for start in range(at, at + cone.matrix.shape[0], cone.size):
+            span = range(start, start + cone.size)
+            cones.append([cone.kind, [[str(-lp.row_lower[i]), form(lp.rows[i])] for i in span]])
+            duals.append([str(multipliers[i]) for i in span])
+        at += cone.matrix.shape[0]
+    data = {
+        "kind": "infeasible" if bound is None else "bound",
+        "program": {
+            "columns": [[x, *ends(*pair)] for x, *pair in zip(names, lp.lower, lp.upper, strict=True)],
+            "rows": [[f"r{i}", form(row), *ends(low, high)] for i, (row, low, high) in enumerate(own)],
+            "cones": cones,
+            "cost": form(dict(enumerate(lp.cost))),
+            "offset": str(lp.offset),
+            "maximize": False,
+        },
+        "rows": {f"r{i}": str(y) for i, y in enumerate(multipliers[:count]) if y},
+        "cones": duals,
+    } | ({} if bound is None else {"bound": str(bound)})
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def _multipliers(
+    lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Array]
+) -> list[Rational] | None:
+    """The multipliers, repaired: reduced costs without a bound are zero; None if that does not succeed."""
     block = program.rows
     y = np.where(np.isfinite(np.where(rows > 0, block.lower, block.upper)), rows, 0.0)
     multipliers = np.concatenate([y, *duals])
@@ -172,7 +249,7 @@ def _bound(lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Arr
         if not _in_dual(cone, exact[start : start + len(dual)]):
             return None
         start += len(dual)
-    return lp.bound(exact)
+    return exact
 
 
 def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
@@ -215,6 +292,14 @@ def _repaired(program: Program, own: ExactPoint, tolerance: Rational, deadline: 
 
 def _inside(program: Program, deadline: Deadline) -> Array | None:
     """A point of the rows at depth 1 inside the cones, or at the largest depth; None if no point exists."""
+    found = _deepest(program, deadline)
+    if found is None or found.x is None or found.x[-1] <= 1e-9:
+        return None
+    return found.x[:-1]
+
+
+def _deepest(program: Program, deadline: Deadline) -> RawResult | None:
+    """Solve for the point at the largest depth inside the cones, at most 1; the last column is the depth."""
     count = program.columns
     wide = replace(
         program,
@@ -228,10 +313,7 @@ def _inside(program: Program, deadline: Deadline) -> Array | None:
             for c in program.cones
         ),
     )
-    found = _solved(wide, deadline)
-    if found is None or found.x is None or found.x[-1] <= 1e-9:
-        return None
-    return found.x[:-1]
+    return _solved(wide, deadline)
 
 
 def certify_quadratic(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
