@@ -46,11 +46,13 @@ class Classifier(Declared):
     def margin(self, X: Any, label: int) -> Array:
         """By how much the label is preferred to the others: positive in its region, 0 on the border."""
 
-    def read(self, X: Any) -> Array:
-        """Check inputs, shape ``(m, d)``."""
-        values = check_points(aligned(X, self.feature_names), "X")
+    def read(self, X: Any, subject: str = "X") -> Array:
+        """Check inputs, shape ``(m, d)``; an error calls them `subject`."""
+        values = check_points(aligned(X, self.feature_names), subject)
         if values.shape[1] != self.features:
-            raise DeclarationError(f"X has {values.shape[1]} features; the classifier takes {self.features}")
+            raise DeclarationError(
+                f"{subject} has {values.shape[1]} features; the classifier takes {self.features}"
+            )
         return values
 
 

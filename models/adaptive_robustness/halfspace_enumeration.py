@@ -15,7 +15,7 @@ from forcopt.status import Status
 __all__ = ["enumeration"]
 
 _DIGITS = 9
-"""Angles that agree in as many decimals are one."""
+"""Angles that agree in as many decimals are one; directions, in three more."""
 
 
 @AdaptiveRobustClassification.algorithm(
@@ -36,13 +36,15 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
     deadline = Deadline(time_limit)
     ends = problem.signs * problem.balls
     i, j = np.triu_indices(n, 1)
-    directions = _directions(X, ends, i, j, problem.norm)
+    between, ties = _directions(X, ends, i, j, problem.norm)
+    ties = ties[np.unique(ties.round(_DIGITS + 3), axis=0, return_index=True)[1]]
     one, slack = problem.labels == 1, TOLERANCE * problem.extent / 4
     best = problem.constant()
     loss = float(problem.lossy(best).mean())
     step = max(1, 2_000_000 // n)
-    for first in range(0, len(directions), step):
-        part = directions[first : first + step]
+    # of equally good halfspaces, those between have no point on the border
+    parts = (group[first : first + step] for group in (between, ties) for first in range(0, len(group), step))
+    for part in parts:
         offsets = ends - part @ X.T  # kept from here on (label 1), or up to here (label 0)
         order = np.argsort(offsets, axis=1, kind="stable")
         # a little above each end, so that ends that tie count as reached by label 1; label 0 has the slack
@@ -50,7 +52,7 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         top = kept.max(axis=1)
         for row in np.argsort(-top, kind="stable"):
             if deadline.passed:
-                return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
+                return Outcome(problem.midway(best), 0.0, Status.FEASIBLE, message="time ran out")
             if top[row] <= n - n * loss + COUNT:
                 break
             # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
@@ -77,13 +79,10 @@ def _kept(ends: Array, one: Array, slack: float) -> Array:
     return kept
 
 
-def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
-    """Directions of dual length 1 at which two ends tie, those between, and some besides; shape ``(k, d)``.
-
-    The ones between come first: of equally good halfspaces, theirs have no point on the border.
-    """
+def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> tuple[Array, Array]:
+    """Directions of dual length 1: those between ties, and those at which two ends tie; shapes ``(k, d)``."""
     if X.shape[1] == 1:
-        return np.array([[1.0], [-1.0]])
+        return np.array([[1.0], [-1.0]]), np.empty((0, 1))
     away, gap = X[i] - X[j], ends[i] - ends[j]
     if norm == "l2":
         size = np.linalg.norm(away, axis=1)
@@ -91,8 +90,7 @@ def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
         angle = np.arctan2(away[meets, 1], away[meets, 0])
         turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
         angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])
-        angles = np.concatenate([_between(angles), angles])
-        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return _at(_between(angles)), _at(angles)
     corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
     found = [corners]
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -102,9 +100,13 @@ def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
         inside = np.isfinite(share) & (share > 0) & (share < 1)
         found.append(a + share[inside, None] * (b - a))
     ties = np.concatenate(found)
-    angles = _between(np.arctan2(ties[:, 1], ties[:, 0]))
-    between = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return np.concatenate([between / np.abs(between).sum(axis=1, keepdims=True), ties])
+    between = _at(_between(np.arctan2(ties[:, 1], ties[:, 0])))
+    return between / np.abs(between).sum(axis=1, keepdims=True), ties
+
+
+def _at(angles: Array) -> Array:
+    """The points of the circle at these angles."""
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def _between(angles: Array) -> Array:

@@ -90,10 +90,15 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     def decision(result: ModelSolution) -> Halfspace:
         found, shift = np.asarray(result[w], dtype=float), float(result[b])
         length_ = dual_length(found, problem.norm)
-        if length_ <= STRICT:  # constant over the points
-            return problem.halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
-        shift += TOLERANCE / 2 * length_  # points of label 1 on the border are on its side despite rounding
-        return problem.midway(problem.halfspace(found / unit, shift - float(found @ problem.center) / unit))
+        constant = problem.halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        if length_ == 0:
+            return constant
+        # A short normal may stand for a constant, or for points without balls, which need little room.
+        found, shift = found / length_, shift / length_
+        shift += TOLERANCE / 2  # points of label 1 on the border are on its side despite rounding
+        away = shift - float(found @ problem.center) / unit
+        read = problem.midway(problem.halfspace(found / unit, away))
+        return min((read, constant), key=lambda h: float(problem.lossy(h).mean()))
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
         normal = aligned(decision.w[None], problem.feature_names, decision.feature_names)[0]

@@ -227,7 +227,7 @@ def exact_radii(
     >>> exact_radii(Halfspace([1.0], -1.0), [[0.0], [3.0]], [0, 1])[1].tolist()
     [1.0, 2.0]
     """
-    X = classifier.read(points)
+    X = classifier.read(points, "points")
     lower, upper = [], []
     for x, y in zip(X, check_labels(labels, len(X)), strict=True):
         p = RobustnessRadius(classifier, x, int(y), norm, box)

@@ -244,6 +244,17 @@ def test_the_model_of_a_fair_regressor_knows_its_features_by_name():
     assert FairRegressor().fit(frame.to_numpy(), y).model_.features == ()
 
 
+def test_points_without_balls_leave_a_short_normal_that_is_no_constant():
+    """The default program of the plane was read as a constant: status FAILED."""
+    X = np.repeat([[0.0, -0.1], [0.0, 0.0], [0.0, 0.1]], [15, 7, 14], axis=0)
+    y = np.r_[np.arange(15) < 4, np.arange(7) < 6, np.arange(14) < 5].astype(int)
+    p = AdaptiveRobustClassification(X, y, radii=np.zeros(36))
+    for method in ("misocp", "enumeration"):
+        s = p.solve(method)
+        assert s.status == "optimal" and s.objective == pytest.approx(14 / 36)
+        assert s.decision.predict([[0.0, -0.1], [0.0, 0.0], [0.0, 0.1]]).tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize(
     ("kinds", "labels"),
@@ -251,6 +262,7 @@ def test_the_model_of_a_fair_regressor_knows_its_features_by_name():
         ([[1, 0.1], [1.8, 0], [0.5, 0], [-1.4, -0.1], [0.1, -0.1], [-0.2, 0.1]], [0, 0, 0, 0, 0, 1]),
         ([[-0.6, 0], [-21.3, 0], [8.3, 0], [-5.4, 0]], [0, 1, 0, 1]),
         ([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]], [1, 0, 0]),
+        ([[0.0, -0.1], [0.0, 0.2], [0.0, 0.1], [0.0, 0.0]], [0, 1, 0, 0]),
     ],
 )
 def test_enumeration_prefers_halfspaces_without_a_point_on_the_border(kinds, labels, norm):

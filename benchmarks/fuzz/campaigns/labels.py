@@ -69,7 +69,9 @@ class Draft:
         if self.rng.random() < 0.3:
             axes = {frame.index.name: list(frame.index), frame.columns.name: list(frame.columns)}
             name = self.model.unused_name("p")
-            return self.model.parameter(name, index=axes, value=frame), numbers.astype(float)
+            return self.model.parameter(name, index=axes, value=frame, lower=-9, upper=9), numbers.astype(
+                float
+            )
         return frame, numbers.astype(float)
 
     def column(self, low: int, high: int) -> tuple[Any, np.ndarray, str]:

@@ -21,7 +21,18 @@ from forcopt.models import Districting, LeximaxCohort, StrategicClassification
 from forcopt.models.districting import Plan
 
 Random = np.random.Generator
-WORDS = ("north", "south", "east", "west", "upper town", "lower town", "18-24", "25-34", "Ä", "007")
+WORDS = (
+    "north",
+    "south",
+    "harbour",
+    "forest",
+    "upper town",
+    "lower hill",
+    "18-24",
+    "65 and more",
+    "Öland",
+    "NA00",
+)
 
 
 def refused(read: Callable[[], Any], *named: str) -> Callable[[], str]:
