@@ -56,7 +56,7 @@ ROWS = {v: v // 4 for v in LADDER.nodes}
 
 @pytest.mark.parametrize(
     "method",
-    ["flow", "flow-per-district", "shirabe", "multicommodity", "separators", "labels-separators"],
+    ["flow", "flow-per-district", "shirabe", "separators", "labels-separators"],
 )
 def test_plans_in_every_formulation(method):
     best = LADDER.solve(method)

@@ -33,7 +33,7 @@ from forcopt.models.fair_auctions import (
     two_profile_bound,
 )
 from forcopt.models.fair_auctions.formulations import slot_steps
-from forcopt.models.fair_auctions.stability import value_ratios
+from forcopt.models.fair_auctions.notions import value_ratios
 
 LIMIT = 240.0  # seconds for one solve
 SHORT = 90.0  # of a program with all of more than a million rows

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.districting.journal import Journal
 from forcopt.data import grid
 from forcopt.models import Districting
-from forcopt.models.districting.frontier import sweep_of
+from forcopt.models.districting.dynamic import sweep_of
 
 KNOWN = {3: 10, 4: 117, 5: 4006, 6: 451206, 7: 158753814}
 SPHERE_CUT = 6

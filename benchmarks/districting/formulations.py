@@ -14,7 +14,7 @@ from forcopt.errors import UnsupportedError
 from forcopt.models import Districting
 
 BACKENDS = ["highs", "scip", "cp-sat"]
-FORMULATIONS = ["flow", "flow-per-district", "shirabe", "multicommodity", "separators", "labels-separators"]
+FORMULATIONS = ["flow", "flow-per-district", "shirabe", "separators", "labels-separators"]
 S21 = [20000 + 7919 * (i + 1) ** 2 % 14001 for i in range(21)]
 INSTANCES = {
     "grid 3x4": lambda: Districting(grid(3, 4), 3, tolerance=0),

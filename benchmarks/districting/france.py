@@ -7,7 +7,7 @@ from benchmarks.districting.journal import Journal
 from benchmarks.report import data
 from forcopt.data import load_graph
 from forcopt.models import Districting
-from forcopt.models.districting.frontier import sweep_of
+from forcopt.models.districting.dynamic import sweep_of
 
 TOLERANCES = (0.2, 0.1, 0.05)
 QUICK = ("01", "72")

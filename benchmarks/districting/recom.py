@@ -13,7 +13,7 @@ from benchmarks.districting.formulations import S21
 from benchmarks.districting.journal import Journal
 from forcopt.data import delaunay, grid
 from forcopt.models import Districting
-from forcopt.models.districting.recom import recom_chain
+from forcopt.models.districting.ensemble import recom_chain
 
 INSTANCES = {
     "S21": lambda: Districting(grid(3, 7, population=S21), 3, tolerance=0.2),

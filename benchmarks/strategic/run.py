@@ -20,8 +20,7 @@ import pandas as pd
 from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.models.strategic import StrategicClassification, learn_bandit, learn_full_information
 from forcopt.models.strategic.generators import credit, max_cover, random_discrete, random_plane
-from forcopt.models.strategic.learn_bandit import bandit_batch
-from forcopt.models.strategic.learn_full_information import full_information_samples
+from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 from forcopt.problem import Solution
 
 LIMIT = 60.0  # seconds for one solve of an LP or MILP

@@ -14,8 +14,7 @@ from forcopt.models.allocation import (  # noqa: F401  (register the methods)
 )
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.privacy_loss import AllocationLoss
-from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.two_stage import TwoStageDesign, two_stage_design
 

@@ -13,13 +13,14 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import (
     precise_enough,
     rounded,
     whole_and_precise,
     within_limits,
 )
+from forcopt.models.allocation.tolerances import ROUNDING
 from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 

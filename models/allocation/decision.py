@@ -10,6 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.allocation.tolerances import SUM
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Allocation:
         rates = np.broadcast_to(as_numbers(response_rates, "response_rates"), self.sizes.shape)
         if (rates <= 0).any() or (rates > 1).any():
             raise DeclarationError("response_rates must be above 0 and at most 1")
-        needed = np.ceil(self.sizes / rates * (1 - 1e-12))
+        needed = np.ceil(self.sizes / rates * (1 - SUM))
         if (needed > self.strata).any():
             at = int(np.argmax(needed - self.strata))
             raise DeclarationError(

@@ -11,7 +11,8 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 

@@ -10,6 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Limit, least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -75,7 +76,7 @@ def greedy_sizes(gains: Array, prices: Array, floors: Array, caps: Array, limits
     """
     if not (prices > 0).any():
         return np.where(gains > 0, caps, floors)
-    room = [limit * (1 + 1e-12) for _, limit in limits]
+    room = [limit * (1 + SUM) for _, limit in limits]
 
     def fits(sizes: Array) -> bool:
         return all(costs @ sizes <= most for (costs, _), most in zip(limits, room, strict=True))

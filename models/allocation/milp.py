@@ -17,8 +17,9 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import whole_and_precise
+from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import (
     allocation_windows,
     leximax_windows,
@@ -217,7 +218,7 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
         premise = _WINDOWS
     records = _write(problem, model, low, high)
     # In units of the target, as violations are measured; tolerances are absolute.
-    unit = np.maximum(targets, 1e-6 * (targets + problem.constant))
+    unit = np.maximum(targets, PROVED * (targets + problem.constant))
     model.subject_to(
         records.variances * (1 / unit) <= problem.allowed / unit, name=model.unused_name("targets")
     )

@@ -9,6 +9,7 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.rounding import Rounding, rounded
+from forcopt.models.allocation.tolerances import PROVED
 from forcopt.numeric import least_reciprocals, water_fill
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -84,7 +85,7 @@ def neyman(
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
     if problem.integer:
         return Outcome(chosen, bound=bound, status=Status.APPROXIMATE)
-    proved = chosen.variance - bound <= 1e-6 * (
+    proved = chosen.variance - bound <= PROVED * (
         chosen.variance + float(problem.constant @ problem.variable_weights)
     )
     return Outcome(chosen, bound=bound, status=Status.OPTIMAL if proved else Status.FEASIBLE)

@@ -13,6 +13,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.problem import Strata
+from forcopt.models.allocation.tolerances import SUM, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 __all__ = ["PrecisionAllocation"]
@@ -159,7 +160,7 @@ class PrecisionAllocation(Strata):
         """
         if self.integer:
             return self.targets * (1 + FEASIBILITY_TOLERANCE)
-        return np.asarray(self.targets * (1 + 1e-12) + 1e-15 * self.constant)
+        return np.asarray(self.targets * (1 + SUM) + UNIT * self.constant)
 
     def infeasibility_reason(self) -> str:
         """Name a target that the largest samples miss, with their variance; empty if they meet all."""

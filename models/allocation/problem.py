@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.loops.certify import Certificate
-    from forcopt.models.allocation.privacy_loss import AllocationLoss
+    from forcopt.models.allocation.private import AllocationLoss
 
-__all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
+__all__ = ["Strata", "StratifiedAllocation"]
 
 Amount = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-
-ROUNDING = 1e-9
-"""The relative excess over a limit that counts as rounding: three times 0.1 is more than 0.3."""
 
 
 class Strata(Problem):
@@ -293,7 +290,7 @@ class Strata(Problem):
         >>> p.privacy_loss(0.1, "greedy").change
         1
         """
-        from forcopt.models.allocation.privacy_loss import allocation_loss
+        from forcopt.models.allocation.private import allocation_loss
 
         return allocation_loss(self, epsilon, allocation, **options)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.allocation.problem import ROUNDING
+from forcopt.models.allocation.tolerances import ROUNDING
 from forcopt.numeric import Limit, systematic_rounding
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.tolerances import ROUNDING
 from forcopt.numeric import least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -86,7 +87,7 @@ def _steps(problem: PrivateAllocation, deadline: Deadline) -> tuple[Array, Array
         deadline ended the list.
     """
     floors, caps = problem.floors.astype(float), problem.caps
-    spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
+    spare = int(np.floor(problem.sample_size + ROUNDING - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
     heapify(needs)
     raised: list[int] = []

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.errors import DeclarationError
+from forcopt.models.allocation.tolerances import SUM
 
 __all__ = ["TwoStageDesign", "two_stage_design"]
 
@@ -120,9 +121,9 @@ def two_stage_design(
     if whole:
         units = np.arange(1.0, np.floor(min(top, 1e7)) + 1)
         if budget is not None:
-            clusters = np.floor(budget / (cluster_cost + unit_cost * units) * (1 + 1e-12))
+            clusters = np.floor(budget / (cluster_cost + unit_cost * units) * (1 + SUM))
         else:
-            clusters = np.ceil((1 + correlation * (units - 1)) / (units * variance) * (1 - 1e-12))
+            clusters = np.ceil((1 + correlation * (units - 1)) / (units * variance) * (1 - SUM))
         clusters = np.maximum(clusters, 1.0)
     else:
         units = np.array([min(max(free, 1.0), top)])

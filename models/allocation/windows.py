@@ -12,11 +12,10 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.rounding import precise_enough, whole_and_precise
+from forcopt.models.allocation.tolerances import FLAT, ROUNDING, SLOPE, STEP, SUM
 from forcopt.numeric import Filled, Limit, least_reciprocals
 
 __all__ = ["allocation_windows", "leximax_windows", "precision_windows", "private_windows", "windows"]
-
-ROUNDING = 1e-12
 
 
 def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float) -> tuple[Array, Array]:
@@ -31,14 +30,14 @@ def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float)
         The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
     """
     best = least_term(gains, prices, floors, caps)
-    level = best * (1 + ROUNDING) + gap
+    level = best * (1 + SUM) + gap
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         root = np.sqrt(np.maximum(level**2 - 4 * gains * prices, 0.0))
         low = np.where(gains > 0, 2 * gains / (level + root), 0.0)
         high = np.where(prices > 0, (level + root) / (2 * prices), caps)
     return (
-        np.clip(np.ceil(low * (1 - ROUNDING)), floors, caps).astype(np.int64),
-        np.clip(np.floor(high * (1 + ROUNDING)), floors, caps).astype(np.int64),
+        np.clip(np.ceil(low * (1 - SUM)), floors, caps).astype(np.int64),
+        np.clip(np.floor(high * (1 + SUM)), floors, caps).astype(np.int64),
     )
 
 
@@ -62,7 +61,7 @@ def allocation_windows(
         if value > bound:
             prices, bound = trial, value
     gap = max(float((gains / found).sum()) - bound, 0.0)
-    low, high = windows(gains, prices, floors, caps, gap + ROUNDING * abs(bound))
+    low, high = windows(gains, prices, floors, caps, gap + SUM * abs(bound))
     return low, np.where(gains > 0, high, low)  # a record without a gain is not sampled
 
 
@@ -114,14 +113,14 @@ def leximax_windows(problem: StratifiedAllocation) -> tuple[Array, Array] | None
         return -float(shares @ slope), -shares * (slope - shares @ slope)
 
     start = np.zeros(losses.shape[1])
-    best = minimize(negated, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-12}).x
+    best = minimize(negated, start, jac=True, method="L-BFGS-B", options={"ftol": FLAT, "gtol": SLOPE}).x
     shares, gains, found = filled(best)
     sizes = greedy_sizes(gains, found.prices, floors, caps, limits)
     largest = float(((losses / sizes[:, None]).sum(axis=0) - whole).max())
     constant = float(shares @ whole)
     bound = float(least_term(gains, found.prices, floors, caps).sum()) - found.multiplier
     gap = max(largest + constant - bound, 0.0)
-    return windows(gains, found.prices, floors, caps, gap + 1e-9 * (abs(bound) + constant))
+    return windows(gains, found.prices, floors, caps, gap + ROUNDING * (abs(bound) + constant))
 
 
 def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
@@ -159,10 +158,10 @@ def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
     starts = [np.full(len(room), level) for level in (-6.0, -2.0)]
     found = [minimize(negated, x, jac=True, method="L-BFGS-B", bounds=[(-40, 40)] * len(x)) for x in starts]
     multipliers, gains, m = sizes(min(found, key=lambda result: float(result.fun)).x)
-    whole = whole_and_precise(problem, np.floor(precise_enough(problem, m) * (1 + ROUNDING)))
+    whole = whole_and_precise(problem, np.floor(precise_enough(problem, m) * (1 + SUM)))
     bound = float(least_term(gains, costs, floors, caps).sum() - multipliers.sum())
     gap = max(float(costs @ whole) - bound, 0.0)
-    return windows(gains, costs, floors, caps, gap + 1e-9 * abs(bound))
+    return windows(gains, costs, floors, caps, gap + ROUNDING * abs(bound))
 
 
 def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
@@ -191,7 +190,7 @@ def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
         else:
             high, (price, needs) = middle, found
     for scale in (highest, *(high * np.geomspace(0.9, 1.1, 21))):
-        least = np.ceil(_least_sizes(problem, scale) * (1 - ROUNDING))
+        least = np.ceil(_least_sizes(problem, scale) * (1 - SUM))
         filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, limits)
         if filled is not None:
             sizes = greedy_sizes(gains, filled.prices, least, caps, limits)
@@ -209,8 +208,8 @@ def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
 
     least = first(floors, caps, lambda m: term(np.minimum(m + 1, caps)) >= term(m))
     constant = float(problem.constant[0])
-    gap = best + constant - (float(term(least).sum()) - price * problem.sample_size * (1 + 1e-9))
-    level = term(least) + max(gap, 0.0) + 1e-9 * (abs(best) + constant)
+    gap = best + constant - (float(term(least).sum()) - price * problem.sample_size * (1 + ROUNDING))
+    level = term(least) + max(gap, 0.0) + ROUNDING * (abs(best) + constant)
     return (
         first(floors, least, lambda m: term(m) <= level).astype(np.int64),
         first(least, caps, lambda m: term(np.minimum(m + 1, caps)) > level).astype(np.int64),
@@ -224,9 +223,9 @@ def _noise_multipliers(problem: PrivateAllocation, scale: float) -> tuple[float,
     filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, problem.limits())
     if filled is None:
         return None
-    price, step = float(filled.prices.max()), 1e-4 * least
+    price, step = float(filled.prices.max()), STEP * least
     slope = (problem.scales(least + step) ** 2 - problem.scales(least - step) ** 2) / (2 * step)
-    binds = (filled.sizes <= least * (1 + 1e-9)) & (least > problem.floors)
+    binds = (filled.sizes <= least * (1 + ROUNDING)) & (least > problem.floors)
     return price, np.where(binds, np.maximum(price - gains / least**2, 0.0) / -slope, 0.0)
 
 
@@ -234,7 +233,7 @@ def _least_sizes(problem: PrivateAllocation, scale: float) -> Array:
     """The least real sizes that need no more noise than a scale; more than the caps where these need more."""
     low, high = problem.floors.astype(float), problem.caps.astype(float)
     done = problem.scales(low) <= scale
-    never = problem.scales(high) > scale * (1 + ROUNDING)
+    never = problem.scales(high) > scale * (1 + SUM)
     for _ in range(60):
         middle = np.sqrt(low * high)
         enough = problem.scales(middle) <= scale

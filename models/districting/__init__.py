@@ -4,20 +4,18 @@ from forcopt.models.districting import (
     column_generation,
     dual_cycles,
     formulations,
-    frontier,
     large_neighbourhood,
     local_search,
     portfolio,
-    recom,
     set_partitioning,
-    sphere_cut,
 )
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.counts import PlanCounts
-from forcopt.models.districting.ensemble import Ensemble
+from forcopt.models.districting.dynamic import frontier, sphere_cut
+from forcopt.models.districting.ensemble import Ensemble, recom
+from forcopt.models.districting.instances import bin_packing
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.reduction import bin_packing
 from forcopt.models.districting.side_constraints import (
     CannotLink,
     CutLimit,

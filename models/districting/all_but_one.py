@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -11,6 +12,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
+from forcopt.models.districting.tolerances import ROUNDING
 
 __all__ = ["plan_of_all_but_one"]
 
@@ -82,28 +84,74 @@ def _disjoint(words, i, w, near, out):  # type: ignore[no-untyped-def]
     return looked
 
 
-@njit(cache=True)
-def _search(  # type: ignore[no-untyped-def]
-    words, cuts, paid, costs, reduced, people, parts, low, high, total, room, start, ends, weights, full,
-    after, near, place, best, most, budget,
-):  # fmt: skip
-    """Advance a search in depth; return whether it is complete, and the new `most`.
+class _Listed(NamedTuple):
+    """The districts of the list, by reduced cost."""
 
-    ``near[d]`` is the set of districts that may be chosen after the first d ones, and those before
-    ``place[d]`` are done. ``place[parts - 1]`` holds the depth. The best plan leaves its districts in `best`;
-    it lowers `room` by the gain.
-    """
-    width, n = words.shape[1], len(start) - 1
-    union, crossed = np.zeros((parts, width), np.uint64), np.zeros((parts, cuts.shape[1]), np.uint64)
+    words: Array
+    """Their vertices as bits."""
+    boundary: Array
+    """The edges of their boundaries as bits."""
+    costs: Array
+    reduced: Array
+    people: Array
+    after: Array
+    """``[i]``: the districts after district i that are disjoint from it, as bits; for the first rows only."""
+
+
+class _Graph(NamedTuple):
+    """The graph, and the bounds on districts."""
+
+    start: Array
+    """Where the neighbours of each vertex begin in `ends`."""
+    ends: Array
+    weights: Array
+    paid: Array
+    """The cost of each edge."""
+    total: int
+    everything: Array
+    """All vertices, as bits."""
+    parts: int
+    low: int
+    high: int
+
+
+class _Branch(NamedTuple):
+    """The districts chosen, and those that may follow the first d of them."""
+
+    near: Array
+    """The latter, as bits."""
+    place: Array
+    """The number of the next one to try: those before it are done."""
+    best: Array
+    """The districts of the best plan."""
+
+
+class _State(NamedTuple):
+    """Where a search stands."""
+
+    depth: int
+    most: int
+    """The greatest cost of the boundaries of a plan that is sought."""
+    room: float
+    """The greatest sum of its reduced costs."""
+
+
+@njit(cache=True)
+def _search(listed, graph, branch, state, budget):  # type: ignore[no-untyped-def]
+    """Advance a search in depth; a plan leaves its districts in ``branch.best``, and lowers cost and room."""
+    depth, most, room = state
+    words, reduced, costs, near, place = listed.words, listed.reduced, listed.costs, branch.near, branch.place
+    width, parts, edges = words.shape[1], graph.parts, listed.boundary.shape[1]
+    union, crossed = np.zeros((parts, width), np.uint64), np.zeros((parts, edges), np.uint64)
     spent, cost, weight = np.zeros(parts), np.zeros(parts, np.int64), np.zeros(parts, np.int64)
-    depth = place[parts - 1]
     for d in range(depth):
         i = place[d] - 1
-        union[d + 1], crossed[d + 1] = union[d] | words[i], crossed[d] ^ cuts[i]
+        union[d + 1], crossed[d + 1] = union[d] | words[i], crossed[d] ^ listed.boundary[i]
         spent[d + 1], cost[d + 1] = spent[d] + reduced[i], cost[d] + costs[i]
-        weight[d + 1] = weight[d] + people[i]
-    inside, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        weight[d + 1] = weight[d] + listed.people[i]
+    inside, queue = np.zeros(len(graph.weights), np.bool_), np.zeros(len(graph.weights), np.int64)
     while depth >= 0 and budget > 0:
+        # Plans sought that are not found yet extend the first `depth` districts by one from the place on.
         budget -= 1
         left, word = parts - depth, place[depth] >> 6
         bits = np.uint64(0)
@@ -114,18 +162,18 @@ def _search(  # type: ignore[no-untyped-def]
                 bits = near[depth, word]
         i = (word << 6) + trailing_zeros(bits)
         # The reduced costs of the districts that follow are at least as large.
-        if bits == 0 or spent[depth] + left * reduced[i] > room[0]:
+        if bits == 0 or spent[depth] + left * reduced[i] > room:
             depth -= 1
             continue
         place[depth] = i + 1
-        rest = total - weight[depth] - people[i]
-        if rest < (left - 1) * low or rest > (left - 1) * high:
+        rest = graph.total - weight[depth] - listed.people[i]
+        if rest < (left - 1) * graph.low or rest > (left - 1) * graph.high:
             continue
         if left > 2:
             some = False
             for w in range(i >> 6, near.shape[1]):
-                if i < len(after):
-                    near[depth + 1, w] = near[depth, w] & after[i, w]
+                if i < len(listed.after):
+                    near[depth + 1, w] = near[depth, w] & listed.after[i, w]
                 else:
                     budget -= _disjoint(words, i, w, near[depth], near[depth + 1])
                 some |= near[depth + 1, w] != 0
@@ -134,35 +182,36 @@ def _search(  # type: ignore[no-untyped-def]
                 continue
         # The boundaries of the districts that are left cost at least as much as that of the rest.
         value = cost[depth] + costs[i]
-        for w in range(cuts.shape[1]):
-            crossed[depth + 1, w] = bits = crossed[depth, w] ^ cuts[i, w]
+        for w in range(edges):
+            crossed[depth + 1, w] = bits = crossed[depth, w] ^ listed.boundary[i, w]
             while bits != 0:
-                value += paid[(w << 6) + trailing_zeros(bits)]
+                value += graph.paid[(w << 6) + trailing_zeros(bits)]
                 bits &= bits - _ONE
         if value > most:
             continue
         empty = True
         for w in range(width):
             union[depth + 1, w] = union[depth, w] | words[i, w]
-            bits = full[w] & ~union[depth + 1, w]
+            bits = graph.everything[w] & ~union[depth + 1, w]
             while bits != 0:
                 inside[(w << 6) + trailing_zeros(bits)], empty = True, False
                 bits &= bits - _ONE
-        if empty or not _can_split(inside, start, ends, weights, left - 1, low, high, queue):
+        if empty or not _can_split(
+            inside, graph.start, graph.ends, graph.weights, left - 1, graph.low, graph.high, queue
+        ):
             inside[:] = False
             continue
         if left > 2:
             depth += 1
             place[depth] = i + 1
             spent[depth], cost[depth] = spent[depth - 1] + reduced[i], cost[depth - 1] + costs[i]
-            weight[depth] = weight[depth - 1] + people[i]
+            weight[depth] = weight[depth - 1] + listed.people[i]
             continue
-        room[0] -= most - value + 1
+        room -= most - value + 1
         most = value - 1
         for d in range(depth + 1):
-            best[d] = place[d] - 1
-    place[parts - 1] = depth
-    return depth < 0, most
+            branch.best[d] = place[d] - 1
+    return _State(depth, most, room)
 
 
 def _as_words(sets: Array) -> Array:
@@ -246,9 +295,9 @@ def plan_of_all_but_one(
     people = np.zeros(count, np.int64)
     starts, ends, _ = graph.links
     u, v = graph.edges.T
-    room, done, wide = np.array([slack + 1e-6]), False, -(-count // 64)
+    room, wide = slack + ROUNDING, -(-count // 64)
     # Only the last two districts of a plan may have more than a third of the slack.
-    rows = int((3 * reduced <= room[0]).sum()) if parts > 2 else 0
+    rows = int((3 * reduced <= room).sum()) if parts > 2 else 0
     memory = memory_budget()
     memory.reserve(16 * count * (-(-n // 64) - (-len(u) // 64)))
     rows = int(min(rows, memory.left / (16 * wide + 1)))  # those of other districts are made as needed
@@ -263,18 +312,18 @@ def plan_of_all_but_one(
         if pause is not None:
             pause()
         _apart(words, first, _ROWS, after)
+    listed = _Listed(words, cuts, costs, reduced, people, after)
+    everything = _as_words(np.ones((1, n), np.bool_))[0]
+    given = _Graph(starts, ends, graph.weights, graph.costs, graph.total, everything, parts, low, high)
     near = np.zeros((parts - 1, after.shape[1]), np.uint64)
     near[0] = _as_words(np.ones((1, count), np.bool_))
-    full = _as_words(np.ones((1, n), np.bool_))[0]
-    place, best = np.zeros(parts, np.int64), np.full(parts - 1, -1)
-    while not done:
+    branch = _Branch(near, np.zeros(parts, np.int64), np.full(parts - 1, -1))
+    state = _State(0, most, room)
+    while state.depth >= 0:
         if pause is not None:
             pause()
-        done, most = _search(
-            words, cuts, graph.costs, costs, reduced, people, parts, low, high, graph.total, room,
-            starts, ends, graph.weights, full, after, near, place, best, most, _LOOKS,
-        )  # fmt: skip
-    if best[0] < 0:
+        state = _State(*_search(listed, given, branch, state, _LOOKS))
+    if branch.best[0] < 0:
         return None
-    plan = [np.unpackbits(bits[i], count=n).astype(np.bool_) for i in best]
+    plan = [np.unpackbits(bits[i], count=n).astype(np.bool_) for i in branch.best]
     return [*plan, ~np.any(plan, axis=0)]

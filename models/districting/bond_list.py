@@ -1,10 +1,11 @@
-"""All bonds of small reduced cost, by a search in depth along the cycles of the planar dual, in integers."""
+"""All districts of small reduced cost, as bonds of the planar dual or several of them, in integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -16,7 +17,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["BondList", "greatest"]
+__all__ = ["BondList", "greatest", "greatest_cost", "split_districts"]
 
 _STEPS = 3_000_000
 """Darts to look at between two looks at the clock."""
@@ -34,108 +35,205 @@ _BUCKETS = 250
 """The total weight is divided into about this number of intervals."""
 
 
+class _Dual(NamedTuple):
+    """The faces within reach of a start face, and their darts."""
+
+    first: Array
+    """Where the darts of each face begin in `darts`."""
+    darts: Array
+    face: Array
+    """The face of each dart."""
+    gain: Array
+    """What each dart adds to the sum that tells the weight."""
+    length: Array
+    """What it adds to the value."""
+    odd: Array
+    """1 if it crosses the tree's path to the vertex inside."""
+    start: int
+    alive: Array
+    hops: Array
+    """The number of darts on a shortest path from the start to each face."""
+    longest: int
+    """The greatest number of darts of a cycle."""
+
+
+class _Tree(NamedTuple):
+    """A tree of shortest paths to a root."""
+
+    order: Array
+    """The vertices from the root on."""
+    parent: Array
+    above: Array
+    """The dart from each vertex to its parent."""
+
+
+class _Goals(NamedTuple):
+    """The closed walks sought, with the root outside (0) and inside (1)."""
+
+    windows: Array
+    """Inclusive bounds on their sums."""
+    sides: Array
+    """Their parity."""
+    room: Array
+    """Their greatest lengths."""
+
+
+class _Table(NamedTuple):
+    """Bounds on the rests of cycles from each face to the start, by parity and sum."""
+
+    bounds: Array
+    middle: int
+    """The bucket that begins at 0."""
+    width: int
+    """Of a bucket."""
+    shift: Array
+    """By how many buckets each dart moves a sum, rounded down."""
+    exact: Array
+    """Whether the shift is exact."""
+
+
+class _Reach(NamedTuple):
+    """The faces whose bounds have changed, and the buckets that have any."""
+
+    low: Array
+    high: Array
+    changed: Array
+
+
+class _Walk(NamedTuple):
+    """A walk from the start face; entry i is of its first i darts."""
+
+    via: Array
+    """Its last dart."""
+    place: Array
+    """The position of the dart to try next."""
+    total: Array
+    spent: Array
+    side: Array
+    used: Array
+    """The faces on the walk."""
+    crossed: Array
+    """Scratch: the edges that a cycle crosses."""
+
+
 @njit(cache=True)
-def _relax(  # type: ignore[no-untyped-def]
-    first, darts, face, length, shift, exact, odd, alive, near, table, low, high, changed
-):  # fmt: skip
-    """Sweep over the faces, in the order `near` from the start on, whose rows have changed."""
-    start, sides, top = near[0], table.shape[1], table.shape[2] - 1
+def _relax(dual, table, reach, near):  # type: ignore[no-untyped-def]
+    """Sweep over the faces, in the order `near` from the start on, whose bounds have changed."""
+    bounds = table.bounds
+    sides, top = bounds.shape[1], bounds.shape[2] - 1
     both = np.empty((sides, top + 2), np.int64)
     for h in near:
-        if not changed[h]:
+        # Each bound is the length of a walk to the start, and is at most those of faces swept before.
+        if not reach.changed[h]:
             continue
-        changed[h] = False
-        begin, end = max(low[h] - 1, 0), high[h]
+        reach.changed[h] = False
+        begin, end = max(reach.low[h] - 1, 0), reach.high[h]
         for p in range(sides):
             for i in range(begin, min(end, top - 1) + 1):
-                both[p, i] = min(table[h, p, i], table[h, p, i + 1])
+                both[p, i] = min(bounds[h, p, i], bounds[h, p, i + 1])
             if end == top:
-                both[p, top] = table[h, p, top]
-        for a in range(first[h], first[h + 1]):
-            d = darts[a] ^ 1  # leads to h
-            g = face[d]
-            if not alive[g] or g == start:
+                both[p, top] = bounds[h, p, top]
+        for a in range(dual.first[h], dual.first[h + 1]):
+            d = dual.darts[a] ^ 1  # leads to h
+            g = dual.face[d]
+            if not dual.alive[g] or g == dual.start:
                 continue
-            move, paid = shift[d], length[d]
+            move, paid = table.shift[d], dual.length[d]
             least, most = max(begin - move, 0), min(end - move, top)
             if least > most:
                 continue
             lower = False
             for p in range(sides):
-                old, new = table[g, p ^ odd[d], least : most + 1], both[p, least + move : most + move + 1]
-                if exact[d]:
-                    new = table[h, p, least + move : most + move + 1]
+                old = bounds[g, p ^ dual.odd[d], least : most + 1]
+                new = both[p, least + move : most + move + 1]
+                if table.exact[d]:
+                    new = bounds[h, p, least + move : most + move + 1]
                 for i in range(len(new)):
                     value = new[i] + paid
                     lower |= value < old[i]
                     old[i] = min(old[i], value)
             if lower:
-                changed[g] = True
-                low[g], high[g] = min(low[g], least), max(high[g], most)
+                reach.changed[g] = True
+                reach.low[g], reach.high[g] = min(reach.low[g], least), max(reach.high[g], most)
 
 
 @njit(cache=True)
-def _fits(table, h, side, windows, sides, limits, total, spent, half, width):  # type: ignore[no-untyped-def]
+def _fits(table, goals, h, side, total, spent):  # type: ignore[no-untyped-def]
     """Whether a walk from h back to the start may close a path within a limit."""
-    top = table.shape[2] - 1
-    for w in range(len(windows)):
-        if side ^ sides[w] >= table.shape[1]:
+    top = table.bounds.shape[2] - 1
+    for w in range(len(goals.windows)):
+        if side ^ goals.sides[w] >= table.bounds.shape[1]:
             continue
-        begin = (windows[w, 0] - total) // width + half
-        end = (windows[w, 1] - total) // width + half
+        begin = (goals.windows[w, 0] - total) // table.width + table.middle
+        end = (goals.windows[w, 1] - total) // table.width + table.middle
         for j in range(max(begin, 0), min(end, top) + 1):
-            if spent + table[h, side ^ sides[w], j] <= limits[w]:
+            if spent + table.bounds[h, side ^ goals.sides[w], j] <= goals.room[w]:
                 return True
     return False
 
 
 @njit(cache=True)
-def _deepen(  # type: ignore[no-untyped-def]
-    first, darts, face, gain, length, odd, alive, start, table, windows, sides, limits, half, width,
-    order, parent, above, crossed, used, via, place, total, spent, side, now, sets, hops, longest, budget,
-):  # fmt: skip
-    """Go on with the search until `sets` is full or the budget is used; give the number of sets found.
+def _is_sought(goals, total, spent, side):  # type: ignore[no-untyped-def]
+    """Whether a closed walk is sought."""
+    for w in range(len(goals.windows)):
+        if (
+            goals.windows[w, 0] <= total <= goals.windows[w, 1]
+            and side == goals.sides[w]
+            and spent <= goals.room[w]
+        ):
+            return True
+    return False
 
-    `now` holds the depth, -1 at the end. Face ``at`` of depth i is reached by the dart ``via[i]``.
+
+@njit(cache=True)
+def _write_inside(tree, walk, darts, root_inside, inside):  # type: ignore[no-untyped-def]
+    """Write the vertices inside the closed walk of a number of darts."""
+    for i in range(1, darts + 1):
+        walk.crossed[walk.via[i] >> 1] = True
+    inside[tree.order[0]] = root_inside
+    for x in range(1, len(tree.order)):
+        # The vertices before x are on their side; an edge of the tree changes it if the walk crosses it.
+        v = tree.order[x]
+        inside[v] = inside[tree.parent[v]] != walk.crossed[tree.above[v] >> 1]
+    for i in range(1, darts + 1):
+        walk.crossed[walk.via[i] >> 1] = False
+
+
+@njit(cache=True)
+def _deepen(dual, tree, goals, table, walk, depth, sets, budget):  # type: ignore[no-untyped-def]
+    """Go on with the search until `sets` is full or the budget is used.
+
+    Give the depth, -1 at the end, and the number of sets found.
     """
-    depth, count = now[0], 0
+    count = 0
     while depth >= 0 and budget > 0 and count < len(sets):
-        g = start if depth == 0 else face[via[depth] ^ 1]
-        if place[depth] == first[g + 1]:
+        # All cycles sought whose beginning comes before the walk are found; `used` holds the walk's faces.
+        g = dual.start if depth == 0 else dual.face[walk.via[depth] ^ 1]
+        if walk.place[depth] == dual.first[g + 1]:
             if depth > 0:
-                used[g] = False
+                walk.used[g] = False
             depth -= 1
             continue
-        d = darts[place[depth]]
-        place[depth] += 1
+        d = dual.darts[walk.place[depth]]
+        walk.place[depth] += 1
         budget -= 1
-        h = face[d ^ 1]
-        t, c, p = total[depth] + gain[d], spent[depth] + length[d], side[depth] ^ odd[d]
-        if h == start:  # there and back by one edge, the sum is 0, in no window
-            for w in range(len(windows)):
-                if windows[w, 0] <= t <= windows[w, 1] and p == sides[w] and c <= limits[w]:
-                    via[depth + 1] = d
-                    for i in range(1, depth + 2):
-                        crossed[via[i] >> 1] = True
-                    inside = sets[count]
-                    inside[order[0]] = t < 0
-                    for x in range(1, len(order)):
-                        v = order[x]
-                        inside[v] = inside[parent[v]] != crossed[above[v]]
-                    for i in range(1, depth + 2):
-                        crossed[via[i] >> 1] = False
-                    count += 1
-                    break
+        h = dual.face[d ^ 1]
+        total, spent = walk.total[depth] + dual.gain[d], walk.spent[depth] + dual.length[d]
+        side = walk.side[depth] ^ dual.odd[d]
+        if h == dual.start:  # there and back by one edge, the sum is 0, in no window
+            if _is_sought(goals, total, spent, side):
+                walk.via[depth + 1] = d
+                _write_inside(tree, walk, depth + 1, total < 0, sets[count])
+                count += 1
             continue
-        if used[h] or not alive[h] or depth + 1 + hops[h] > longest:
+        if walk.used[h] or not dual.alive[h] or depth + 1 + dual.hops[h] > dual.longest:
             continue
-        if not _fits(table, h, p, windows, sides, limits, t, c, half, width):
+        if not _fits(table, goals, h, side, total, spent):
             continue
         depth += 1
-        used[h], via[depth], place[depth] = True, d, first[h]
-        total[depth], spent[depth], side[depth] = t, c, p
-    now[0] = depth
-    return count
+        walk.used[h], walk.via[depth], walk.place[depth] = True, d, dual.first[h]
+        walk.total[depth], walk.spent[depth], walk.side[depth] = total, spent, side
+    return depth, count
 
 
 def greatest(values: Array, weights: Array, limit: int) -> int:
@@ -273,8 +371,8 @@ class BondList:
         self.rest = self.prices - self.rate * graph.weights
         self.costs = np.repeat(graph.costs, 2)
 
-    def _tree(self, root: int) -> tuple[Array, Array, Array]:
-        """A tree of shortest paths to a root: the vertices from it on, their parents, the darts there."""
+    def _tree(self, root: int) -> _Tree:
+        """A tree of shortest paths to a root."""
         parent, above = np.full(self.graph.size, -1, np.int64), np.full(self.graph.size, -1, np.int64)
         order = [root]
         for v in order:
@@ -282,15 +380,16 @@ class BondList:
                 if u != root and parent[u] < 0:
                     parent[u], above[u] = v, self.dart[u, v]
                     order.append(u)
-        return np.array(order), parent, above
+        return _Tree(np.array(order), parent, above)
 
-    def _flow(self, values: Array, tree: tuple[Array, Array, Array]) -> Array:
+    def _flow(self, values: Array, tree: _Tree) -> Array:
         """The flow of values to the root of a tree on each dart."""
-        (order, parent, above), sums = tree, values.tolist()
+        sums = values.tolist()
         flow = np.zeros(len(self.face), np.int64)
-        for v in order[:0:-1].tolist():
-            flow[above[v]], flow[above[v] ^ 1] = sums[v], -sums[v]
-            sums[parent[v]] += sums[v]
+        for v in tree.order[:0:-1].tolist():
+            d = tree.above[v]
+            flow[d], flow[d ^ 1] = sums[v], -sums[v]
+            sums[tree.parent[v]] += sums[v]
         return flow
 
     def within(
@@ -322,36 +421,24 @@ class BondList:
         ndarray of bool, shape (count, n)
             The sets.
         """
-        n, size = self.graph.size, self.faces + 2
-        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
-        for search in self._searches(low, high, limit, pause, most, inside):
-            (
-                start,
-                alive,
-                (order, parent, above),
-                gain,
-                length,
-                odd,
-                table,
-                half,
-                width,
-                windows,
-                sides,
-                room,
-                hops,
-                longest,
-            ) = search[:-1]
-            used, now = np.zeros(self.faces, np.bool_), np.zeros(1, np.int64)
-            via, place, total, spent, side = (np.zeros(size, np.int64) for _ in range(5))
-            place[0] = self.first[start]
-            while now[0] >= 0:
+        n, size, edges = self.graph.size, self.faces + 2, len(self.costs) // 2
+        sets = np.zeros((_BATCH, n), np.bool_)
+        for dual, tree, goals, table, _ in self._searches(low, high, limit, pause, most, inside):
+            walk = _Walk(
+                via=np.zeros(size, np.int64),
+                place=np.zeros(size, np.int64),
+                total=np.zeros(size, np.int64),
+                spent=np.zeros(size, np.int64),
+                side=np.zeros(size, np.int64),
+                used=np.zeros(self.faces, np.bool_),
+                crossed=np.zeros(edges, np.bool_),
+            )
+            walk.place[0] = self.first[dual.start]
+            depth = 0
+            while depth >= 0:
                 if pause is not None:
                     pause()
-                count = _deepen(
-                    self.first, self.darts, self.face, gain, length, odd, alive, start, table, windows,
-                    sides, room, half, width, order, parent, above >> 1, crossed, used, via, place, total,
-                    spent, side, now, sets, hops, longest, _STEPS,
-                )  # fmt: skip
+                depth, count = _deepen(dual, tree, goals, table, walk, depth, sets, _STEPS)
                 found = sets[:count]
                 yield found[self.values(found) <= limit]
 
@@ -377,8 +464,8 @@ class BondList:
             No set has a smaller value, at most ``limit + 1``.
         """
         best = limit + 1
-        for *_, room, _, _, least in self._searches(low, high, limit, pause, most, inside):
-            best = min(best, limit + int((least - room).min()))
+        for *_, goals, _, least in self._searches(low, high, limit, pause, most, inside):
+            best = min(best, limit + int((least - goals.room).min()))
         return best
 
     def _searches(
@@ -389,8 +476,8 @@ class BondList:
         pause: Callable[[], None] | None,
         most: int | None,
         inside: int | None,
-    ) -> Iterator[tuple[Any, ...]]:
-        """Give the start faces from which a cycle may be within the limit, and the table of each."""
+    ) -> Iterator[tuple[_Dual, _Tree, _Goals, _Table, Array]]:
+        """Give the start faces from which a cycle may be within the limit, and a bound for each goal."""
         total, rest = self.graph.total, int(self.rest.sum())
         low, high = max(low, 1), min(high, total - 1)
         cost = limit + greatest(self.prices, self.graph.weights, high)  # at least that of the bond
@@ -417,14 +504,13 @@ class BondList:
                 one = np.zeros(self.graph.size, np.int64)
                 one[inside], sides[0] = 1, 1
                 odd = np.abs(self._flow(one, tree))
-            table, half, width, least = self._table(
-                near, alive, gain, length, odd, windows, sides, longest, pause
-            )
+            dual = _Dual(
+                self.first, self.darts, self.face, gain, length, odd, start, alive, hops, longest
+            )  # fmt: skip
+            goals = _Goals(windows, sides, room)
+            table, least = self._table(dual, goals, near, pause)
             if (least <= room).any():
-                yield (
-                    start, alive, tree, gain, length, odd, table, half, width, windows, sides, room, hops,
-                    longest, least,
-                )  # fmt: skip
+                yield dual, tree, goals, table, least
 
     def values(self, sets: Array) -> Array:
         """The values of sets, shape (count,)."""
@@ -493,60 +579,340 @@ class BondList:
         return int(sums.max())
 
     def _table(
-        self,
-        near: Array,
-        alive: Array,
-        gain: Array,
-        length: Array,
-        odd: Array,
-        windows: Array,
-        sides: Array,
-        longest: int,
-        pause: Callable[[], None] | None,
-    ) -> tuple[Array, int, int, Array]:
-        """The table of bounds, the bucket that begins at 0, the width, and bounds on cycles by window."""
-        start = int(near[0])
+        self, dual: _Dual, goals: _Goals, near: Array, pause: Callable[[], None] | None
+    ) -> tuple[_Table, Array]:
+        """The table of a start face, and a bound on the lengths of the cycles of each goal."""
+        start, gain, windows, sides = dual.start, dual.gain, goals.windows, goals.sides
         tail, head = self.face, self.face[np.arange(len(gain)) ^ 1]
-        good = alive[tail] & alive[head] & (head != start)
+        good = dual.alive[tail] & dual.alive[head] & (head != start)
         tail, head, moves, reach = tail[good], head[good], gain[good], 0
         for sign in (1, -1):
             far = np.full(self.faces, -_NEVER)
             far[start] = 0
-            for _ in range(longest // 2 + 1):
+            for _ in range(dual.longest // 2 + 1):
                 more = far.copy()
                 np.maximum.at(more, head, far[tail] + sign * moves)
                 far = more
             reach = max(reach, int(far.max()))
         width = max(1, self.graph.total // _BUCKETS)
-        half = (reach + int(np.abs(windows).max())) // width + 2
-        table = np.full((self.faces, 1 + int(sides.max()), 2 * half + 1), _NEVER, np.int64)
-        table[start, 0, half] = 0
-        shift, exact = -gain // width, gain % width == 0
-        low, high = np.full(self.faces, 2 * half + 1), np.full(self.faces, -1)
-        low[start] = high[start] = half
-        changed = np.zeros(self.faces, np.bool_)
-        changed[start] = True
-        for _ in range(longest):
-            if not changed.any():
+        middle = (reach + int(np.abs(windows).max())) // width + 2
+        bounds = np.full((self.faces, 1 + int(sides.max()), 2 * middle + 1), _NEVER, np.int64)
+        bounds[start, 0, middle] = 0
+        table = _Table(bounds, middle, width, -gain // width, gain % width == 0)
+        changed = _Reach(
+            np.full(self.faces, 2 * middle + 1), np.full(self.faces, -1), np.zeros(self.faces, np.bool_)
+        )
+        changed.low[start] = changed.high[start] = middle
+        changed.changed[start] = True
+        for _ in range(dual.longest):
+            if not changed.changed.any():
                 break
             if pause is not None:
                 pause()
-            _relax(
-                self.first, self.darts, self.face, length, shift, exact, odd, alive, near, table, low,
-                high, changed,
-            )  # fmt: skip
-        closing = np.full(table.shape[1:], _NEVER, np.int64)
+            _relax(dual, table, changed, near)
+        closing = np.full(bounds.shape[1:], _NEVER, np.int64)
         for d in self.darts[self.first[start] : self.first[start + 1]].tolist():
-            h, move = int(self.face[d ^ 1]), int(shift[d])
-            if not alive[h]:
+            h, move = int(self.face[d ^ 1]), int(table.shift[d])
+            if not dual.alive[h]:
                 continue
-            for p, row in enumerate(table[h]):
-                row = row if exact[d] else np.minimum(row, np.append(row[1:], _NEVER))
+            for p, row in enumerate(bounds[h]):
+                row = row if table.exact[d] else np.minimum(row, np.append(row[1:], _NEVER))
                 begin, end = max(0, -move), min(len(row), len(row) - move)
-                old = closing[p ^ odd[d], begin:end]
-                np.minimum(old, row[begin + move : end + move] + length[d], out=old)
+                old = closing[p ^ dual.odd[d], begin:end]
+                np.minimum(old, row[begin + move : end + move] + dual.length[d], out=old)
         least = [
-            int(closing[side, a // width + half : b // width + half + 1].min())
+            int(closing[side, a // width + middle : b // width + middle + 1].min())
             for side, (a, b) in zip(sides.tolist(), windows.tolist(), strict=True)
         ]
-        return table, half, width, np.array(least)
+        return table, np.array(least)
+
+
+_MOST = 100_000
+"""Components of complements that are combined."""
+
+_TENTHS = (1, 2, 4)
+"""The share of a boundary's cost that a minimum cut charges."""
+
+_RATES = 8
+"""Rates of the weight that are tried for each share, and again around the best one."""
+
+
+def greatest_cost(bonds: BondList, limit: int, heaviest: int, pause: Callable[[], None] | None = None) -> int:
+    """Bound the cost of the sets of at most a value and at most a weight.
+
+    Parameters
+    ----------
+    bonds : BondList
+        Its graph, scale and prices count.
+    limit : int
+        The greatest value ``scale * cost(S) - prices(S)``.
+    heaviest : int
+        The greatest weight.
+    pause : callable, optional
+        Called before each minimum cut; it may raise an exception.
+
+    Returns
+    -------
+    int
+        No such set S costs more.
+
+    Notes
+    -----
+    For a share t in [0, 1) and a rate y >= 0,
+    ``(1 - t) scale * cost(S) <= limit + y heaviest + prices(S) - t scale * cost(S) - y w(S)``.
+    The greatest value of the last three terms over all sets is a minimum cut [1]_. For t = 0, the best
+    rate gives the fractional knapsack.
+
+    References
+    ----------
+    .. [1] Picard, Maximal closure of a graph and applications to combinatorial problems, Management Science
+       1976.
+
+    Examples
+    --------
+    >>> from forcopt.graphs.weighted import WeightedGraph
+    >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 1, 1])
+    >>> greatest_cost(BondList(path, 10, [10, 0, 10, 0]), 0, 2)  # {0} and {2, 3} attain 1
+    1
+    """
+    graph, unit = bonds.graph, 10 * bonds.scale
+    best = (limit + greatest(bonds.prices, graph.weights, heaviest)) // bonds.scale
+    rates = sorted(10 * int(p) // int(w) for p, w in zip(bonds.prices, graph.weights, strict=True) if w)
+    if not rates:
+        return best
+
+    def bound(tenths: int, rate: int) -> int:
+        if pause is not None:
+            pause()
+        flow, most = nx.DiGraph(), 0
+        for v, (price, weight) in enumerate(zip(bonds.prices.tolist(), graph.weights.tolist(), strict=True)):
+            gain = 10 * price - rate * weight
+            most += max(gain, 0)
+            flow.add_edge("in", v, capacity=max(gain, 0))
+            flow.add_edge(v, "out", capacity=max(-gain, 0))
+        for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
+            flow.add_edge(u, v, capacity=tenths * bonds.scale * cost)
+            flow.add_edge(v, u, capacity=tenths * bonds.scale * cost)
+        most -= int(nx.minimum_cut_value(flow, "in", "out"))
+        return (10 * limit + rate * heaviest + most) // (unit - tenths * bonds.scale)
+
+    for tenths in _TENTHS:
+        first, last = 0, max(rates[19 * len(rates) // 20], 1)
+        for _ in range(2):
+            tried = [first + (last - first) * i // _RATES for i in range(_RATES + 1)]
+            bounds = [bound(tenths, rate) for rate in tried]
+            best, i = min(best, *bounds), int(np.argmin(bounds))
+            first, last = tried[max(i - 1, 0)], tried[min(i + 1, _RATES)]
+    return best
+
+
+@dataclass(frozen=True)
+class _Components:
+    """Vertex sets, by value; all are unions of the same number of districts."""
+
+    sets: Array
+    values: Array
+    costs: Array
+
+    @classmethod
+    def of(cls, bonds: BondList, sets: Array) -> _Components:
+        """Sort sets by ``scale * cost(C) + prices(C)``."""
+        u, v = bonds.graph.edges.T
+        values = bonds.values(~sets) + int(bonds.prices.sum())
+        order = np.argsort(values, kind="stable")
+        sets = sets[order]
+        return cls(sets, values[order], (sets[:, u] != sets[:, v]) @ bonds.graph.costs)
+
+
+def split_districts(
+    bonds: BondList,
+    low: int,
+    high: int,
+    parts: int,
+    limit: int,
+    fee: int,
+    pause: Callable[[], None],
+) -> Iterator[Array]:
+    """Give the districts of at most a value whose complement is disconnected and divides into districts.
+
+    Parameters
+    ----------
+    bonds : BondList
+        Its graph, scale and prices count.
+    low, high : int
+        Inclusive bounds on the weight of a district.
+    parts : int
+        The number of districts of a plan.
+    limit : int
+        The greatest value ``scale * cost(S) - prices(S)``.
+    fee : int
+        Districts with a connected complement have at least this value.
+    pause : callable
+        Called many times a second; it may raise an exception.
+
+    Yields
+    ------
+    ndarray of bool, shape (count, n)
+        Districts, each once over all batches.
+
+    Raises
+    ------
+    MemoryError
+        If more than 100,000 components would be combined.
+
+    Notes
+    -----
+    Let C_1, ..., C_s be the components of the complement of S. A plan with S divides C_i into j_i districts,
+    with sum parts - 1. Each C_i is a bond, and ``value(S) = v(C_1) + ... + v(C_s) - prices(V)``
+    with ``v(C) = scale * cost(C) + prices(C)``. The costs of the C_i sum to that of S, which `greatest_cost`
+    bounds. So for each number j of districts, bonds of small v and small cost are listed, and disjoint
+    ones are combined.
+
+    Components of parts - 2 districts are many. Each stands beside one component of one district. The latter
+    are listed first. Those with a common vertex form a group. Beside it, only components without the
+    vertex are listed: both kinds often prefer the same nodes, of low prices.
+    """
+    graph, others = bonds.graph, parts - 1
+    if others < 2:  # the complement is a district
+        return
+    all_prices = int(bonds.prices.sum())
+    room = limit + all_prices  # of the sum of v(C) over the components
+    # least[j]: of v(C) for a union C of j districts; at first of prices(C).
+    least = [0] + [
+        all_prices - greatest(bonds.prices, graph.weights, graph.total - j * low) for j in range(1, others)
+    ]
+    least[1] = max(least[1], 2 * least[1] + fee)
+    # The complement of C is a bond of the value v(C) - prices(V).
+    windows = [(graph.total - j * high, graph.total - j * low) for j in range(others)]
+    cap, cheapest = greatest_cost(bonds, limit, high, pause), [0] * others
+    free = BondList(graph, 1, [0] * graph.size)
+
+    def limits(j: int) -> tuple[int, int]:
+        """The greatest v(C) and cost(C) of a component of j districts; below `least` if there is none."""
+        value, cost = least[j] - 1, -1
+        for values, costs in _least_sums(least, cheapest, others - j, pause):
+            if values + least[j] <= room and costs + cheapest[j] <= cap:
+                value, cost = max(value, room - values), max(cost, cap - costs)
+        return value, cost
+
+    for j in range(1, others):
+        value, cost = limits(j)
+        cheapest[j] = free.least(*windows[j], cost, pause)
+    for j in range(1, others):
+        value, cost = limits(j)
+        least[j] = max(least[j], bonds.least(*windows[j], value - all_prices, pause, cost) + all_prices)
+    lists: dict[int, _Components] = {}
+    for j in range(1, others if others < 3 else others - 1):
+        value, cost = limits(j)
+        sets = [np.zeros((0, graph.size), np.bool_)]
+        if value >= least[j]:
+            for batch in bonds.within(*windows[j], value - all_prices, pause, cost):
+                sets.append(~batch)
+                _require_few(sum(map(len, sets)))
+        lists[j] = _Components.of(bonds, np.concatenate(sets))
+        least[j] = int(lists[j].values.min(initial=value + 1))
+    every: dict[bytes, None] = {}
+    unions = [_unions(lists, room, cap, others, pause)]
+    if others > 2 and limits(others - 1)[0] >= least[others - 1]:
+        unions.append(_pairs(bonds, windows[others - 1], lists[1], room, cap, pause))
+    for some in unions:
+        for union in some:
+            rest = ~union
+            if rest.tobytes() in every or not low <= graph.weights[rest].sum() <= high:
+                continue
+            if len(graph.components(np.flatnonzero(union).tolist())) > 1 and (
+                len(graph.components(np.flatnonzero(rest).tolist())) == 1
+            ):
+                every[rest.tobytes()] = None
+                if bonds.values(rest[None])[0] <= limit:
+                    yield rest[None]
+
+
+def _require_few(count: int) -> None:
+    if count > _MOST:
+        raise MemoryError(f"more than {_MOST:,} components of complements are listed")
+
+
+def _least_sums(
+    least: list[int], cheapest: list[int], number: int, pause: Callable[[], None]
+) -> list[tuple[int, int]]:
+    """Give the sums of values and costs of components of j districts in all that no other sum undercuts."""
+    sums = [[(0, 0)]]
+    for left in range(1, number + 1):
+        pause()
+        some: list[tuple[int, int]] = []
+        for value, cost in sorted(
+            (least[j] + value, cheapest[j] + cost)
+            for j in range(1, left + 1)
+            for value, cost in sums[left - j]
+        ):
+            if not some or cost < some[-1][1]:
+                some.append((value, cost))
+        sums.append(some)
+    return sums[number]
+
+
+def _unions(
+    lists: dict[int, _Components], room: int, cap: int, parts: int, pause: Callable[[], None]
+) -> Iterator[Array]:
+    """Give the unions of disjoint components of lists with a number of districts in sum."""
+    if not lists:
+        return
+    number = np.concatenate([np.full(len(some.values), j) for j, some in lists.items()])
+    # Components by their value for each district, rounded down.
+    mean = np.concatenate([some.values // j for j, some in lists.items()])
+    order = np.argsort(mean, kind="stable")
+    values, costs = (
+        np.concatenate([getattr(some, field) for some in lists.values()])[order]
+        for field in ("values", "costs")
+    )
+    sets = np.concatenate([some.sets for some in lists.values()])[order]
+    number, mean = number[order], mean[order]
+    bits = np.packbits(sets, axis=1)
+
+    def combine(first: int, union: Array, spent: int, paid: int, left: int) -> Iterator[Array]:
+        """Add components of `left` districts in sum, from the position `first` on."""
+        pause()
+        if left == 0:
+            yield union
+            return
+        # The means rise, so the first one is at most that of all that is left.
+        some = slice(first, int(np.searchsorted(mean, (room - spent) // left, side="right")))
+        fits = (number[some] <= left) & (paid + costs[some] <= cap)
+        fits &= ~(bits[some] & np.packbits(union)).any(axis=1)
+        for i in (first + np.flatnonzero(fits)).tolist():
+            yield from combine(
+                i + 1, union | sets[i], spent + int(values[i]), paid + int(costs[i]), left - int(number[i])
+            )
+
+    yield from combine(0, np.zeros(sets.shape[1], np.bool_), 0, 0, parts)
+
+
+def _pairs(
+    bonds: BondList,
+    window: tuple[int, int],
+    small: _Components,
+    room: int,
+    cap: int,
+    pause: Callable[[], None],
+) -> Iterator[Array]:
+    """Give the unions of a component of a list and a disjoint one, a bond of a weight in the window."""
+    all_prices, count = int(bonds.prices.sum()), 0
+    left = np.ones(len(small.values), np.bool_)
+    while left.any():
+        # The vertex of the best component that most others have.
+        first = int(np.argmax(left))
+        common = int(np.argmax(small.sets[first] * small.sets[left].sum(axis=0)))
+        group = np.flatnonzero(left & small.sets[:, common])
+        left[group] = False
+        value, cost = room - int(small.values[first]), cap - int(small.costs[group].min())
+        near = small.sets[group].astype(np.float32)
+        for batch in bonds.within(*window, value - all_prices, pause, cost, inside=common):
+            large = _Components.of(bonds, ~batch)
+            count += len(batch)
+            _require_few(count)
+            apart = large.sets.astype(np.float32) @ near.T == 0
+            apart &= large.values[:, None] + small.values[group] <= room
+            apart &= large.costs[:, None] + small.costs[group] <= cap
+            for i, j in np.argwhere(apart).tolist():
+                yield large.sets[i] | small.sets[group[j]]

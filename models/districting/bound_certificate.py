@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from math import floor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,9 +19,8 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.loops.certify import Certificate
-from forcopt.models.districting.bond_list import BondList
+from forcopt.models.districting.bond_list import BondList, split_districts
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.split_list import split_districts
 
 __all__ = ["BoundCertificate"]
 
@@ -31,13 +31,57 @@ _LARGEST = 2**60
 """The fee, and the sum of the reduced costs of a plan, are smaller."""
 
 
+class _Graph(NamedTuple):
+    """The graph, with what a district and a plan must satisfy."""
+
+    first: Array
+    """Where the neighbours of each vertex begin in `ends`."""
+    ends: Array
+    paid: Array
+    """The costs of the edges to them, times the scale."""
+    weights: Array
+    low: int
+    high: int
+    parts: int
+    prices: Array
+    fee: int
+    room: int
+    """The greatest sum of the reduced costs of a plan."""
+    inside: Array
+    queue: Array
+
+
+class _Depths(NamedTuple):
+    """What holds after d districts are chosen."""
+
+    lists: Array
+    """The sets that may follow, by reduced cost."""
+    sizes: Array
+    place: Array
+    """The position of the next set; those before it are done."""
+    union: Array
+    """The vertices of the d districts, as bits."""
+    spent: Array
+    """The sum of their reduced costs."""
+    found: Array
+    """The district chosen next."""
+
+
 @njit(cache=True)
-def _rest_of(union, start, ends, weights, parts, low, high, inside, queue):  # type: ignore[no-untyped-def]
+def _has(words, v):  # type: ignore[no-untyped-def]
+    """Whether a set has a vertex."""
+    return bool(words[v >> 6] >> np.uint64(v & 63) & np.uint64(1))
+
+
+@njit(cache=True)
+def _rest_divides(graph, union, parts):  # type: ignore[no-untyped-def]
     """Whether the vertices outside a union form components whose weights allow `parts` districts."""
-    for v in range(len(weights)):
-        inside[v] = union[v >> 6] >> np.uint64(v & 63) & np.uint64(1) == 0
+    first, ends, inside, queue = graph.first, graph.ends, graph.inside, graph.queue
+    for v in range(len(inside)):
+        inside[v] = not _has(union, v)
     least, most, some = 0, 0, False
-    for v in range(len(weights)):
+    for v in range(len(inside)):
+        # The components of the vertices before v allow from `least` to `most` districts.
         if not inside[v]:
             continue
         some = True
@@ -46,79 +90,85 @@ def _rest_of(union, start, ends, weights, parts, low, high, inside, queue):  # t
         while head < tail:
             u = queue[head]
             head += 1
-            weight += weights[u]
-            for a in range(start[u], start[u + 1]):
+            weight += graph.weights[u]
+            for a in range(first[u], first[u + 1]):
                 if inside[ends[a]]:
                     queue[tail], inside[ends[a]] = ends[a], False
                     tail += 1
-        least, most = least + max(1, -(-weight // high)), most + weight // low
-        if weight < low:
+        least, most = least + max(1, -(-weight // graph.high)), most + weight // graph.low
+        if weight < graph.low:
             return False
     return some and least <= parts <= most
 
 
 @njit(cache=True)
-def _search(  # type: ignore[no-untyped-def]
-    sets, reduced, room, parts, low, high, weights, start, ends, paid, prices, fee, lists, sizes,
-    place, union, spent, now,
-    found, budget,
-):  # fmt: skip
-    """Go on with the choice of parts - 1 disjoint sets; True if `found` holds some whose rest is a district.
+def _reduced_rest(graph, union):  # type: ignore[no-untyped-def]
+    """The reduced cost of the vertices outside a union."""
+    reduced = -graph.fee
+    for v in range(len(graph.weights)):
+        if _has(union, v):
+            continue
+        reduced -= graph.prices[v]
+        for a in range(graph.first[v], graph.first[v + 1]):
+            if _has(union, graph.ends[a]):
+                reduced += graph.paid[a]
+    return reduced
 
-    ``lists[d]`` holds the sets that may follow the first d ones, by reduced cost; those before ``place[d]``
-    are done. `now` holds the depth, -1 at the end.
-    """
-    inside, queue = np.zeros(len(weights), np.bool_), np.zeros(len(weights), np.int64)
-    depth = now[0]
-    while depth >= 0 and budget > 0:
-        budget -= 1
-        left = parts - depth
-        if place[depth] == sizes[depth]:
-            depth -= 1
-            continue
-        i = lists[depth, place[depth]]
-        # The districts that follow have at least this reduced cost.
-        if spent[depth] + left * reduced[i] > room:
-            depth -= 1
-            continue
-        place[depth] += 1
-        found[depth] = i
-        for a in range(union.shape[1]):
-            union[depth + 1, a] = union[depth, a] | sets[i, a]
-        budget -= 10
-        if not _rest_of(union[depth + 1], start, ends, weights, left - 1, low, high, inside, queue):
-            continue
-        if left == 2:
-            last = -fee
-            for v in range(len(weights)):
-                if union[depth + 1, v >> 6] >> np.uint64(v & 63) & np.uint64(1):
-                    continue
-                last -= prices[v]
-                for a in range(start[v], start[v + 1]):
-                    u = ends[a]
-                    if union[depth + 1, u >> 6] >> np.uint64(u & 63) & np.uint64(1):
-                        last += paid[a]
-            if spent[depth] + reduced[i] + last > room:
-                continue
-            now[0] = depth
-            return True
-        depth += 1
-        spent[depth], place[depth], sizes[depth] = spent[depth - 1] + reduced[i], 0, 0
-        budget -= sizes[depth - 1] - place[depth - 1]
-        for y in range(place[depth - 1], sizes[depth - 1]):
-            j = lists[depth - 1, y]
-            if spent[depth] + 2 * reduced[j] > room:
+
+@njit(cache=True)
+def _list_next(sets, reduced, graph, depths, d):  # type: ignore[no-untyped-def]
+    """List the sets that may follow d chosen districts, from those that might follow the last of them."""
+    size, union = 0, depths.union[d]
+    for y in range(depths.place[d - 1], depths.sizes[d - 1]):
+        j = depths.lists[d - 1, y]
+        if depths.spent[d] + 2 * reduced[j] > graph.room:
+            break
+        apart = True
+        for a in range(len(union)):
+            if sets[j, a] & union[a]:
+                apart = False
                 break
-            apart = True
-            for a in range(union.shape[1]):
-                if sets[j, a] & union[depth, a]:
-                    apart = False
-                    break
-            if apart:
-                lists[depth, sizes[depth]] = j
-                sizes[depth] += 1
-    now[0] = depth
-    return False
+        if apart:
+            depths.lists[d, size] = j
+            size += 1
+    depths.sizes[d] = size
+
+
+@njit(cache=True)
+def _search(sets, reduced, graph, depths, depth, budget):  # type: ignore[no-untyped-def]
+    """Go on with the choice of parts - 1 disjoint sets.
+
+    Give the depth, -1 at the end, and whether ``depths.found`` holds sets whose rest is a district.
+    """
+    while depth >= 0 and budget > 0:
+        # All choices are found that begin with the sets chosen before `depth` and one before its place.
+        budget -= 1
+        left = graph.parts - depth
+        if depths.place[depth] == depths.sizes[depth]:
+            depth -= 1
+            continue
+        i = depths.lists[depth, depths.place[depth]]
+        # The districts that follow have at least this reduced cost.
+        if depths.spent[depth] + left * reduced[i] > graph.room:
+            depth -= 1
+            continue
+        depths.place[depth] += 1
+        depths.found[depth] = i
+        for a in range(sets.shape[1]):
+            depths.union[depth + 1, a] = depths.union[depth, a] | sets[i, a]
+        budget -= 10
+        if not _rest_divides(graph, depths.union[depth + 1], left - 1):
+            continue
+        spent = depths.spent[depth] + reduced[i]
+        if left == 2:
+            if spent + _reduced_rest(graph, depths.union[depth + 1]) > graph.room:
+                continue
+            return depth, True
+        budget -= depths.sizes[depth] - depths.place[depth]
+        depth += 1
+        depths.spent[depth], depths.place[depth] = spent, 0
+        _list_next(sets, reduced, graph, depths, depth)
+    return depth, False
 
 
 @dataclass(frozen=True)
@@ -507,23 +557,29 @@ def _plans(
     """Give the plans within the room, bool, shape (parts, n); all districts but the last are in a list."""
     n, count = graph.size, len(bits)
     words = np.zeros((count, -(-n // 64)), np.uint64)
-    for first in range(0, count, 10_000):
-        sets = np.unpackbits(bits[first : first + 10_000], axis=1, count=n)
+    for begin in range(0, count, 10_000):
+        sets = np.unpackbits(bits[begin : begin + 10_000], axis=1, count=n)
         padded = np.zeros((len(sets), 64 * words.shape[1]), np.uint8)
         padded[:, :n] = sets
-        words[first : first + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
+        words[begin : begin + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
     near = [np.array(u, np.int64) for u in graph.neighbours]
-    start, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
-    paid = scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(start)), ends]
-    lists, sizes = np.zeros((parts, count), np.int64), np.zeros(parts, np.int64)
-    lists[0], sizes[0] = np.arange(count), count
-    place, spent, found = (np.zeros(parts, np.int64) for _ in range(3))
-    union, now = np.zeros((parts + 1, words.shape[1]), np.uint64), np.zeros(1, np.int64)
-    while now[0] >= 0:
+    first, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
+    paid = scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(first)), ends]
+    scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    given = _Graph(first, ends, paid, graph.weights, *bounds, parts, prices, fee, room, *scratch)
+    depths = _Depths(
+        lists=np.zeros((parts, count), np.int64),
+        sizes=np.zeros(parts, np.int64),
+        place=np.zeros(parts, np.int64),
+        union=np.zeros((parts + 1, words.shape[1]), np.uint64),
+        spent=np.zeros(parts, np.int64),
+        found=np.zeros(parts, np.int64),
+    )
+    depths.lists[0], depths.sizes[0] = np.arange(count), count
+    depth = 0
+    while depth >= 0:
         pause()
-        if _search(
-            words, reduced, room, parts, *bounds, graph.weights, start, ends, paid, prices, fee,
-            lists, sizes, place, union, spent, now, found, _LOOKS,
-        ):  # fmt: skip
-            chosen = np.unpackbits(bits[found[: parts - 1]], axis=1, count=n).astype(np.bool_)
+        depth, complete = _search(words, reduced, given, depths, depth, _LOOKS)
+        if complete:
+            chosen = np.unpackbits(bits[depths.found[: parts - 1]], axis=1, count=n).astype(np.bool_)
             yield np.concatenate([chosen, ~chosen.any(axis=0, keepdims=True)])

@@ -34,11 +34,10 @@ from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
-from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -86,9 +85,6 @@ bound is improved."""
 
 _LIGHT = 20
 """Lists for the search of exact covers hold at most this multiple of that number."""
-
-_ROUNDING = 1e-6
-"""Of a linear bound, before it is rounded up."""
 
 _BRANCHES = 30_000_000
 """The first list and the first search for a plan may look at this number of branches or districts, then the
@@ -261,12 +257,12 @@ class _Run:
     @property
     def bound(self) -> float:
         """On the cost of a plan; costs are whole numbers before they are scaled."""
-        return ceil(self.low / 2 - _ROUNDING) / self.problem.cost_scale
+        return ceil(self.low / 2 - ROUNDING) / self.problem.cost_scale
 
     @property
     def settled(self) -> bool:
         """Whether nothing better than the plan can exist."""
-        return 2 * ceil(self.low / 2 - _ROUNDING) >= self.beat
+        return 2 * ceil(self.low / 2 - ROUNDING) >= self.beat
 
     def note(self) -> None:
         """Report a better plan or bound to the caller."""
@@ -536,7 +532,7 @@ class _Run:
             return
         slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
         while not self.settled:
-            least = 2 * ceil(self.low / 2 - _ROUNDING)
+            least = 2 * ceil(self.low / 2 - ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             slack = 1.5 * (target - self.linear)
             further = self.settle(target, branches)
@@ -560,7 +556,7 @@ class _Run:
             values = costs - sets @ self.prizes
             further = _estimate(values, largest, _FIRST, self.edge)
             room = target - self.linear
-            near = values <= self.fee + room / 2 + 1e-6
+            near = values <= self.fee + room / 2 + ROUNDING
             sets, costs, reduced = sets[near], costs[near], (values[near] - self.fee).clip(min=0)
             links = [(a, b, True) for a, b in self.must_link] + [(a, b, False) for a, b in self.cannot_link]
             low, high = self.problem.population_bounds
@@ -616,8 +612,8 @@ class _Run:
             return None
         prices = self.prizes[np.argsort(self.order)]
         labels = None if self.plan is None else self.plan.labels
-        bound = ceil(self.low / 2 - _ROUNDING)
-        return BoundCertificate.of(problem, bound, prices, self.fee - _ROUNDING, plan=labels)
+        bound = ceil(self.low / 2 - ROUNDING)
+        return BoundCertificate.of(problem, bound, prices, self.fee - ROUNDING, plan=labels)
 
     def list_all_but_one(self) -> None:
         """The same by the districts of at most half the slack: a plan has at most one other district.
@@ -628,7 +624,7 @@ class _Run:
         k, limit = self.problem.districts, min(_NEAR, _PER_ENTRY * self.most)
         slack = self.reached
         while not self.settled:
-            least = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING))
+            least = min(self.beat - 2, 2 * ceil(self.low / 2 - ROUNDING))
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             largest = self.fee + (target - self.linear) / 2
             bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
@@ -664,7 +660,7 @@ class _Run:
             # A plan that costs one edge more is often among these districts, too.
             most = min(self.beat - 2, target + 2 * max(1, int(self.edge)))
             reduced = (value - self.fee).clip(min=0)
-            near = reduced <= (most - self.linear) / 2 + 1e-6
+            near = reduced <= (most - self.linear) / 2 + ROUNDING
             plan = plan_of_all_but_one(
                 self.graph, pool[near], paid[near], reduced[near], k, low, high, most, most - self.linear,
                 self.pause,

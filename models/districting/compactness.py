@@ -13,6 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.models.districting.tolerances import CIRCLE, NOT_ZERO
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -43,7 +44,7 @@ def polsby_popper(problem: Districting, labels: Array) -> Array:
     .. [1] Polsby and Popper, The third criterion: compactness as a procedural safeguard against partisan
        gerrymandering, Yale Law and Policy Review 1991.
     """
-    measures = _measures(problem)
+    measures = problem.once("measures", lambda: _measures(problem))
     if measures is None:
         return np.zeros(0)
     area, outer, ends, length = measures
@@ -61,9 +62,6 @@ def polsby_popper(problem: Districting, labels: Array) -> Array:
 
 def _measures(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
     """Areas, outer borders, pairs of nodes and the lengths of their borders; None if one is missing."""
-    if "_measures" in problem.__dict__:
-        known: tuple[Array, Array, Array, Array] | None = problem.__dict__["_measures"]
-        return known
     graph, found = problem.graph, None
     edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
     if all(AREA in graph.nodes[v] for v in problem.nodes) and all(BORDER in data for *_, data in edges):
@@ -71,7 +69,6 @@ def _measures(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
         outer = _numbers([(v, PERIMETER, graph.nodes[v].get(PERIMETER, 0)) for v in problem.nodes])
         ends = np.array([(problem.place[u], problem.place[v]) for u, v, _ in edges], np.int64).reshape(-1, 2)
         found = (area, outer, ends, _numbers([((u, v), BORDER, data[BORDER]) for u, v, data in edges]))
-    problem.__dict__["_measures"] = found
     return found
 
 
@@ -112,12 +109,7 @@ def reock(problem: Districting, labels: Array) -> Array:
     .. [1] Reock, A note: measuring compactness as a requirement of legislative apportionment, Midwest Journal
        of Political Science 1961.
     """
-    shapes = problem.__dict__.get("_shapes")
-    if shapes is None:
-        shapes = []
-        if all("geometry" in problem.graph.nodes[v] for v in problem.nodes):
-            shapes = [_hull_and_area(problem.graph.nodes[v]["geometry"]) for v in problem.nodes]
-        problem.__dict__["_shapes"] = shapes
+    shapes = problem.once("shapes", lambda: _shapes(problem))
     if not shapes:
         return np.zeros(0)
     scores = np.full(problem.districts, np.nan)
@@ -142,6 +134,14 @@ def polygons_of(geometry: Any) -> list[Any]:
     if kind not in ("Polygon", "MultiPolygon"):
         raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
     return [shape["coordinates"]] if kind == "Polygon" else list(shape["coordinates"])
+
+
+def _shapes(problem: Districting) -> list[tuple[Array, float]]:
+    """The hull and the area of each node; empty if one lacks a geometry."""
+    nodes = [problem.graph.nodes[v] for v in problem.nodes]
+    if not all("geometry" in data for data in nodes):
+        return []
+    return [_hull_and_area(data["geometry"]) for data in nodes]
 
 
 def _hull_and_area(geometry: Any) -> tuple[Array, float]:
@@ -197,7 +197,7 @@ def smallest_circle(points: Array) -> tuple[Array, float]:
     ([1.0, 0.0], 1.0)
     """
     points = np.random.default_rng(0).permutation(_hull(points))
-    scale = 1e-12 * (1 + float(np.abs(points).max()))
+    scale = CIRCLE * (1 + float(np.abs(points).max()))
 
     def outside(circle: tuple[Array, float], point: Array) -> bool:
         return float(np.hypot(*(point - circle[0]))) > circle[1] + scale
@@ -223,7 +223,7 @@ def _diameter(p: Array, q: Array) -> tuple[Array, float]:
 
 def _circumscribed(p: Array, q: Array, r: Array) -> tuple[Array, float]:
     sides = 2 * np.array([q - p, r - p])
-    if abs(np.linalg.det(sides)) < 1e-300:  # on a line: the two that lie farthest apart
+    if abs(np.linalg.det(sides)) < NOT_ZERO:  # on a line: the two that lie farthest apart
         return max((_diameter(a, b) for a, b in ((p, q), (p, r), (q, r))), key=lambda c: c[1])
     center = p + np.linalg.solve(sides, ((np.array([q, r]) - p) ** 2).sum(axis=1))
     return center, float(np.hypot(*(p - center)))

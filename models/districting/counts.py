@@ -14,12 +14,10 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
 from forcopt.models.districting.dual_cycles import TAKES, CycleCounter
-from forcopt.models.districting.dynamic import check_features
-from forcopt.models.districting.frontier import sweep_of
-from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.dynamic import check_features, sweep_of, tables_of
+from forcopt.models.districting.plan import Plan, only_plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.sphere_cut import tables_of
+from forcopt.models.districting.tolerances import LIMIT, SAME_COST
 from forcopt.problem import Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 
@@ -139,7 +137,7 @@ class PlanCounts:
             if np.isnan(max_cost):
                 raise DeclarationError("max_cost is nan; it must be a number")
             largest = float(problem.arrays.costs.sum())
-            limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + 1e-9)))
+            limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + LIMIT)))
         most = min(limits, default=None)
         self._counter: _Counter | _OnlyPlan | CycleCounter
         only = only_plan(problem)
@@ -181,7 +179,7 @@ class PlanCounts:
 
     def _scaled(self, cost: float) -> int:
         exact = round(cost * self.problem.cost_scale) if np.isfinite(cost) else -1
-        if exact not in self._by_cost or abs(cost * self.problem.cost_scale - exact) > 1e-6:
+        if exact not in self._by_cost or abs(cost * self.problem.cost_scale - exact) > SAME_COST:
             known = ", ".join(f"{c:g}" for c in self.histogram) or "none"
             raise DeclarationError(f"no plan costs {cost:g}; costs that occur: {known}")
         return exact

@@ -11,6 +11,7 @@ from forcopt.graphs.cut_bound import largest_boundary, least_value
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
+from forcopt.models.districting.tolerances import ROUNDING
 
 __all__ = ["CycleDistricts"]
 
@@ -120,7 +121,7 @@ class CycleDistricts:
         """Give the districts among them whose complement is disconnected; as `sets`."""
         if self.unions is None:
             return
-        budget = threshold + float(prizes.sum()) + 1e-6
+        budget = threshold + float(prizes.sum()) + ROUNDING
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
         total, limits = self.graph.total, np.full(len(self.unions.bounds), -np.inf)
         of = np.zeros(self.parts - 1, np.int64)  # the window of the unions of j districts
@@ -242,4 +243,4 @@ class CycleDistricts:
         first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
         if first > self.usual:
             first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
-        return int(np.floor(first + 1e-6))
+        return int(np.floor(first + ROUNDING))

@@ -13,11 +13,9 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.window_cycles import WindowCycles
-from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -65,28 +63,27 @@ def cycles_of(problem: Districting, method: str = "dual-cycles") -> WindowCycles
             f"method {method!r} takes two districts, not {problem.districts}; "
             "'column-generation' and 'frontier' take any number"
         )
-    cached = problem.__dict__.get("_cycles")
-    if cached is None:
-        try:
-            dual = PlanarDual.of(problem.arrays)
-        except DeclarationError as error:
-            raise DeclarationError(
-                f"method {method!r}: {error}; 'frontier', 'column-generation' and 'labels-separators' "
-                "take any graph"
-            ) from None
-        (low, high), (least, most) = problem.windows.tolist()
-        cached = WindowCycles(
-            dual,
-            max(low, problem.total - most),
-            min(high, problem.total - least),
-            symmetric=not problem.unequal_seats,
-            must_link=[pair for group in problem.must_link for pair in pairwise(group)],
-            cannot_link=problem.cannot_link,
-            longest=problem.cut_limit,
-        )
-        problem.__dict__["_cycles"] = cached
-    assert isinstance(cached, WindowCycles)
-    return cached
+    try:
+        dual = problem.once("dual", lambda: PlanarDual.of(problem.arrays))
+    except DeclarationError as error:
+        raise DeclarationError(
+            f"method {method!r}: {error}; 'frontier', 'column-generation' and 'labels-separators' "
+            "take any graph"
+        ) from None
+    return problem.once("cycles", lambda: _cycles(problem, dual))
+
+
+def _cycles(problem: Districting, dual: PlanarDual) -> WindowCycles:
+    (low, high), (least, most) = problem.windows.tolist()
+    return WindowCycles(
+        dual,
+        max(low, problem.total - most),
+        min(high, problem.total - least),
+        symmetric=not problem.unequal_seats,
+        must_link=[pair for group in problem.must_link for pair in pairwise(group)],
+        cannot_link=problem.cannot_link,
+        longest=problem.cut_limit,
+    )
 
 
 def accepts(problem: Districting, search: WindowCycles) -> Callable[[Array], bool] | None:

@@ -1,23 +1,25 @@
-"""How the dynamic programs decide a problem: a plan to beat, ever finer relaxations, the program."""
+"""Dynamic programs along a vertex order and a sphere-cut decomposition, bounded by their own coarser runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
+from forcopt.graphs.branch_decomposition import BranchDecomposition
 from forcopt.graphs.dynamic_program import Bound, Program
-from forcopt.models.districting.jit_warmup import jit_warmup
+from forcopt.graphs.frontier import Sweep
+from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["check_features", "dynamic_program"]
+__all__ = ["check_features", "dynamic_program", "frontier", "sphere_cut", "sweep_of", "tables_of"]
 
 _FINER = (10, 20, 60, 200, 800)
 """Relaxations round weights to these fractions of the mean in turn, each bounded by the one before."""
@@ -188,3 +190,63 @@ def _decide(
     if found is not None:
         plan = Plan.of(problem, found[1])
     return settled()
+
+
+def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
+    """The sweep along a short-frontier order; each problem's is planned once.
+
+    Raises
+    ------
+    DeclarationError
+        For another objective, for a feature that the method does not take, or a frontier longer than 16.
+    """
+    check_features(problem, method)
+    chained = [pair for group in problem.must_link for pair in pairwise(group)]
+    return problem.once(
+        "sweep",
+        lambda: Sweep(
+            problem.arrays,
+            problem.windows.tolist(),
+            cannot_link=problem.cannot_link,
+            must_link=chained,
+            limit=problem.pair_limit,
+        ),
+    )
+
+
+frontier = dynamic_program(
+    "frontier",
+    sweep_of,
+    "Dynamic programming over the frontier of a vertex order, bounded by coarser runs of itself.",
+    cites="Cohen-Addad et al. (FORC 2021), Theorem 2, on a path decomposition",
+)
+
+
+def tables_of(problem: Districting, method: str = "sphere-cut") -> SphereCut:
+    """The dynamic program of a problem with at least two nodes; each problem's is planned once.
+
+    Raises
+    ------
+    DeclarationError
+        For another objective, for a feature that the method does not take, or a width over 16.
+    """
+    check_features(problem, method)
+    chained = [pair for group in problem.must_link for pair in pairwise(group)]
+    return problem.once(
+        "sphere-cut",
+        lambda: SphereCut(
+            BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained]),
+            problem.windows.tolist(),
+            problem.cannot_link,
+            chained,
+            problem.pair_limit,
+        ),
+    )
+
+
+sphere_cut = dynamic_program(
+    "sphere-cut",
+    tables_of,
+    "Dynamic programming along a branch decomposition from the radial graph, bounded by coarser runs.",
+    cites="Cohen-Addad et al. (FORC 2021), Theorem 2",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -11,174 +12,265 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
+from forcopt.models.districting.tolerances import ROUNDING
 
 __all__ = ["cheapest_cover"]
 
 _LOOKS = 20_000_000
 """Districts to look at between two looks at the clock."""
 
+_ONE = np.uint64(1)
+
+
+class _Listed(NamedTuple):
+    """The districts of the list, by reduced cost."""
+
+    words: Array
+    """Their vertices as bits."""
+    costs: Array
+    reduced: Array
+
+
+class _Rest(NamedTuple):
+    """By what the rest of the graph is a district."""
+
+    weight: Array
+    first: Array
+    """Where the neighbours of each vertex begin in `ends`."""
+    ends: Array
+    paid: Array
+    """The costs of the edges to them."""
+    low: int
+    high: int
+    links: Array
+    """Rows of two vertices, and 1 if a district with one of them holds the other, 0 if it must not."""
+    inside: Array
+    queue: Array
+
+
+class _Depths(NamedTuple):
+    """A branch: what holds after d districts are taken from the list."""
+
+    free: Array
+    """The vertices, as bits, that are neither in these districts nor kept."""
+    kept: Array
+    """The vertices of the district that is not in the list."""
+    load: Array
+    """Their weight; -1 if every district is from the list."""
+    spent: Array
+    """The sum of the reduced costs."""
+    cost: Array
+    vertex: Array
+    """The vertex on which the search branches."""
+    listed: Array
+    """The sets of free vertices that may follow; those with the vertex first, both by reduced cost."""
+    turn: Array
+    """The position of the next set with the vertex."""
+    stop: Array
+    """Where the sets with the vertex end."""
+    end: Array
+    """Where all sets end."""
+    taken: Array
+    best: Array
+    """The sets of the best plan."""
+    holders: Array
+    """Scratch: how many sets hold each vertex."""
+
+
+class _State(NamedTuple):
+    """Where a search stands."""
+
+    depth: int
+    most: int
+    """The greatest cost of a plan that is sought."""
+    room: float
+    """The greatest sum of its reduced costs."""
+
 
 @njit(cache=True)
-def _connected(start, ends, inside, size, queue):  # type: ignore[no-untyped-def]
+def _has(words, v):  # type: ignore[no-untyped-def]
+    """Whether a set has a vertex."""
+    return bool(words[v >> 6] >> np.uint64(v & 63) & _ONE)
+
+
+@njit(cache=True)
+def _empty(words):  # type: ignore[no-untyped-def]
+    """Whether a set has no member."""
+    members = np.uint64(0)
+    for word in words:
+        members |= word
+    return members == 0
+
+
+@njit(cache=True)
+def _connected(rest, size):  # type: ignore[no-untyped-def]
     """Whether the `size` vertices inside are connected; they are taken out of `inside`."""
+    inside, queue = rest.inside, rest.queue
     for v in range(len(inside)):
         if inside[v]:
             queue[0], inside[v] = v, False
             break
     head, tail = 0, 1
     while head < tail:
-        for e in range(start[queue[head]], start[queue[head] + 1]):
-            if inside[ends[e]]:
-                queue[tail], inside[ends[e]] = ends[e], False
+        # The queue holds the vertices met so far; those before `head` have no neighbour inside.
+        for e in range(rest.first[queue[head]], rest.first[queue[head] + 1]):
+            if inside[rest.ends[e]]:
+                queue[tail], inside[rest.ends[e]] = rest.ends[e], False
                 tail += 1
         head += 1
     return tail == size
 
 
 @njit(cache=True)
-def _rest_cost(free, weight, start, ends, paid, low, high, links, inside, queue):  # type: ignore[no-untyped-def]
+def _rest_cost(rest, left):  # type: ignore[no-untyped-def]
     """The cost of the boundary of the vertices that are left; -1 if they are no district."""
-    size, people, cost = 0, 0, 0
-    for v in range(len(weight)):
-        inside[v] = bool(free[v >> 6] >> np.uint64(v & 63) & np.uint64(1))
+    size, people, cost, inside = 0, 0, 0, rest.inside
+    for v in range(len(rest.weight)):
+        inside[v] = _has(left, v)
         if inside[v]:
             size += 1
-            people += weight[v]
-    if size == 0 or people < low or people > high:
+            people += rest.weight[v]
+    if size == 0 or people < rest.low or people > rest.high:
         return -1
-    for a, b, together in links:
+    for a, b, together in rest.links:
         if (inside[a] == inside[b]) != (together == 1) and (together == 1 or inside[a]):
             return -1
-    for v in range(len(weight)):
+    for v in range(len(rest.weight)):
         if inside[v]:
-            for e in range(start[v], start[v + 1]):
-                if not inside[ends[e]]:
-                    cost += paid[e]
-    return cost if _connected(start, ends, inside, size, queue) else -1
+            for e in range(rest.first[v], rest.first[v + 1]):
+                if not inside[rest.ends[e]]:
+                    cost += rest.paid[e]
+    return cost if _connected(rest, size) else -1
 
 
 @njit(cache=True)
-def _next_vertex(words, listed, begin, end, free, count):  # type: ignore[no-untyped-def]
-    """Move the sets with the vertex that the fewest hold to the front; the vertex, and how many hold it."""
+def _branch(words, depths, d, begin):  # type: ignore[no-untyped-def]
+    """Branch on the free vertex that the fewest sets from a position on hold; move these to the front."""
+    listed, free, count, end = depths.listed[d], depths.free[d], depths.holders, depths.end[d]
     count[:] = 0
     for x in range(begin, end):
         for w in range(words.shape[1]):
             word = words[listed[x], w]
             while word:
                 count[64 * w + trailing_zeros(word)] += 1
-                word &= word - np.uint64(1)
+                word &= word - _ONE
     v, fewest = -1, end - begin + 1
     for w in range(words.shape[1]):
         word = free[w]
         while word:
             u = 64 * w + trailing_zeros(word)
-            word &= word - np.uint64(1)
+            word &= word - _ONE
             if count[u] < fewest:
                 v, fewest = u, count[u]
-    rest = listed[begin:end].copy()
     first, second = begin, begin + max(fewest, 0)
-    for j in rest:
-        if words[j, v >> 6] >> np.uint64(v & 63) & np.uint64(1):
+    for j in listed[begin:end].copy():
+        # The sets before j are in order: those with v up to `first`, the others up to `second`.
+        if _has(words[j], v):
             listed[first] = j
             first += 1
         else:
             listed[second] = j
             second += 1
-    return v, fewest
+    depths.vertex[d], depths.turn[d], depths.stop[d] = v, begin, begin + fewest
 
 
 @njit(cache=True)
-def _search(  # type: ignore[no-untyped-def]
-    words, costs, reduced, weight, start, ends, paid, low, high, links, above,
-    free, kept, load, vertex, listed, stop, turn, end, spent, cost, taken, best, state, room, budget,
-):  # fmt: skip
-    """Advance a search in depth; `state` holds the depth and the greatest cost of a plan.
+def _keep(listed, rest, depths, d, above, room):  # type: ignore[no-untyped-def]
+    """Give the vertex of a depth to the district that is not in the list, and branch anew.
 
-    On depth d, d districts are taken. ``free[d]`` holds the vertices that are neither in these nor kept, and
-    ``kept[d]`` those of the district that is not in the list, which weigh ``load[d]``. The positions of
-    ``listed[d]`` from ``turn[d]`` to ``stop[d]`` hold the sets with the vertex of this depth that are still
-    to be tried, those up to ``end[d]`` the other sets of free vertices; both are in order of their reduced
-    costs. A plan leaves the sets taken in `best`.
-
-    Returns
-    -------
-    float
-        The greatest sum of reduced costs of a plan.
+    Give the number of sets looked at; -1 if that district cannot have the vertex.
     """
-    parts, width = len(taken) + 1, words.shape[1]
-    depth, most = state
-    count = np.empty(64 * width, np.int64)
-    inside, queue = np.zeros(len(weight), np.bool_), np.zeros(len(weight), np.int64)
-    while depth >= 0 and budget > 0:
-        if turn[depth] == stop[depth] or spent[depth] + reduced[listed[depth, turn[depth]]] > room:
-            # All sets with the vertex are done: now the district that is not in the list keeps it.
-            v = vertex[depth]
-            if load[depth] < 0:
-                load[depth] = 0
-                spent[depth] += above
-            load[depth] += weight[v]
-            if spent[depth] > room or load[depth] > high:
-                depth -= 1
-                continue
-            free[depth, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
-            kept[depth, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
-            empty = True
-            for w in range(width):
-                empty = empty and free[depth, w] == 0
-            if empty:
-                depth -= 1
-                continue
-            begin = stop[depth]
-            budget -= end[depth] - begin
-            vertex[depth], some = _next_vertex(words, listed[depth], begin, end[depth], free[depth], count)
-            turn[depth], stop[depth] = begin, begin + some
-            continue
-        i = listed[depth, turn[depth]]
-        turn[depth] += 1
-        taken[depth] = i
-        depth += 1
-        spent[depth], cost[depth] = spent[depth - 1] + reduced[i], cost[depth - 1] + costs[i]
-        load[depth] = load[depth - 1]
-        empty = True
-        for w in range(width):
-            free[depth, w] = free[depth - 1, w] & ~words[i, w]
-            kept[depth, w] = kept[depth - 1, w]
-            empty = empty and free[depth, w] == 0 and kept[depth, w] == 0
-        if depth == parts - 1 or empty:
-            if not empty:
-                last = _rest_cost(
-                    free[depth] | kept[depth], weight, start, ends, paid, low, high, links, inside, queue
-                )
-                if last >= 0 and cost[depth] + last <= most:
-                    room -= most - cost[depth] - last + 1
-                    most = cost[depth] + last - 1
-                    best[:] = taken
-            depth -= 1
-            continue
-        size, before = 0, end[depth - 1]
-        budget -= before
-        for x in range(stop[depth - 1], before):
-            j = listed[depth - 1, x]
-            if spent[depth] + reduced[j] > room:
+    v = depths.vertex[d]
+    if depths.load[d] < 0:
+        depths.load[d] = 0
+        depths.spent[d] += above
+    depths.load[d] += rest.weight[v]
+    if depths.spent[d] > room or depths.load[d] > rest.high:
+        return -1
+    depths.free[d, v >> 6] &= ~(_ONE << np.uint64(v & 63))
+    depths.kept[d, v >> 6] |= _ONE << np.uint64(v & 63)
+    if _empty(depths.free[d]):
+        return -1
+    begin = depths.stop[d]
+    _branch(listed.words, depths, d, begin)
+    return depths.end[d] - begin
+
+
+@njit(cache=True)
+def _take(listed, depths, d):  # type: ignore[no-untyped-def]
+    """Take the next set of a depth; write the vertices, sums and costs of the depth after it."""
+    i = depths.listed[d, depths.turn[d]]
+    depths.turn[d] += 1
+    depths.taken[d] = i
+    depths.spent[d + 1] = depths.spent[d] + listed.reduced[i]
+    depths.cost[d + 1] = depths.cost[d] + listed.costs[i]
+    depths.load[d + 1] = depths.load[d]
+    for w in range(listed.words.shape[1]):
+        depths.free[d + 1, w] = depths.free[d, w] & ~listed.words[i, w]
+        depths.kept[d + 1, w] = depths.kept[d, w]
+
+
+@njit(cache=True)
+def _list_next(listed, depths, d, room):  # type: ignore[no-untyped-def]
+    """List the sets of free vertices that may follow on depth d, from those of the depth before."""
+    size, words = 0, listed.words
+    for x in range(depths.stop[d - 1], depths.end[d - 1]):
+        j = depths.listed[d - 1, x]
+        if depths.spent[d] + listed.reduced[j] > room:
+            break
+        apart = True
+        for w in range(words.shape[1]):
+            if words[j, w] & ~depths.free[d, w]:
+                apart = False
                 break
-            apart = True
-            for w in range(width):
-                if words[j, w] & ~free[depth, w]:
-                    apart = False
-                    break
-            if apart:
-                listed[depth, size] = j
-                size += 1
-        empty = True
-        for w in range(width):
-            empty = empty and free[depth, w] == 0
-        if empty:
+        if apart:
+            depths.listed[d, size] = j
+            size += 1
+    depths.end[d] = size
+
+
+@njit(cache=True)
+def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-untyped-def]
+    """Advance a search in depth by looking at about `budget` sets.
+
+    Districts that are not in the list have a reduced cost above `above`. A plan leaves its sets in
+    ``depths.best``, and lowers the cost and the room of the plans sought.
+    """
+    depth, most, room = state
+    last_depth = len(depths.taken)
+    while depth >= 0 and budget > 0:
+        # Plans that cost `most` or less and are not found yet extend the branch, or one that follows it.
+        turn = depths.turn[depth]
+        if turn == depths.stop[depth] or (
+            depths.spent[depth] + listed.reduced[depths.listed[depth, turn]] > room
+        ):
+            # All sets with the vertex are done: now the district that is not in the list keeps it.
+            looked = _keep(listed, rest, depths, depth, above, room)
+            if looked < 0:
+                depth -= 1
+            else:
+                budget -= looked
+            continue
+        _take(listed, depths, depth)
+        depth += 1
+        free = _empty(depths.free[depth])
+        empty = free and _empty(depths.kept[depth])
+        if depth == last_depth or empty:
+            if not empty:
+                last = _rest_cost(rest, depths.free[depth] | depths.kept[depth])
+                if last >= 0 and depths.cost[depth] + last <= most:
+                    room -= most - depths.cost[depth] - last + 1
+                    most = depths.cost[depth] + last - 1
+                    depths.best[:] = depths.taken
             depth -= 1
             continue
-        vertex[depth], stop[depth] = _next_vertex(words, listed[depth], 0, size, free[depth], count)
-        turn[depth], end[depth] = 0, size
-    state[0], state[1] = depth, most
-    return room
+        budget -= depths.end[depth - 1]
+        _list_next(listed, depths, depth, room)
+        if free:
+            depth -= 1
+            continue
+        _branch(listed.words, depths, depth, 0)
+    return _State(depth, most, room)
 
 
 def cheapest_cover(
@@ -271,32 +363,37 @@ def cheapest_cover(
     bits = np.zeros((len(sets) + 1, 64 * width), np.bool_)
     bits[:-1, :n], bits[-1, :n] = sets, True
     words = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    start, ends, numbers = graph.links
-    paid = graph.costs[numbers]
+    listed = _Listed(words[:-1], costs, reduced)
+    first, ends, numbers = graph.links
     pairs = np.array([(a, b, int(together)) for a, b, together in links], np.int64).reshape(-1, 3)
-    free, kept = np.zeros((2, parts, width), np.uint64)
-    free[0] = words[-1]
-    load = np.full(parts, -1)
-    listed = np.empty((parts, len(sets)), np.int32)
-    listed[0] = np.arange(len(sets))
-    vertex, stop, turn, end, cost = np.zeros((5, parts), np.int64)
-    end[0] = len(sets)
-    count = np.empty(64 * width, np.int64)
-    vertex[0], stop[0] = _next_vertex(words[:-1], listed[0], 0, len(sets), free[0], count)
-    taken, best = np.zeros(parts - 1, np.int64), np.full(parts - 1, -1)
-    state, room = np.array([0, most], np.int64), slack + 1e-6
-    spent = np.zeros(parts)
-    while state[0] >= 0:
+    scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    rest = _Rest(graph.weights, first, ends, graph.costs[numbers], low, high, pairs, *scratch)
+    depths = _Depths(
+        free=np.zeros((parts, width), np.uint64),
+        kept=np.zeros((parts, width), np.uint64),
+        load=np.full(parts, -1),
+        spent=np.zeros(parts),
+        cost=np.zeros(parts, np.int64),
+        vertex=np.zeros(parts, np.int64),
+        listed=np.empty((parts, len(sets)), np.int32),
+        turn=np.zeros(parts, np.int64),
+        stop=np.zeros(parts, np.int64),
+        end=np.zeros(parts, np.int64),
+        taken=np.zeros(parts - 1, np.int64),
+        best=np.full(parts - 1, -1),
+        holders=np.empty(64 * width, np.int64),
+    )
+    depths.free[0], depths.listed[0], depths.end[0] = words[-1], np.arange(len(sets)), len(sets)
+    _branch(listed.words, depths, 0, 0)
+    state = _State(0, most, slack + ROUNDING)
+    while state.depth >= 0:
         if pause is not None:
             pause()
         if looks <= 0:
             raise OverflowError("the search for an exact cover takes too long")
-        room = _search(
-            words[:-1], costs, reduced, graph.weights, start, ends, paid, low, high, pairs, above - 1e-6,
-            free, kept, load, vertex, listed, stop, turn, end, spent, cost, taken, best, state, room, _LOOKS,
-        )  # fmt: skip
+        state = _State(*_search(listed, rest, depths, above - ROUNDING, state, _LOOKS))
         looks -= _LOOKS
-    if best[0] < 0:
+    if depths.best[0] < 0:
         return None
-    plan = [sets[i] for i in best]
+    plan = [sets[i] for i in depths.best]
     return [*plan, ~np.any(plan, axis=0)]

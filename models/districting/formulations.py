@@ -35,16 +35,12 @@ __all__ = [
     "flow",
     "flow_per_district",
     "labels_separators",
-    "multicommodity",
     "relaxed",
     "separators",
     "shirabe",
 ]
 
 _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
-
-_MOST_COLUMNS = 5_000_000
-"""`multicommodity` refuses larger models before it builds them; solvers take minutes to read them."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +281,9 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     return base.handles(roots=root)
 
 
-@Districting.formulation("flow-per-district", exact=True, cites="Hojny, Joormann, Lüthen and Schmidt (2021)")
+@Districting.formulation(
+    "flow-per-district", exact=True, cites="Hojny, Joormann, Lüthen and Schmidt (2021)", rank="published"
+)
 def flow_per_district(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and one flow for each district, from its first node to all the others.
 
@@ -353,54 +351,6 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     arriving = into @ sent
     _rows(model, "connected", (arriving - out_of @ sent)[others] == base.member[others])
     _rows(model, "flow_within_districts", arriving <= (n - 1) * base.member)
-    return base.handles()
-
-
-@Districting.formulation("multicommodity", exact=True, cites=f"MCF of {_VB}")
-def multicommodity(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Roots, and a unit of its own commodity from the root to each node: tight, and large.
-
-    2 m columns for every node and root that may go together; at most 5 million are built.
-
-    Parameters
-    ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
-    canonical : bool, default True
-        Number the districts by their first nodes, so that each plan is represented once.
-
-    Returns
-    -------
-    Handles
-        The parts of the model and its objective; a decision is a plan.
-    """
-    base = _root_base(problem, model, canonical)
-    g = problem.arrays
-    n = g.size
-    arcs, into, out_of = _arcs(g)
-    upper = model.columns().upper[base.member.start : base.member.start + n * n].reshape(n, n)
-    node, root = np.nonzero((upper > 0) & ~np.eye(n, dtype=bool))
-    if len(arcs) == 0 or len(node) == 0:
-        if len(node):
-            _rows(model, "connected", base.member[node, root] == 0)
-        return base.handles()
-    if len(node) * len(arcs) > _MOST_COLUMNS:
-        raise DeclarationError(
-            f"method 'multicommodity' needs {len(node) * len(arcs)} columns for {n} nodes; it takes at most "
-            f"{_MOST_COLUMNS}; 'shirabe' and 'separators' need fewer"
-        )
-    pairs = np.arange(len(node))
-    open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
-    sent = model.add_columns("flow", (len(node), len(arcs)), 0.0, open_, implied_integer=True)
-    arriving = sent @ into.T
-    # The balance at the root follows from those at the other nodes.
-    unit = sp.csr_array((np.ones(len(node)), (pairs * n + node, pairs)), shape=(len(node) * n, len(node)))
-    wanted = (unit @ base.member[node, root]).reshape(len(node), n)
-    others = np.arange(n)[None] != root[:, None]
-    _rows(model, "connected", (arriving - sent @ out_of.T)[others] == wanted[others])
-    _rows(model, "flow_within_districts", arriving[others] <= base.member.T[root][others])
     return base.handles()
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.models.districting.column_generation import column_generation
-from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.side_constraints import CannotLink, MustLink
 from forcopt.problem import Outcome
 

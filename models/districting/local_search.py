@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,9 +21,9 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
-from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -39,6 +40,81 @@ _BUDGET = 200_000
 _MOST_PATHS = 3_000_000
 """Dual paths of a pair of districts."""
 
+_HOT, _COLD = 3.0, 0.1
+"""The first and the last temperature, in typical changes of the objective."""
+
+_PENALTY = 8.0
+"""Of a broken constraint, in typical changes of the objective."""
+
+_OUTSIDE = 0.25
+"""The part of the penalty that a district outside its bounds pays, however near to them it is."""
+
+_SLACKS = (0.7, 1.0)
+"""Cycles are searched up to these shares of the cost to beat; the first search is quick."""
+
+
+class _Task(NamedTuple):
+    """By what plans are judged."""
+
+    first: Array
+    """Where the neighbours of each vertex begin in `ends`."""
+    ends: Array
+    costs: Array
+    weight: Array
+    windows: Array
+    means: Array
+    kind: int
+    inertia: Array
+    bond: Array
+    """1 for pairs of vertices that share a district, -1 for pairs that do not; empty without such pairs."""
+    cut_limit: int
+    """The greatest number of cut pairs; -1 without a limit."""
+    units: Array
+    """The county of each vertex: row 0 for the objective, row i + 1 for limit i on splits."""
+    split_limits: Array
+    """For each limit, the greatest number of pairs of a county and a district that meet."""
+    surplus: Array
+    least: Array
+    share_unit: Array
+    typical: float
+    """A typical change of the objective by a move."""
+    penalty: float
+    """Of each broken constraint, in the objective's unit."""
+    outside: float
+    """Of each district outside its bounds."""
+    per_person: float
+    """Of each person outside the bounds."""
+
+
+class _Sums(NamedTuple):
+    """Sums over the districts of a plan, kept up to date with each move."""
+
+    people: Array
+    size: Array
+    moments: Array
+    """``[d, j]``: the moment of district d about vertex j; without columns for other objectives."""
+    inside: Array
+    """``[i, u, d]``: the number of vertices of district d in county u of row i."""
+    met: Array
+    """For each row, the number of pairs of a county and a district that meet."""
+    surplus: Array
+    """For each share and district."""
+
+
+class _Totals(NamedTuple):
+    """Sums over a whole plan."""
+
+    cut: int
+    pairs: int
+    broken: int
+    """Broken links."""
+    over: int
+    """By how much limits on splits are exceeded."""
+    lacking: float
+    """By how much shares are missed."""
+    outside: int
+    """The number of districts outside their bounds."""
+
 
 @njit(cache=True)
 def _charge(people, low, high, unit, fixed):  # type: ignore[no-untyped-def]
@@ -48,17 +124,17 @@ def _charge(people, low, high, unit, fixed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _stays_connected(v, label, start, ends, seen, queue):  # type: ignore[no-untyped-def]
+def _stays_connected(v, label, first, ends, seen, queue):  # type: ignore[no-untyped-def]
     """Whether v's district is connected, and not empty, without v."""
     d = label[v]
     seen[:] = False
     seen[v] = True
     wanted, head, tail = 0, 0, 0
-    for e in range(start[v], start[v + 1]):
+    for e in range(first[v], first[v + 1]):
         wanted += label[ends[e]] == d
     if wanted == 0:
         return False
-    for e in range(start[v], start[v + 1]):
+    for e in range(first[v], first[v + 1]):
         if label[ends[e]] == d:
             queue[0] = ends[e]
             seen[ends[e]] = True
@@ -66,17 +142,28 @@ def _stays_connected(v, label, start, ends, seen, queue):  # type: ignore[no-unt
             break
     met = 1
     while head < tail and met < wanted:
+        # `met` neighbours of v in its district are reached from the first one without v.
         u = queue[head]
         head += 1
-        for e in range(start[u], start[u + 1]):
+        for e in range(first[u], first[u + 1]):
             x = ends[e]
             if not seen[x] and label[x] == d:
                 seen[x] = True
                 queue[tail] = x
                 tail += 1
-                for f in range(start[v], start[v + 1]):
+                for f in range(first[v], first[v + 1]):
                     met += ends[f] == x
     return met == wanted
+
+
+@njit(cache=True)
+def _more_broken(bond, label, v, a, b):  # type: ignore[no-untyped-def]
+    """By how many the number of broken links changes if v moves from district a to b."""
+    more = 0
+    for u in range(bond.shape[0]):
+        if bond[u, v] != 0 and u != v:
+            more += bond[u, v] * ((label[u] == a) - (label[u] == b))
+    return more
 
 
 @njit(cache=True)
@@ -93,6 +180,7 @@ def _lacking(sums, least, unit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no-untyped-def]
+    """The objective of a plan."""
     k = len(people)
     if kind == _CUT:
         return float(cut)
@@ -110,79 +198,84 @@ def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no
 
 
 @njit(cache=True)
-def _anneal(  # type: ignore[no-untyped-def]
-    label, start, ends, costs, weight, windows, means, kind, inertia, bond, limit, units, split_limits,
-    surplus, least, share_unit, penalty, hot, cold, steps, seed
-):  # fmt: skip
+def _counted(task, label):  # type: ignore[no-untyped-def]
+    """The sums and the totals of a plan."""
+    n, k = len(label), label.max() + 1
+    sums = _Sums(
+        np.zeros(k, np.int64),
+        np.zeros(k, np.int64),
+        np.zeros((k, n if task.kind == _INERTIA else 0)),
+        np.zeros((len(task.units), task.units.max() + 1, k), np.int64),
+        np.zeros(len(task.units), np.int64),
+        np.zeros((len(task.least), k), np.int64),
+    )
+    cut, pairs, broken, over, outside = 0, 0, 0, 0, 0
+    for v in range(n):
+        # The sums are those of the vertices before v.
+        d = label[v]
+        sums.people[d] += task.weight[v]
+        sums.size[d] += 1
+        if task.kind == _INERTIA:
+            sums.moments[d] += task.inertia[v]
+        for e in range(task.first[v], task.first[v + 1]):
+            if v < task.ends[e] and d != label[task.ends[e]]:
+                cut += task.costs[e]
+                pairs += 1
+        for u in range(task.bond.shape[0]):
+            if u < v and task.bond[u, v] != 0:
+                broken += (task.bond[u, v] > 0) != (label[u] == d)
+        for i in range(len(task.units)):
+            sums.met[i] += sums.inside[i, task.units[i, v], d] == 0
+            sums.inside[i, task.units[i, v], d] += 1
+        for i in range(len(task.least)):
+            sums.surplus[i, d] += task.surplus[i, v]
+    for i in range(len(task.split_limits)):
+        over += max(0, sums.met[i + 1] - task.split_limits[i])
+    for d in range(k):
+        outside += sums.people[d] < task.windows[d, 0] or sums.people[d] > task.windows[d, 1]
+    lacking = _lacking(sums.surplus, task.least, task.share_unit)
+    return sums, _Totals(cut, pairs, broken, over, lacking, outside)
+
+
+@njit(cache=True)
+def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def]
     """Run one schedule from `label` (changed).
 
     Give the best feasible labels and their value (infinite: none).
     """
     np.random.seed(seed)  # noqa: NPY002 - in compiled code this is numba's own generator
-    n, k = len(label), label.max() + 1
-    low, high = windows[:, 0], windows[:, 1]
-    people, size = np.zeros(k, np.int64), np.zeros(k, np.int64)
-    moments = np.zeros((k, n)) if kind == _INERTIA else np.zeros((k, 0))
-    seen, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    cut, pairs, broken = 0, 0, 0
-    for v in range(n):
-        people[label[v]] += weight[v]
-        size[label[v]] += 1
-        if kind == _INERTIA:
-            moments[label[v]] += inertia[v]
-        for e in range(start[v], start[v + 1]):
-            if v < ends[e] and label[v] != label[ends[e]]:
-                cut += costs[e]
-                pairs += 1
-        for u in range(bond.shape[0]):
-            if u < v and bond[u, v] != 0:
-                broken += (bond[u, v] > 0) != (label[u] == label[v])
-    # Pairs of a county and a district that meet: the objective's counties first, then those of each limit.
-    inside = np.zeros((len(units), units.max() + 1, k), np.int64)
-    met = np.zeros(len(units), np.int64)
-    more_met = np.zeros(len(units), np.int64)
-    sums = np.zeros((len(least), k), np.int64)
-    for v in range(n):
-        for i in range(len(units)):
-            met[i] += inside[i, units[i, v], label[v]] == 0
-            inside[i, units[i, v], label[v]] += 1
-        for i in range(len(least)):
-            sums[i, label[v]] += surplus[i, v]
-    over = 0
-    for i in range(len(split_limits)):
-        over += max(0, met[i + 1] - split_limits[i])
-    lacking = _lacking(sums, least, share_unit)
-    outside = 0
-    for d in range(k):
-        outside += people[d] < low[d] or people[d] > high[d]
-    unit, fixed = penalty / max(1.0, weight.mean()), 0.25 * penalty
-    value = _value(kind, cut, people, means, moments, label, met[0])
+    # Plain arrays: a context costs time where the loop's own steps call a function with it.
+    first, ends, costs, weight = task.first, task.ends, task.costs, task.weight
+    low, high, unit, fixed = task.windows[:, 0], task.windows[:, 1], task.per_person, task.outside
+    units, surplus, least, limit, penalty = task.units, task.surplus, task.least, task.cut_limit, task.penalty
+    sums, totals = _counted(task, label)
+    people, size, moments, inside, met, held = sums
+    cut, pairs, broken, over, lacking, outside = totals
+    n, by_moment, shares = len(label), task.kind == _INERTIA, len(least) > 0
+    seen, queue, more_met = np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(len(units), np.int64)
+    value = _value(task.kind, cut, people, task.means, moments, label, met[0])
     best, found = np.inf, label.copy()
     cooling = (cold / hot) ** (1.0 / max(1, steps))
     heat = hot
     for _ in range(steps):
+        # Sums, totals and `value` are those of `label`; `found` is the best feasible plan so far.
         heat *= cooling
-        if (
-            outside == 0 and broken == 0 and over == 0 and lacking == 0.0
-            and (limit < 0 or pairs <= limit) and value < best
-        ):  # fmt: skip
+        feasible = outside == 0 and broken == 0 and over == 0 and lacking == 0.0
+        if feasible and (limit < 0 or pairs <= limit) and value < best:
             best = value
             found[:] = label
         v = np.random.randint(n)  # noqa: NPY002
-        if start[v] == start[v + 1]:
+        if first[v] == first[v + 1]:
             continue
-        a, b = label[v], label[ends[np.random.randint(start[v], start[v + 1])]]  # noqa: NPY002
+        a, b = label[v], label[ends[np.random.randint(first[v], first[v + 1])]]  # noqa: NPY002
         if a == b or size[a] == 1:
             continue
-        more, more_pairs, more_broken = 0, 0, 0
-        for e in range(start[v], start[v + 1]):
+        w, more, more_pairs, more_over, more_lacking = weight[v], 0, 0, 0, 0.0
+        for e in range(first[v], first[v + 1]):
             d = label[ends[e]]
             more += costs[e] * (d == a) - costs[e] * (d == b)
             more_pairs += (d == a) - (d == b)
-        for u in range(bond.shape[0]):
-            if bond[u, v] != 0 and u != v:
-                more_broken += bond[u, v] * ((label[u] == a) - (label[u] == b))
-        w = weight[v]
+        more_broken = _more_broken(task.bond, label, v, a, b)
         change = (
             _charge(people[a] - w, low[a], high[a], unit, fixed)
             + _charge(people[b] + w, low[b], high[b], unit, fixed)
@@ -192,54 +285,47 @@ def _anneal(  # type: ignore[no-untyped-def]
         change += penalty * more_broken
         if limit >= 0:
             change += penalty * (max(0, pairs + more_pairs - limit) - max(0, pairs - limit))
-        more_over, more_lacking = 0, 0.0
         for i in range(len(units)):
-            u = units[i, v]
-            more_met[i] = (inside[i, u, b] == 0) - (inside[i, u, a] == 1)
-        for i in range(len(split_limits)):
-            now = met[i + 1] - split_limits[i]
-            more_over += max(0, now + more_met[i + 1]) - max(0, now)
-        if len(least) > 0:
-            sums[:, a] -= surplus[:, v]
-            sums[:, b] += surplus[:, v]
-            more_lacking = _lacking(sums, least, share_unit) - lacking
-            sums[:, a] += surplus[:, v]
-            sums[:, b] -= surplus[:, v]
+            more_met[i] = (inside[i, units[i, v], b] == 0) - (inside[i, units[i, v], a] == 1)
+            if i > 0:
+                now = met[i] - task.split_limits[i - 1]
+                more_over += max(0, now + more_met[i]) - max(0, now)
+        if shares:
+            held[:, a] -= surplus[:, v]
+            held[:, b] += surplus[:, v]
+            more_lacking = _lacking(held, least, task.share_unit) - lacking
         change += penalty * (more_over + more_lacking)
         people[a] -= w
         people[b] += w
         label[v] = b
-        if kind == _INERTIA:
-            moments[a] -= inertia[v]
-            moments[b] += inertia[v]
-        after = _value(kind, cut + more, people, means, moments, label, met[0] + more_met[0])
+        if by_moment:
+            moments[a] -= task.inertia[v]
+            moments[b] += task.inertia[v]
+        after = _value(task.kind, cut + more, people, task.means, moments, label, met[0] + more_met[0])
         change += after - value
         label[v] = a
-        if (
-            (change > 0 and np.random.random() >= np.exp(-change / heat))  # noqa: NPY002
-            or not _stays_connected(v, label, start, ends, seen, queue)
-        ):
+        worse = change > 0 and np.random.random() >= np.exp(-change / heat)  # noqa: NPY002
+        if worse or not _stays_connected(v, label, first, ends, seen, queue):
             people[a] += w
             people[b] -= w
-            if kind == _INERTIA:
-                moments[a] += inertia[v]
-                moments[b] -= inertia[v]
+            if by_moment:
+                moments[a] += task.inertia[v]
+                moments[b] -= task.inertia[v]
+            if shares:
+                held[:, a] += surplus[:, v]
+                held[:, b] -= surplus[:, v]
             continue
         label[v] = b
         size[a] -= 1
         size[b] += 1
-        cut, pairs, broken = cut + more, pairs + more_pairs, broken + more_broken
-        over, lacking = over + more_over, lacking + more_lacking
+        cut, pairs, broken, over = cut + more, pairs + more_pairs, broken + more_broken, over + more_over
         for i in range(len(units)):
             met[i] += more_met[i]
             inside[i, units[i, v], a] -= 1
             inside[i, units[i, v], b] += 1
-        if len(least) > 0:
-            sums[:, a] -= surplus[:, v]
-            sums[:, b] += surplus[:, v]
-            lacking = _lacking(sums, least, share_unit)
-        for d in (a, b):
-            moved = w if d == a else -w  # populations are those after the move
+        if shares:
+            lacking = _lacking(held, least, task.share_unit)
+        for d, moved in ((a, w), (b, -w)):  # populations are those after the move
             outside += people[d] < low[d] or people[d] > high[d]
             outside -= people[d] + moved < low[d] or people[d] + moved > high[d]
         value = after
@@ -306,13 +392,12 @@ def local_search(
     return Outcome(best, iterations=run * steps, trace=trace.steps)
 
 
-def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline) -> Plan | None:
+def _task(problem: Districting) -> _Task:
+    """What the annealer needs of a problem."""
     g = problem.arrays
     kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION, "splits": _SPLITS}[problem.objective]
-    start = np.cumsum([0] + [len(a) for a in g.neighbours])
-    ends = np.array([u for a in g.neighbours for u in a], np.int64)
-    tails = np.repeat(np.arange(g.size), np.diff(start))
-    costs = g.cost_matrix[tails, ends]
+    first, ends, edge = g.links
+    costs = g.costs[edge]
     bond = np.zeros((0, 0), np.int64)
     if problem.must_link or problem.cannot_link:
         bond = np.zeros((g.size, g.size), np.int64)
@@ -320,10 +405,6 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
             bond[np.ix_(group, group)] = 1
         for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
-    label = random_parts(g, problem.districts, rng)
-    if problem.unequal_seats:  # the heaviest part gets the most seats
-        rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
-        label = np.argsort(problem.means, kind="stable")[rank][label]
     units = [problem.units(problem.county) if kind == _SPLITS else np.zeros(g.size, np.int64)]
     units += [problem.units(item.attribute) for item in problem.split_limits]
     split_limits = [
@@ -331,27 +412,49 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
     ]
     surplus = np.array([problem.surplus(s) for s in problem.shares], np.int64).reshape(-1, g.size)
     least = np.array([share.districts for share in problem.shares], np.int64)
-    share_unit = np.maximum(1.0, np.abs(surplus).mean(axis=1)) if len(least) else np.zeros(0)
     typical = {
         "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
-        "inertia": max(1e-300, float(problem.inertia.sum(axis=0).min()) / g.size)
+        "inertia": max(NOT_ZERO, float(problem.inertia.sum(axis=0).min()) / g.size)
         if kind == _INERTIA
         else 1.0,
         "deviation": max(1.0, float(g.weights.mean()) * problem.districts),
         "splits": 1.0,
     }[problem.objective]
-    inertia = problem.inertia if kind == _INERTIA else np.zeros((0, 0))
-    limit = -1 if problem.cut_limit is None else problem.cut_limit
+    return _Task(
+        first=first,
+        ends=ends,
+        costs=costs,
+        weight=g.weights,
+        windows=problem.windows,
+        means=problem.means,
+        kind=kind,
+        inertia=problem.inertia if kind == _INERTIA else np.zeros((0, 0)),
+        bond=bond,
+        cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
+        units=np.array(units),
+        split_limits=np.array(split_limits, np.int64),
+        surplus=surplus,
+        least=least,
+        share_unit=np.maximum(1.0, np.abs(surplus).mean(axis=1)) if len(least) else np.zeros(0),
+        typical=typical,
+        penalty=_PENALTY * typical,
+        outside=_OUTSIDE * _PENALTY * typical,
+        per_person=_PENALTY * typical / max(1.0, float(g.weights.mean())),
+    )
+
+
+def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline) -> Plan | None:
+    g, task = problem.arrays, _task(problem)
+    label = random_parts(g, problem.districts, rng)
+    if problem.unequal_seats:  # the heaviest part gets the most seats
+        rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
+        label = np.argsort(problem.means, kind="stable")[rank][label]
     value, found = np.inf, label.copy()
-    each = _MOMENT // (1 + (g.size if kind == _INERTIA else 0) // 10)
+    each = _MOMENT // (1 + (g.size if task.kind == _INERTIA else 0) // 10)
     parts = max(1, -(-steps // each))
     for part in range(parts):
-        hot, cold = (3.0 * typical * (0.1 / 3.0) ** (at / parts) for at in (part, part + 1))
-        some, now = _anneal(
-            label, start, ends, costs, g.weights, problem.windows, problem.means, kind, inertia, bond, limit,
-            np.array(units), np.array(split_limits, np.int64), surplus, least, share_unit,
-            8.0 * typical, hot, cold, -(-steps // parts), int(rng.integers(2**31)),
-        )  # fmt: skip
+        hot, cold = (_HOT * task.typical * (_COLD / _HOT) ** (at / parts) for at in (part, part + 1))
+        some, now = _anneal(task, label, hot, cold, -(-steps // parts), int(rng.integers(2**31)))
         if now < value:
             value, found = now, some
         if deadline.passed:
@@ -359,7 +462,7 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
     if not np.isfinite(value):
         return None
     plain = not (problem.unequal_seats or problem.shares or problem.split_limits)
-    if kind == _CUT and problem.cut_limit is None and plain:
+    if task.kind == _CUT and problem.cut_limit is None and plain:
         found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 
@@ -455,7 +558,7 @@ def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadl
     best: Array | None = None
     separator = np.flatnonzero(second[part.edges[:, 0]] != second[part.edges[:, 1]]).tolist()
     with suppress(TimeoutError, MemoryError):
-        for slack in (0.7, 1.0):
+        for slack in _SLACKS:
             for _, edges in search.search(int(slack * (now - 1)), separator=separator, pause=pause):
                 best = dual.sides(edges) == 1
             if best is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
-from forcopt.models.districting.frontier import frontier, sweep_of
-from forcopt.models.districting.jit_warmup import jit_warmup
+from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.large_neighbourhood import large_neighbourhood
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -33,7 +33,13 @@ _LARGE = 8
 """Larger districts on average are listed by reduced cost, and only searched for if no plan is known."""
 
 _HUGE = 50
-"""Of larger districts on average, three are drawn anew at a time before the proof begins."""
+"""Of larger districts on average, three are drawn anew at a time before the first proof begins."""
+
+_LOCAL, _COVERS = 1 / 3, 1 / 4
+"""The local search and the set partitioning before a proof take these shares of the time that is left."""
+
+_FIRST_PROOF, _DRAWN = 1 / 4, 2 / 3
+"""So do the first proof, which smaller districts have before they are drawn anew, and the drawing."""
 
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
@@ -59,12 +65,15 @@ def portfolio(
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
     plan. Set partitioning looks at some million partial districts on at most 128 nodes (before column
-    generation only if districts are small or no plan is known). If districts hold more than 50 nodes on
-    average, three at a time are drawn anew. A method with a bound follows for the objective ``cut``: column
-    generation on connected planar graphs and where districts hold few nodes, else the dynamic program if
-    frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on HiGHS. The
-    latter also follows for the objective ``splits``, and for ``deviation`` on more nodes. Other objectives
-    are searched to the end, on at most 128 nodes.
+    generation only if districts are small or no plan is known). A method with a bound follows for the
+    objective ``cut``: column generation on connected planar graphs and where districts hold few nodes, else
+    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on
+    HiGHS. The latter also follows for the objective ``splits``, and for ``deviation`` on more nodes. Other
+    objectives are searched to the end, on at most 128 nodes.
+
+    Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
+    50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
+    that is left. Without a time limit, smaller districts are not drawn anew.
 
     Parameters
     ----------
@@ -87,88 +96,109 @@ def portfolio(
     DeclarationError
         For the objective ``inertia`` on more than 128 nodes, or with different numbers of seats and `Fixed`.
     """
-    deadline = Deadline(time_limit)
-    trace = Trace(deadline, on_improvement)
-
-    def note(step: Improvement) -> bool:
-        last = trace.steps[-1] if trace.steps else None
-        if last is None or step.objective < last.objective or step.bound > last.bound:
-            value = step.objective if last is None else min(step.objective, last.objective)
-            trace.add(value, step.bound if last is None else max(step.bound, last.bound))
-        return trace.stopped
-
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    searchable = _searchable(problem)
     finish = _last(problem)
-    by_lists = finish is column_generation and len(problem.nodes) > _LARGE * problem.districts
-    if not searchable and finish is None:
+    if finish is None and not _searchable(problem):
         raise DeclarationError(
             f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
-    plan: Plan | None = None
-    steps = 0
+    run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
+    if finish is dual_cycles and len(problem.nodes) > _SMALL:
+        outcome = run.by(dual_cycles)
+        if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
+            return run.ended(outcome)
+        run.plan, finish = outcome.decision, _wider(problem)  # the paths exceed the memory limit
+    found = run.search(finish)
+    if found is not None:
+        return run.ended(found)
+    if finish is column_generation and run.draws_anew:
+        if len(problem.nodes) <= _HUGE * problem.districts:
+            # Most small districts are proved at once; a plan of others has yet to improve.
+            outcome = run.by(finish, _FIRST_PROOF, start=run.plan)
+            if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
+                return run.ended(outcome)
+            run.plan = outcome.decision
+        run.plan = run.by(large_neighbourhood, _DRAWN, start=run.plan).decision
+    if finish is None or run.trace.over:
+        status = Status.LIMIT if run.plan is None else Status.FEASIBLE
+        return run.ended(Outcome(run.plan, float("-inf"), status, message=run.trace.end))
+    return run.ended(run.by(finish, start=run.plan))
 
-    def ended(outcome: Outcome) -> Outcome:
-        outcome.trace, outcome.iterations = trace.steps, steps
+
+class _Run:
+    """Methods in turn: the best plan so far, and the trace of the best plan and the best bound of all."""
+
+    def __init__(self, problem: Districting, trace: Trace, seed: int | np.random.Generator | None) -> None:
+        self.problem, self.trace, self.seed = problem, trace, seed
+        self.plan: Plan | None = None
+        self.steps = 0
+
+    @property
+    def draws_anew(self) -> bool:
+        """Whether three districts of the plan at a time are drawn anew before the proof.
+
+        Small districts are left to the proof if there is no time limit.
+        """
+        problem, limit = self.problem, self.trace.deadline.limit
+        limits = problem.shares or problem.split_limits or problem.unequal_seats
+        if self.plan is None or problem.districts <= 3 or limits or self.trace.over:
+            return False
+        return limit is not None or len(problem.nodes) > _HUGE * problem.districts
+
+    def by(self, method: Callable[..., Outcome], share: float = 1.0, **options: Any) -> Outcome:
+        """Run a method in a share of the time that is left."""
+        left = self.trace.deadline.left
+        limit = None if left is None else share * left
+        outcome = method(self.problem, time_limit=limit, seed=self.seed, on_improvement=self.note, **options)
+        self.steps += outcome.iterations
+        return outcome
+
+    def note(self, step: Improvement) -> bool:
+        """Keep a method's step if its plan or its bound is better than those of all methods before."""
+        last = self.trace.steps[-1] if self.trace.steps else None
+        if last is None or step.objective < last.objective or step.bound > last.bound:
+            value = step.objective if last is None else min(step.objective, last.objective)
+            self.trace.add(value, step.bound if last is None else max(step.bound, last.bound))
+        return self.trace.stopped
+
+    def search(self, finish: Callable[..., Outcome] | None) -> Outcome | None:
+        """Search for a plan; give the outcome if a proof ends the search, or if no other method follows."""
+        problem, searchable = self.problem, _searchable(self.problem)
+        by_lists = finish is column_generation and len(problem.nodes) > _LARGE * problem.districts
+        for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
+            steps = steps_each * len(problem.nodes)
+            share = 1.0 if finish is None else _LOCAL
+            first = self.by(local_search, share, restarts=restarts, steps=steps).decision
+            if self.plan is None or (
+                first is not None and _value(problem, first) < _value(problem, self.plan)
+            ):
+                self.plan = first
+            if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
+                last = finish is None and number == len(_ROUNDS)
+                outcome = self.by(
+                    set_partitioning,
+                    1.0 if last else _COVERS,
+                    start=self.plan,
+                    budget=None if last else budget,
+                )
+                self.plan = outcome.decision
+                if outcome.status in (None, Status.INFEASIBLE) or last:
+                    return outcome
+            if self.trace.over:
+                break
+        return None
+
+    def ended(self, outcome: Outcome) -> Outcome:
+        """The outcome of the last method, with the trace, the steps and the best bound of all."""
+        trace = self.trace
+        outcome.trace, outcome.iterations = trace.steps, self.steps
         if trace.over and outcome.status in (Status.FEASIBLE, Status.LIMIT):
             outcome.message = trace.end  # not that of the method's share
         if outcome.status not in (None, Status.INFEASIBLE) and trace.steps:
             outcome.bound = max(trace.steps[-1].bound, -np.inf if outcome.bound is None else outcome.bound)
         return outcome
-
-    if finish is dual_cycles and len(problem.nodes) > _SMALL:
-        outcome = dual_cycles(problem, time_limit=deadline.left, seed=seed, on_improvement=note)
-        steps += outcome.iterations
-        if outcome.status in (None, Status.INFEASIBLE) or trace.over:
-            return ended(outcome)
-        plan, finish = outcome.decision, _wider(problem)  # the paths exceed the memory limit
-    for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
-        left = deadline.left
-        first = local_search(
-            problem,
-            restarts=restarts,
-            steps=steps_each * len(problem.nodes),
-            time_limit=left if left is None or finish is None else left / 3,
-            seed=seed,
-            on_improvement=note,
-        )
-        steps += first.iterations
-        if plan is None or (
-            first.decision is not None and _value(problem, first.decision) < _value(problem, plan)
-        ):
-            plan = first.decision
-        if searchable and not trace.stopped and (plan is None or not by_lists):
-            last = finish is None and number == len(_ROUNDS)
-            left = deadline.left
-            outcome = set_partitioning(
-                problem,
-                start=plan,
-                budget=None if last else budget,
-                time_limit=left if left is None or last else left / 4,
-                seed=seed,
-                on_improvement=note,
-            )
-            steps += outcome.iterations
-            plan = outcome.decision
-            if outcome.status in (None, Status.INFEASIBLE) or last:
-                return ended(outcome)
-        if trace.over:
-            break
-    limits = problem.shares or problem.split_limits or problem.unequal_seats
-    huge = finish is column_generation and len(problem.nodes) > _HUGE * problem.districts
-    if huge and plan is not None and problem.districts > 3 and not limits and not trace.over:
-        left = deadline.left
-        plan = large_neighbourhood(
-            problem, start=plan, time_limit=None if left is None else left / 3, seed=seed, on_improvement=note
-        ).decision
-    if finish is None or trace.over:
-        status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return ended(Outcome(plan, float("-inf"), status, steps, trace.end))
-    outcome = finish(problem, start=plan, time_limit=deadline.left, seed=seed, on_improvement=note)
-    steps += outcome.iterations
-    return ended(outcome)
 
 
 def _value(problem: Districting, plan: Plan) -> float:
@@ -210,7 +240,7 @@ def _wider(problem: Districting) -> Callable[..., Outcome]:
 def _planar(problem: Districting) -> bool:
     """Whether districts can be listed as dual cycles."""
     try:
-        PlanarDual.of(problem.arrays)
+        problem.once("dual", lambda: PlanarDual.of(problem.arrays))
     except DeclarationError:
         return False
     return True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, lcm
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, fie
 
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
-from forcopt.data.graphs import graph_from_dict, graph_to_dict
+from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import (
@@ -33,6 +33,7 @@ from forcopt.models.districting.side_constraints import (
     SideConstraint,
     SplitLimit,
 )
+from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Evaluation, Handles, Problem
 from forcopt.status import Status
 
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     from forcopt.models.districting.ensemble import Ensemble
     from forcopt.models.districting.plan import Plan
 
-__all__ = ["Districting"]
+__all__ = ["Districting", "jit_warmup"]
+
+Made = TypeVar("Made")
 
 _LARGEST = 2**53
 """Sums of populations and of costs stay below this: floats hold them exactly."""
@@ -199,6 +202,29 @@ class Districting(Problem):
 
     # -- data for the methods ------------------------------------------------------------------------------
 
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What follows from the problem alone: made at the first call for a key, then kept.
+
+        Parameters
+        ----------
+        key : Hashable
+            Names what is made.
+        make : callable
+            Makes it; what it raises is not kept.
+
+        Returns
+        -------
+        Any
+            The same object at each call.
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
+
     @cached_property
     def nodes(self) -> tuple[Any, ...]:
         """The nodes in the graph's order; a node's position in it is its number in every array."""
@@ -329,25 +355,15 @@ class Districting(Problem):
         DeclarationError
             If a node lacks the attribute.
         """
-        if attribute in self._units:
-            return self._units[attribute]
+        return self.once(("units", attribute), lambda: self._units(attribute))
+
+    def _units(self, attribute: str) -> Array:
         numbers: dict[Any, int] = {}
         for node, data in self.graph.nodes(data=True):
             if data.get(attribute) is None:
                 raise self._lacking(node, attribute)
-        self._units[attribute] = np.array(
-            [numbers.setdefault(data[attribute], len(numbers)) for _, data in self.graph.nodes(data=True)],
-            np.int64,
-        )
-        return self._units[attribute]
-
-    @cached_property
-    def _units(self) -> dict[str, Array]:
-        return {}
-
-    @cached_property
-    def _surpluses(self) -> dict[Share, Array]:
-        return {}
+        found = [numbers.setdefault(data[attribute], len(numbers)) for _, data in self.graph.nodes(data=True)]
+        return np.array(found, np.int64)
 
     def splits(self, labels: Array, attribute: str | None = None) -> Array:
         """For each county, the number of districts that it meets, less 1."""
@@ -363,8 +379,9 @@ class Districting(Problem):
         DeclarationError
             If an attribute is missing or no decimal number, or the sums are too large.
         """
-        if share in self._surpluses:
-            return self._surpluses[share]
+        return self.once(share, lambda: self._surplus(share))
+
+    def _surplus(self, share: Share) -> Array:
         columns = []
         for name in share.attributes():
             column = []
@@ -384,8 +401,7 @@ class Districting(Problem):
         scale = lcm(*(x.denominator for x in over))
         if sum(abs(x) for x in over) * scale >= _LARGEST:
             raise DeclarationError(f"{share!r}: the sums of the attributes exceed 2**53; round them")
-        self._surpluses[share] = np.array([int(x * scale) for x in over], np.int64)
-        return self._surpluses[share]
+        return np.array([int(x * scale) for x in over], np.int64)
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -561,7 +577,7 @@ class Districting(Problem):
         while self.unequal_seats and proved and not deadline.passed:
             # The objective counts people, the tolerance shares of the mean: a plan may be better by shares.
             closer = self.replace(
-                tolerance=min(float(needed) * (1 - 1e-12), 1.0), bounds=None, objective="deviation"
+                tolerance=min(float(needed) * (1 - LESS), 1.0), bounds=None, objective="deviation"
             )
             found = closer.solve("portfolio", time_limit=deadline.left)
             if found.decision is None:
@@ -711,9 +727,7 @@ class Districting(Problem):
     def inertia_takers(self) -> str:
         """The methods that take the objective ``inertia`` with these seats, for errors."""
         if not self.unequal_seats:
-            return (
-                "'separators', 'shirabe', 'multicommodity' and, on at most 128 nodes, 'set-partitioning' do"
-            )
+            return "'separators', 'shirabe' and, on at most 128 nodes, 'set-partitioning' do"
         if self._fixed():
             return "with different numbers of seats and Fixed only 'local-search' does, without a proof"
         return (
@@ -841,3 +855,43 @@ class Districting(Problem):
                 if method.startswith("count "):
                     others = "'dual-cycles' counts with it, on planar graphs with two districts"
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
+
+
+def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
+    """Give a function that runs methods on a grid; its argument types are those of every problem.
+
+    Parameters
+    ----------
+    *methods : str
+        Names of methods.
+    districts : int, optional
+        The number of districts of the 25 nodes.
+
+    Returns
+    -------
+    callable
+        Takes no arguments.
+    """
+
+    def prepare() -> None:
+        size = 25 / districts
+        problem = Districting(grid(5, 5), districts=districts, bounds=(int(0.8 * size), int(1.2 * size)))
+        for name in methods:
+            problem.solve(name, seed=0)
+        if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
+            from forcopt.graphs.planar_dual import PlanarDual
+            from forcopt.graphs.window_cycles import WindowCycles
+            from forcopt.models.districting.all_but_one import plan_of_all_but_one
+            from forcopt.models.districting.cycle_districts import CycleDistricts
+
+            graph = problem.arrays
+            listed = CycleDistricts(graph, 4, 6, districts)
+            list(listed.sets(4.0, graph.weights * 0.1))
+            list(listed.least_cost())
+            cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
+            cycles.many = 0
+            list(cycles.sets(10, graph.weights * 1.0, 5.0))
+            singles, costs = np.packbits(np.eye(25, dtype=bool), axis=1), np.ones(25, np.int64)
+            plan_of_all_but_one(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
+
+    return prepare

@@ -9,7 +9,7 @@ whose cut edges already cost too much is dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit, uint64
@@ -31,9 +31,9 @@ from forcopt.graphs.bits import (
     without_first,
 )
 from forcopt.graphs.orders import spectral_order
-from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -48,32 +48,101 @@ _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
 
 
+class _Task(NamedTuple):
+    """What a cover must satisfy. Sets of vertices are pairs of 64-bit words; vertices count from 0."""
+
+    near: Array
+    """The neighbours of each vertex."""
+    weight: Array
+    cost: Array
+    """The cost of the edge of each pair of vertices, 0 without one."""
+    adjacent: Array
+    """1 for each pair of vertices with an edge."""
+    must_link: Array
+    """Groups that share a district."""
+    cannot_link: Array
+    """Pairs that do not."""
+    low: int
+    high: int
+    parts: int
+    kind: int
+    inertia: Array
+    cut_limit: int
+    """The greatest number of cut pairs; -1 without a limit."""
+    units: Array
+    """The county of each vertex: row 0 for the objective, row i + 1 for limit i on splits."""
+    split_limits: Array
+    """For each limit, the greatest number of pairs of a county and a district that meet."""
+    windows: Array
+    surplus: Array
+    least: Array
+
+
+class _Stack(NamedTuple):
+    """Partial districts that are still to be grown; the last one is next."""
+
+    district: Array
+    ruled_out: Array
+    """The vertices that it must not get."""
+    people: Array
+    spent: Array
+    """The cost of its edges to vertices ruled out."""
+    cuts: Array
+    """Their number."""
+    depth: Array
+    """The number of complete districts before it."""
+
+
+class _Chain(NamedTuple):
+    """The complete districts before the partial ones, by their number d."""
+
+    left: Array
+    """The vertices that are in none of the first d districts."""
+    value: Array
+    """The objective of the first d districts."""
+    cuts: Array
+    """The number of pairs that they cut."""
+    chosen: Array
+    found: Array
+    """The best cover so far."""
+    seen: Array
+    """Scratch, for counties."""
+
+
+@njit(inline="always")
+def _pair(words, i):  # type: ignore[no-untyped-def]
+    """Row i as a set."""
+    return (words[i, 0], words[i, 1])
+
+
 @njit(cache=True)
-def _cost_to(v, among, cost):  # type: ignore[no-untyped-def]
+def _sum_over(v, among, matrix):  # type: ignore[no-untyped-def]
+    """The sum of the entries of a vertex and each one of a set."""
     total = 0
     while has(among):
-        total += cost[v, first(among)]
+        total += matrix[v, first(among)]
         among = without_first(among)
     return total
 
 
 @njit(cache=True)
-def _can_split(left, parts, near, weight, low, high):  # type: ignore[no-untyped-def]
+def _can_split(task, left, parts):  # type: ignore[no-untyped-def]
     """Whether the components' weights allow exactly `parts` districts in all."""
     fewest, most = 0, 0
     while has(left):
+        # The components taken from `left` so far allow from `fewest` to `most` districts.
         piece = single(first(left))
         grow = piece
         people = 0
         while has(grow):
             v = first(grow)
             grow = without_first(grow)
-            people += weight[v]
-            new = minus(meets((near[v, 0], near[v, 1]), left), piece)
+            people += task.weight[v]
+            new = minus(meets(_pair(task.near, v), left), piece)
             piece, grow = union(piece, new), union(grow, new)
         left = minus(left, piece)
-        least = max(1, (people + high - 1) // high) if high > 0 else 1
-        largest = people // low if low > 0 else parts
+        least = max(1, (people + task.high - 1) // task.high) if task.high > 0 else 1
+        largest = people // task.low if task.low > 0 else parts
         if least > largest:
             return False
         fewest, most = fewest + least, most + largest
@@ -81,9 +150,8 @@ def _can_split(left, parts, near, weight, low, high):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def _district_value(kind, district, people, total, parts, inertia):  # type: ignore[no-untyped-def]
-    if kind == DEVIATION:
-        return abs(float(parts * people - total))
+def _inertia(task, district):  # type: ignore[no-untyped-def]
+    """The moment of a district about its best centre."""
     best = np.inf
     centres = district
     while has(centres):
@@ -92,7 +160,7 @@ def _district_value(kind, district, people, total, parts, inertia):  # type: ign
         moment = 0.0
         rest = district
         while has(rest):
-            moment += inertia[first(rest), j]
+            moment += task.inertia[first(rest), j]
             rest = without_first(rest)
         best = min(best, moment)
     return best
@@ -113,175 +181,155 @@ def _met(nodes, unit, seen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _admissible(chosen, weight, windows, surplus, least):  # type: ignore[no-untyped-def]
+def _admissible(task, chosen):  # type: ignore[no-untyped-def]
     """Whether districts fit windows of populations in some order, and enough of them meet each share.
 
     Windows rise in both bounds, so the order of populations fits if any order does.
     """
+    shares = len(task.least)
     people = np.zeros(len(chosen), np.int64)
-    met = np.zeros(len(least), np.int64)
-    sums = np.zeros(len(least), np.int64)
+    met = np.zeros(shares, np.int64)
+    sums = np.zeros(shares, np.int64)
     for d in range(len(chosen)):
-        rest = (chosen[d, 0], chosen[d, 1])
+        rest = _pair(chosen, d)
         sums[:] = 0
         while has(rest):
             v = first(rest)
             rest = without_first(rest)
-            people[d] += weight[v]
-            for i in range(len(least)):
-                sums[i] += surplus[i, v]
+            people[d] += task.weight[v]
+            for i in range(shares):
+                sums[i] += task.surplus[i, v]
         met += sums >= 0
     people.sort()
-    for d in range(len(windows)):
-        if not windows[d, 0] <= people[d] <= windows[d, 1]:
+    for d in range(len(task.windows)):
+        if not task.windows[d, 0] <= people[d] <= task.windows[d, 1]:
             return False
-    return bool(np.all(met >= least))
+    return bool(np.all(met >= task.least))
 
 
 @njit(cache=True)
-def _search(  # type: ignore[no-untyped-def]
-    near,
-    weight,
-    cost,
-    must_link,
-    cannot_link,
-    low,
-    high,
-    parts,
-    kind,
-    inertia,
-    limit,
-    units,
-    split_limits,
-    windows,
-    surplus,
-    least,
-    best,
-    sets,
-    numbers,
-    left,
-    values,
-    chosen,
-    found,
-    top,
-    budget,
-):
-    """Look at up to `budget` partial districts.
+def _breaks_links(task, district, ruled_out, room):  # type: ignore[no-untyped-def]
+    """Whether no district that holds these vertices, and not those ruled out, satisfies all links."""
+    for g in range(len(task.must_link)):
+        group = _pair(task.must_link, g)
+        if has(meets(group, district)) and (has(meets(group, ruled_out)) or has(minus(group, room))):
+            return True
+    together = False
+    for g in range(len(task.cannot_link)):
+        together |= not has(minus(_pair(task.cannot_link, g), district))
+    return together
 
-    A stack holds partial districts as frames: `sets[i]` the members and the nodes ruled out for it,
-    `numbers[i]` its population, the cost and the number of edges from it to nodes ruled out, and the number
-    of districts before it. `left[d]` holds the nodes not in the first d districts, `values[d]` their
-    population (negated: the rest), objective and number of cut pairs. Row 0 of `units` holds the counties of
-    the objective, row i + 1 the counties of limit i on splits; `split_limits` counts pairs of county and
-    district.
-    """
-    seen = np.zeros(len(weight), np.bool_)
-    adjacent = np.zeros(cost.shape, np.int64)
-    for v in range(len(weight)):
-        rest = (near[v, 0], near[v, 1])
-        while has(rest):
-            adjacent[v, first(rest)] = 1
-            rest = without_first(rest)
-    limited = limit >= 0
-    total_weight = weight.sum()
+
+@njit(cache=True)
+def _parts_a_group(task, district):  # type: ignore[no-untyped-def]
+    """Whether a district holds some vertices of a group, and not all."""
+    for g in range(len(task.must_link)):
+        group = _pair(task.must_link, g)
+        if has(meets(group, district)) and has(minus(group, district)):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _value(task, chain, d, best, district, people, spent):  # type: ignore[no-untyped-def]
+    """The objective of the first d districts and one more; infinite if no cover with them beats the best."""
+    base = chain.value[d]
+    if task.kind == CUT:
+        return base + spent
+    if task.kind == INERTIA:
+        return base + _inertia(task, district)
+    if task.kind == DEVIATION:
+        return max(base, abs(float(task.parts * people - task.weight.sum())))
+    value = base + _met(district, task.units[0], chain.seen)
+    rest = minus(_pair(chain.left, d), district)
+    return np.inf if value + _met(rest, task.units[0], chain.seen) >= best else value
+
+
+@njit(cache=True)
+def _splits_too_much(task, chain, d, room):  # type: ignore[no-untyped-def]
+    """Whether the first d + 1 districts and the undivided rest exceed a limit on splits."""
+    for i in range(len(task.split_limits)):
+        pairs = _met(room, task.units[i + 1], chain.seen)
+        for e in range(d + 1):
+            pairs += _met(_pair(chain.chosen, e), task.units[i + 1], chain.seen)
+        if pairs > task.split_limits[i]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no-untyped-def]
+    """Put a complete district after the first d ones; give the objective, infinite if none beats the best."""
+    if _parts_a_group(task, district):
+        return np.inf
+    value = _value(task, chain, d, best, district, people, spent)
+    chain.chosen[d, 0], chain.chosen[d, 1] = district
+    left = minus(_pair(chain.left, d), district)
+    chain.left[d + 1, 0], chain.left[d + 1, 1] = left
+    after = task.parts - d - 1
+    if value >= best or has(left) != (after > 0) or _splits_too_much(task, chain, d, left):
+        return np.inf
+    if after == 0:
+        return value if _admissible(task, chain.chosen) else np.inf
+    return value if _can_split(task, left, after) else np.inf
+
+
+@njit(cache=True)
+def _search(task, stack, chain, best, top, budget):  # type: ignore[no-untyped-def]
+    """Look at up to `budget` partial districts; give the best value, the new top and the budget left."""
+    # Plain arrays: a context costs time where the loop's own steps call a function with it.
+    near, weight, cost, adjacent = task.near, task.weight, task.cost, task.adjacent
+    by_cost, limit, limited = task.kind == CUT, task.cut_limit, task.cut_limit >= 0
+    linked = len(task.must_link) + len(task.cannot_link) > 0
     while top > 0 and budget > 0:
+        # A cover that beats `best` extends a partial district below `top`, with the chain before it.
         budget -= 1
         top -= 1
-        district, ruled_out = (sets[top, 0], sets[top, 1]), (sets[top, 2], sets[top, 3])
-        people, spent, cuts, d = numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3]
-        room = (left[d, 0], left[d, 1])
-        base = values[d, 0]
-        count = int(values[d, 1])
-        if (base + spent if kind == CUT else base) >= best:
+        district, ruled_out = _pair(stack.district, top), _pair(stack.ruled_out, top)
+        people, spent, cuts, d = stack.people[top], stack.spent[top], stack.cuts[top], stack.depth[top]
+        room, base, before = _pair(chain.left, d), chain.value[d], chain.cuts[d]
+        if (base + spent if by_cost else base) >= best:
             continue
-        broken = False
-        for g in range(len(must_link)):
-            group = (must_link[g, 0], must_link[g, 1])
-            if has(meets(group, district)) and (has(meets(group, ruled_out)) or has(minus(group, room))):
-                broken = True
-        for g in range(len(cannot_link)):
-            pair = (cannot_link[g, 0], cannot_link[g, 1])
-            if not has(minus(pair, district)):
-                broken = True
-        if broken:
+        if linked and _breaks_links(task, district, ruled_out, room):
             continue
-        # The nodes by which it can grow.
-        rest = district
-        border = (uint64(0), uint64(0))
+        rest, border = district, (uint64(0), uint64(0))
         while has(rest):
+            border = union(border, _pair(near, first(rest)))
+            rest = without_first(rest)
+        rest, whole = minus(meets(border, room), union(district, ruled_out)), True
+        while has(rest) and whole:
+            # Border vertices taken from `rest` are ruled out, so each set is grown once.
             v = first(rest)
             rest = without_first(rest)
-            border = union(border, (near[v, 0], near[v, 1]))
-        rest = minus(meets(border, room), union(district, ruled_out))
-        complete = True
-        while has(rest):
-            v = first(rest)
-            rest = without_first(rest)
-            if people + weight[v] <= high:
-                more = spent + _cost_to(v, meets((near[v, 0], near[v, 1]), ruled_out), cost)
-                more_cuts = cuts
-                if limited:
-                    more_cuts += _cost_to(v, meets((near[v, 0], near[v, 1]), ruled_out), adjacent)
-                if kind != CUT or base + more < best:
-                    grown = union(district, single(v))
-                    sets[top, 0], sets[top, 1] = grown
-                    sets[top, 2], sets[top, 3] = ruled_out
-                    numbers[top, 0], numbers[top, 1] = people + weight[v], more
-                    numbers[top, 2], numbers[top, 3] = more_cuts, d
+            if people + weight[v] <= task.high:
+                more = spent + _sum_over(v, meets(_pair(near, v), ruled_out), cost)
+                if not by_cost or base + more < best:
+                    stack.district[top, 0], stack.district[top, 1] = union(district, single(v))
+                    stack.ruled_out[top, 0], stack.ruled_out[top, 1] = ruled_out
+                    stack.people[top], stack.spent[top] = people + weight[v], more
+                    stack.cuts[top], stack.depth[top] = cuts, d
+                    if limited:
+                        stack.cuts[top] += _sum_over(v, meets(_pair(near, v), ruled_out), adjacent)
                     top += 1
             ruled_out = union(ruled_out, single(v))
-            spent += _cost_to(v, meets((near[v, 0], near[v, 1]), district), cost)
+            spent += _sum_over(v, meets(_pair(near, v), district), cost)
             if limited:
-                cuts += _cost_to(v, meets((near[v, 0], near[v, 1]), district), adjacent)
-            if (kind == CUT and base + spent >= best) or (limited and count + cuts > limit):
-                complete = False
-                break
+                cuts += _sum_over(v, meets(_pair(near, v), district), adjacent)
+            whole = not (by_cost and base + spent >= best) and not (limited and before + cuts > limit)
         # The district as it stands, everything else ruled out.
-        if not complete or people < low or (limited and count + cuts > limit):
+        if not whole or people < task.low or (limited and before + cuts > limit):
             continue
-        split = False
-        for g in range(len(must_link)):
-            group = (must_link[g, 0], must_link[g, 1])
-            if has(meets(group, district)) and has(minus(group, district)):
-                split = True
-        if split:
-            continue
-        if kind == CUT:
-            value = base + spent
-        elif kind == SPLITS:
-            value = base + _met(district, units[0], seen)
-            if value + _met(minus(room, district), units[0], seen) >= best:
-                continue
-        else:
-            own = _district_value(kind, district, people, total_weight, parts, inertia)
-            value = max(base, own) if kind == DEVIATION else base + own
-        if value >= best:
-            continue
-        room = minus(room, district)
-        chosen[d, 0], chosen[d, 1] = district
-        split = False
-        for i in range(len(split_limits)):
-            pairs = _met(room, units[i + 1], seen)
-            for e in range(d + 1):
-                pairs += _met((chosen[e, 0], chosen[e, 1]), units[i + 1], seen)
-            split = split or pairs > split_limits[i]
-        if split:
-            continue
-        after = parts - d - 1
-        if after == 0:
-            if not has(room) and _admissible(chosen, weight, windows, surplus, least):
-                best = value
-                found[:] = chosen
-            continue
-        if not has(room) or not _can_split(room, after, near, weight, low, high):
-            continue
-        left[d + 1, 0], left[d + 1, 1] = room
-        values[d + 1, 0], values[d + 1, 1] = value, count + cuts
-        v = first(room)
-        sets[top, 0], sets[top, 1] = single(v)
-        sets[top, 2], sets[top, 3] = uint64(0), uint64(0)
-        numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3] = weight[v], 0, 0, d + 1
-        top += 1
+        value = _complete(task, chain, d, best, district, people, spent)
+        if value < best and d + 1 == task.parts:
+            best = value
+            chain.found[:] = chain.chosen
+        elif value < best:
+            v = first(_pair(chain.left, d + 1))
+            chain.value[d + 1], chain.cuts[d + 1] = value, before + cuts
+            stack.district[top, 0], stack.district[top, 1] = single(v)
+            stack.ruled_out[top, :] = 0
+            stack.people[top], stack.spent[top], stack.cuts[top], stack.depth[top] = weight[v], 0, 0, d + 1
+            top += 1
     return best, top, budget
 
 
@@ -349,32 +397,40 @@ class Cover:
     ) -> None:
         n = graph.size
         wide = np.zeros((0, 2), np.int64) if windows is None else windows[np.lexsort(windows.T[::-1])]
-        extra = (
-            np.zeros((1, n), np.int64) if units is None else units,
-            np.array(split_limits, np.int64),
-            np.ascontiguousarray(wide),
-            np.zeros((0, n), np.int64) if surplus is None else surplus,
-            np.array(least, np.int64),
+        adjacent = np.zeros((n, n), np.int64)
+        u, v = graph.edges.T
+        adjacent[u, v] = adjacent[v, u] = 1
+        self.task = _Task(
+            near=masks(graph),
+            weight=graph.weights,
+            cost=graph.cost_matrix,
+            adjacent=adjacent,
+            must_link=_words(must_link),
+            cannot_link=_words(cannot_link),
+            low=low,
+            high=high,
+            parts=parts,
+            kind=kind,
+            inertia=np.zeros((0, 0)) if inertia is None else inertia,
+            cut_limit=-1 if limit is None else limit,
+            units=np.zeros((1, n), np.int64) if units is None else units,
+            split_limits=np.array(split_limits, np.int64),
+            windows=np.ascontiguousarray(wide),
+            surplus=np.zeros((0, n), np.int64) if surplus is None else surplus,
+            least=np.array(least, np.int64),
         )
-        moments = np.zeros((0, 0)) if inertia is None else inertia
-        self.fixed = (
-            masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high,
-            parts, kind, moments, -1 if limit is None else limit, *extra,
-        )  # fmt: skip
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
-        left = np.zeros((parts + 1, 2), np.uint64)
-        left[0] = mask(range(n))
-        self.state = (
-            np.zeros((frames, 4), np.uint64),
-            np.zeros((frames, 4), np.int64),
-            left,
-            np.zeros((parts + 1, 2)),
-            np.zeros((parts, 2), np.uint64),
-            np.zeros((parts, 2), np.uint64),
+        self.stack = _Stack(*np.zeros((2, frames, 2), np.uint64), *np.zeros((4, frames), np.int64))
+        self.chain = _Chain(
+            np.zeros((parts + 1, 2), np.uint64),
+            np.zeros(parts + 1),
+            np.zeros(parts + 1, np.int64),
+            *np.zeros((2, parts, 2), np.uint64),
+            np.zeros(n, np.bool_),
         )
-        self.state[0][0, 0] = 1
-        self.state[1][0, 0] = graph.weights[0]
+        self.chain.left[0] = mask(range(n))
+        self.stack.district[0, 0], self.stack.people[0] = 1, graph.weights[0]
         self.top, self.best, self.looked_at = 1, float(best), 0
 
     @property
@@ -385,14 +441,14 @@ class Cover:
     def step(self, budget: int = _BUDGET) -> bool:
         """Search up to `budget` partial districts; return whether a better cover was found."""
         before = self.best
-        self.best, self.top, unused = _search(*self.fixed, self.best, *self.state, self.top, budget)
+        self.best, self.top, unused = _search(self.task, self.stack, self.chain, self.best, self.top, budget)
         self.looked_at += budget - unused
         return self.best < before
 
     @property
     def parts(self) -> list[list[int]]:
         """The best cover found."""
-        return [members(words) for words in self.state[5]]
+        return [members(words) for words in self.chain.found]
 
 
 @Districting.algorithm(
@@ -487,10 +543,7 @@ def set_partitioning(
 
 def problem_order(problem: Districting) -> list[int]:
     """The order in which nodes are covered; each graph's is computed once."""
-    cached = problem.__dict__.get("_cover_order")
-    if cached is None:
-        cached = problem.__dict__["_cover_order"] = spectral_order(problem.arrays)
-    return list(cached)
+    return list(problem.once("order of a cover", lambda: spectral_order(problem.arrays)))
 
 
 def search_for(problem: Districting, plan: Plan | None) -> Cover:
@@ -532,7 +585,7 @@ def _in_units(problem: Districting, plan: Plan) -> float:
     return {  # floats, whatever they are worth: another type would be compiled for anew
         "cut": float(round(value * problem.cost_scale)),
         "deviation": float(round(value * problem.districts)),
-        "inertia": value * (1 - 1e-12),
+        "inertia": value * (1 - LESS),
         "splits": value + (problem.units(problem.county).max() + 1.0 if problem.objective == "splits" else 0),
     }[problem.objective]
 

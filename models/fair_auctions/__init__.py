@@ -6,23 +6,28 @@ Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored S
 from forcopt.models.fair_auctions import by_slot, formulations, rule_methods  # noqa: F401  (register methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.decision import Allocation, Audit, audit
-from forcopt.models.fair_auctions.generators import random_auction, random_segments
-from forcopt.models.fair_auctions.highest_bid import best_welfare, highest_bid, two_ads, uniform
-from forcopt.models.fair_auctions.inverse_proportional import (
-    inverse_proportional,
-    inverse_proportional_guarantee,
-)
+from forcopt.models.fair_auctions.instances import random_auction, random_segments
 from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
+    PiecewiseStability,
+    PowerStability,
     PreferenceAligned,
     TotalVariationStability,
     ValueStability,
 )
 from forcopt.models.fair_auctions.payments import Charges, payments
 from forcopt.models.fair_auctions.problem import FairAuction
-from forcopt.models.fair_auctions.proportional import proportional, proportional_guarantee
-from forcopt.models.fair_auctions.stability import PiecewiseStability, PowerStability
+from forcopt.models.fair_auctions.rules import (
+    best_welfare,
+    highest_bid,
+    inverse_proportional,
+    inverse_proportional_guarantee,
+    proportional,
+    proportional_guarantee,
+    two_ads,
+    uniform,
+)
 
 __all__ = [
     "Allocation",

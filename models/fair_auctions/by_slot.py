@@ -10,15 +10,13 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.model import Model
 from forcopt.models.fair_auctions.formulations import slot_steps
-from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional
 from forcopt.models.fair_auctions.problem import FairAuction
+from forcopt.models.fair_auctions.rules import inverse_proportional
+from forcopt.models.fair_auctions.tolerances import JOINT
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["by_slot"]
-
-_JOINT = 1e-7
-"""A cumulative share may fall by this much from a slot to the next."""
 
 Rows = list[tuple[int, int, PairwiseStability]]
 """For each notion with rows on pairs: its position, the slot, and the family with the rows it has found."""
@@ -80,7 +78,7 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
     bound = float(sum(open_bounds)) if len(used) else 0.0
     _fill_in(A, used, problem.fill)
     drop = float(np.maximum(A[:, :, :-1] - A[:, :, 1:], 0.0).max(initial=0.0))
-    if drop <= _JOINT and (problem.fill or _columns(A) <= 1 + _JOINT):
+    if drop <= JOINT and (problem.fill or _columns(A) <= 1 + JOINT):
         return Outcome(_decision(problem, A), bound, iterations=iterations, message="the joints hold")
     model, handles = problem.formulate("cuts")
     whole = handles.cumulative

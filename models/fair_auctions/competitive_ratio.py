@@ -17,15 +17,14 @@ from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.model import Model, Variable
 from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
-from forcopt.models.fair_auctions.highest_bid import best_welfare
-from forcopt.models.fair_auctions.inverse_proportional import (
-    inverse_proportional as give_inverse_proportional,
-)
-from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional_guarantee
+from forcopt.models.fair_auctions.notions import Function, PowerStability
 from forcopt.models.fair_auctions.payments import read_slots
 from forcopt.models.fair_auctions.problem import share_violations
-from forcopt.models.fair_auctions.rules import check_ell
-from forcopt.models.fair_auctions.stability import Function, PowerStability
+from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_proportional_guarantee
+from forcopt.models.fair_auctions.rules import (
+    inverse_proportional as give_inverse_proportional,
+)
+from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
@@ -132,7 +131,7 @@ class CompetitiveRatio(Problem):
                 out[:, i, :, m] = high - low
         spread = out.reshape(P * n, P * n)
         # Sums of logarithms of equal ratios differ by rounding.
-        spread[spread < 1e-14] = 0.0
+        spread[spread < EQUAL_RATIO] = 0.0
         return self.stability(np.exp(spread / 2.0))
 
     @property
@@ -331,7 +330,7 @@ def two_profile_bound(ads: int, ell: float) -> float:
     low, high = ads ** (-1.0 / ell), 1.0  # x**ell - 1 / n is positive from here on
     # The derivative of (x**ell - 1/n)(1 - x) falls from positive to negative where the product is positive.
     x = scipy.optimize.brentq(
-        lambda x: ell * x ** (ell - 1) * (1 - x) - (x**ell - 1.0 / ads), low, high, xtol=1e-15
+        lambda x: ell * x ** (ell - 1) * (1 - x) - (x**ell - 1.0 / ads), low, high, xtol=ROOT
     )
     lost.append((x**ell - 1.0 / ads) * (1 - x))
     return float(1.0 - max(lost))

@@ -10,9 +10,10 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_auctions.highest_bid import best_welfare
+from forcopt.models.fair_auctions.notions import PowerStability, StabilityFunction
 from forcopt.models.fair_auctions.payments import Charges, RuleName, payments
-from forcopt.models.fair_auctions.stability import PowerStability, StabilityFunction
+from forcopt.models.fair_auctions.rules import best_welfare
+from forcopt.models.fair_auctions.tolerances import NEGATIVE, SUM
 from forcopt.numeric import MatchingLottery, birkhoff
 from forcopt.problem.drawing import finished, panel
 
@@ -49,7 +50,7 @@ class Allocation:
     >>> shares = fo.load("auctions/three-users").solve().decision
     >>> shares.marginals.shape
     (3, 3, 2)
-    >>> bool((shares.marginals.sum(axis=1) <= 1 + 1e-6).all())
+    >>> bool((shares.marginals.sum(axis=1) <= 1 + SUM).all())
     True
     """
 
@@ -121,9 +122,7 @@ class Allocation:
         if not exact.shape[1]:
             return MatchingLottery(np.ones(1), np.full((1, exact.shape[0]), -1))
         # Solvers are off by their tolerance; the decomposition needs sums of at most 1.
-        return birkhoff(
-            exact / max(1.0, float(exact.sum(axis=0).max()), float(exact.sum(axis=1).max())), 1e-6
-        )
+        return birkhoff(exact / max(1.0, float(exact.sum(axis=0).max()), float(exact.sum(axis=1).max())), SUM)
 
     def sample(self, user: int, seed: int | np.random.Generator | None = None) -> Array:
         """Draw the slot of each ad for a user, -1 for none; shape ``(n,)``."""
@@ -237,14 +236,14 @@ def check_columns(matrix: Any, subject: str) -> Array:
     m = as_numbers(matrix, subject)
     if m.ndim != 2:
         raise DeclarationError(f"{subject} has shape {m.shape}; it must be (ads, slots)")
-    if (m < -1e-9).any():
-        i, j = (int(at) for at in np.argwhere(m < -1e-9)[0])
+    if (m < -NEGATIVE).any():
+        i, j = (int(at) for at in np.argwhere(m < -NEGATIVE)[0])
         raise DeclarationError(f"{subject} has {m[i, j]:g} for ad {i} in slot {j}; it must not be negative")
     columns, rows = m.sum(axis=0), m.sum(axis=1)
-    if (np.abs(columns - 1) > 1e-6).any():
+    if (np.abs(columns - 1) > SUM).any():
         j = int(np.argmax(np.abs(columns - 1)))
         raise DeclarationError(f"{subject}: the column of slot {j} sums to {columns[j]:.9g}; it must be 1")
-    if (rows > 1 + 1e-6).any():
+    if (rows > 1 + SUM).any():
         i = int(np.argmax(rows))
         raise DeclarationError(f"{subject}: the row of ad {i} sums to {rows[i]:.9g}; it must be at most 1")
     return m

@@ -19,22 +19,20 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
-from forcopt.models.fair_auctions.highest_bid import best_welfare
-from forcopt.models.fair_auctions.inverse_proportional import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.notions import Function, PowerStability, value_ratios
 from forcopt.models.fair_auctions.payments import Charges, read_slots
 from forcopt.models.fair_auctions.problem import share_violations
-from forcopt.models.fair_auctions.rules import check_ell
-from forcopt.models.fair_auctions.stability import Function, PowerStability, value_ratios
+from forcopt.models.fair_auctions.rules import best_welfare, check_ell
+from forcopt.models.fair_auctions.rules import (
+    inverse_proportional as give_inverse_proportional,
+)
+from forcopt.models.fair_auctions.tolerances import NEGATIVE, SLACK
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["FairMechanism"]
 
 _MOST = 4000
 """More profiles of bids have too many pairs."""
-
-_SLACK = 2e-7
 
 
 class FairMechanism(Problem):
@@ -105,7 +103,7 @@ class FairMechanism(Problem):
         m = len(self.grid)
         if self.prior.ndim != 2 or not len(self.prior) or self.prior.shape[1] != m:
             raise DeclarationError(f"prior has shape {self.prior.shape}; it must be (bidders, {m})")
-        off = np.abs(self.prior.sum(axis=1) - 1) > 1e-9
+        off = np.abs(self.prior.sum(axis=1) - 1) > NEGATIVE
         if (self.prior < 0).any() or off.any():
             i = int(np.argmax((self.prior < 0).any(axis=1) | off))
             raise DeclarationError(
@@ -249,7 +247,7 @@ def _write(problem: FairMechanism, model: Model, lazily: bool) -> Handles:
             x, p = value(clicks), value(paid)
             one, who, other = neighbors
             lies = values[one, who] * (x[other, who] - x[one, who]) - p[other, who] + p[one, who]
-            broken = np.flatnonzero(lies > _SLACK)
+            broken = np.flatnonzero(lies > SLACK)
             if len(broken):
                 yield truthful(one[broken], who[broken], other[broken])
 

@@ -1,4 +1,4 @@
-"""Value stability of the allocations of all pairs of users: Definitions 6, 7, 8, 15 and 16."""
+"""What fairness between users demands: stability functions, and the notions built on them."""
 
 from __future__ import annotations
 
@@ -6,34 +6,148 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from forcopt.arrays import Array
-from forcopt.declaration import Declared
+from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import Excess, PairwiseStability, PairwiseTotalVariation
 from forcopt.language.atoms import minimum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.joins import concatenate
-from forcopt.models.fair_auctions.stability import Function, value_ratios
+from forcopt.models.fair_auctions.tolerances import SLACK, TIE
 
 __all__ = [
     "AllNotions",
     "Family",
+    "Function",
     "OrderedValueStability",
+    "PiecewiseStability",
     "Place",
+    "PowerStability",
     "PreferenceAligned",
+    "StabilityFunction",
     "StabilityNotion",
     "TotalVariationStability",
     "Users",
     "ValueStability",
+    "value_ratios",
 ]
 
-_SLACK = 2e-7
+
+class StabilityFunction(Declared):
+    """A nondecreasing function f of the ratio ``lambda >= 1`` of two users' values, with f(1) = 0."""
+
+    @abstractmethod
+    def __call__(self, ratios: Any) -> Array:
+        """The difference allowed at ratios of values, each from 1 to infinity."""
+
+
+class PowerStability(StabilityFunction):
+    """``f(lambda) = 1 - lambda ** (-2 ell)``, the function that both rules of the paper keep to.
+
+    Attributes
+    ----------
+    ell : float
+        Above 0; the larger it is, the more the allocations of users may differ.
+
+    References
+    ----------
+    Chawla, Rezvan and Sauerberg (2022), Theorems 9, 11 and 23.
+
+    Examples
+    --------
+    >>> PowerStability(1.0)([1, 1.5, np.inf]).round(6).tolist()
+    [0.0, 0.555556, 1.0]
+    """
+
+    ell: float = Field(gt=0, allow_inf_nan=False)
+
+    def __call__(self, ratios: Any) -> Array:
+        """See the class."""
+        with np.errstate(under="ignore", over="ignore"):
+            return np.asarray(-np.expm1(-2.0 * self.ell * np.log(np.asarray(ratios, dtype=float))))
+
+
+class PiecewiseStability(StabilityFunction):
+    """The linear interpolation of breakpoints; constant after the last one.
+
+    Attributes
+    ----------
+    ratios : Numbers
+        Rising from 1, shape ``(m,)``.
+    bounds : Numbers
+        The difference allowed at each ratio: nondecreasing from 0.
+
+    Examples
+    --------
+    >>> PiecewiseStability([1, 2], [0, 0.5])([1, 1.5, 2, np.inf]).tolist()
+    [0.0, 0.25, 0.5, 0.5]
+    """
+
+    ratios: Numbers
+    bounds: Numbers
+
+    @model_validator(mode="after")
+    def _is_stability(self) -> Self:
+        r, b = self.ratios, self.bounds
+        if r.ndim != 1 or not len(r) or r.shape != b.shape:
+            raise DeclarationError(f"ratios have shape {r.shape} and bounds {b.shape}; both must be (m,)")
+        if (np.diff(r) <= 0).any():
+            at = int(np.argmax(np.diff(r) <= 0)) + 1
+            raise DeclarationError(f"ratios[{at}] is {r[at]:g}; ratios must rise")
+        if r[0] != 1 or b[0] != 0:
+            raise DeclarationError(f"f({r[0]:g}) is {b[0]:g}; the function must begin with f(1) = 0")
+        if (np.diff(b) < 0).any():
+            at = int(np.argmax(np.diff(b) < 0)) + 1
+            raise DeclarationError(
+                f"bounds[{at}] is {b[at]:g}, below {b[at - 1]:g}; the function must not fall"
+            )
+        return self
+
+    def __call__(self, ratios: Any) -> Array:
+        """See the class."""
+        return np.asarray(np.interp(np.asarray(ratios, dtype=float), self.ratios, self.bounds))
+
+
+def _read(value: Any) -> Any:
+    return PowerStability(ell=value) if isinstance(value, int | float) else value
+
+
+Function = Annotated[StabilityFunction, BeforeValidator(_read)]
+"""A field of a stability function; a number stands for `PowerStability` with this ell."""
+
+
+def value_ratios(values: Array) -> Array:
+    """The largest ratio of two users' values over all ads, for all pairs.
+
+    Parameters
+    ----------
+    values : Array
+        At least 0, shape ``(T, n)``.
+
+    Returns
+    -------
+    Array
+        ``lambda_st = max_i max(v_si / v_ti, v_ti / v_si)``, shape ``(T, T)``; infinite where one of two
+        values is 0, and 1 for two zeros. O(T² n).
+
+    Examples
+    --------
+    >>> value_ratios(np.array([[1.0, 2.0, 0.0], [2.0, 2.0, 0.0], [1.0, 1.0, 1.0]])).tolist()
+    [[1.0, 2.0, inf], [2.0, 1.0, inf], [inf, inf, 1.0]]
+    """
+    out = np.ones((len(values), len(values)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        for column in values.T:
+            quotient = column[:, None] / column[None, :]
+            np.fmax(out, quotient, out=out)  # fmax passes over the NaN of 0 / 0
+            np.fmax(out, quotient.T, out=out)
+    return out
 
 
 class Place(NamedTuple):
@@ -331,7 +445,7 @@ class _PreferenceFamily:
         ranked = np.take_along_axis(quotient, self.order, axis=1)
         n = ranked.shape[1]
         # Equal quotients of floats may differ by rounding.
-        ties = np.isclose(ranked[:, 1:], ranked[:, :-1], rtol=1e-12, atol=0.0)
+        ties = np.isclose(ranked[:, 1:], ranked[:, :-1], rtol=TIE, atol=0.0)
         starts = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ~ties], axis=1)
         self.begin = np.maximum.accumulate(np.where(starts, np.arange(n), 0), axis=1)
         ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
@@ -381,7 +495,7 @@ class _PreferenceFamily:
         rank = sums.argmin(axis=1)
         worst = sums.min(axis=1)
         for j in range(worst.shape[1]):
-            chosen = np.flatnonzero(worst[:, j] < -_SLACK)
+            chosen = np.flatnonzero(worst[:, j] < -SLACK)
             # The worst pair of each first user.
             chosen = chosen[np.lexsort((worst[chosen, j], self.first[chosen]))]
             chosen = chosen[np.unique(self.first[chosen], return_index=True)[1]]

@@ -13,18 +13,20 @@ from scipy.special import hyp2f1
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.models.fair_auctions.highest_bid import highest_bid, uniform
-from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional
-from forcopt.models.fair_auctions.proportional import proportional
-from forcopt.models.fair_auctions.rules import check_ell, read_values
+from forcopt.models.fair_auctions.rules import (
+    check_ell,
+    highest_bid,
+    inverse_proportional,
+    proportional,
+    read_values,
+    uniform,
+)
+from forcopt.models.fair_auctions.tolerances import AREA, AREA_SHARE, FALLS, NOT_ZERO
 
 __all__ = ["Charges", "RuleName", "payments", "read_factors", "read_slots"]
 
 RuleName = Literal["inverse-proportional", "proportional", "highest-bid", "uniform"]
 """The rules whose payments have a closed form."""
-
-_FALLS = 1e-9
-"""A rule whose clicks fall by more than this, relative, when a bid rises is not monotone."""
 
 _MOST_INTEGER = 60
 """Larger whole ell go by the hypergeometric function: partial fractions have ell terms."""
@@ -208,7 +210,7 @@ def _quadrature(give: Callable[[Array, int], Array], v: Array, alpha: Array, bet
         ends = np.union1d(grid, kinks[(kinks > 0) & (kinks < v[t, i])]).tolist()
         pairs = pairwise(ends)
         out[t, i] = sum(
-            scipy.integrate.quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairs
+            scipy.integrate.quad(clicks, a, b, limit=200, epsabs=AREA, epsrel=AREA_SHARE)[0] for a, b in pairs
         )
     return out
 
@@ -220,7 +222,7 @@ def _check_monotone(give: Callable[[Array, int], Array], v: Array, alpha: Array,
         bids[:, :, i] = 2.0 * np.maximum(v[:, i, None], v.max(initial=0.0)) * grid
         flat = (bids * alpha[:, None, :]).reshape(-1, v.shape[1])
         got = (give(flat, len(beta))[:, i] @ beta).reshape(len(v), -1) * alpha[:, i, None]
-        falls = np.diff(got, axis=1) < -_FALLS * np.maximum(got[:, :-1], 1e-300)
+        falls = np.diff(got, axis=1) < -FALLS * np.maximum(got[:, :-1], NOT_ZERO)
         if falls.any():
             t, at = (int(a) for a in np.argwhere(falls)[0])
             low, high = bids[t, at, i], bids[t, at + 1, i]

@@ -13,15 +13,15 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
 from forcopt.models.fair_auctions.decision import Allocation
-from forcopt.models.fair_auctions.highest_bid import best_welfare
 from forcopt.models.fair_auctions.notions import (
     Place,
+    PowerStability,
     StabilityNotion,
     Users,
     parts_of,
 )
 from forcopt.models.fair_auctions.payments import RuleName, read_factors, read_slots
-from forcopt.models.fair_auctions.stability import PowerStability
+from forcopt.models.fair_auctions.rules import best_welfare
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["FairAuction", "share_violations"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from forcopt.models.fair_auctions.highest_bid import highest_bid as give_highest_bid
-from forcopt.models.fair_auctions.highest_bid import uniform as give_uniform
-from forcopt.models.fair_auctions.inverse_proportional import (
+from forcopt.models.fair_auctions.problem import FairAuction
+from forcopt.models.fair_auctions.rules import (
+    check_ell,
+    inverse_proportional_guarantee,
+    proportional_guarantee,
+)
+from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
+from forcopt.models.fair_auctions.rules import (
     inverse_proportional as give_inverse_proportional,
 )
-from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional_guarantee
-from forcopt.models.fair_auctions.problem import FairAuction
-from forcopt.models.fair_auctions.proportional import proportional as give_proportional
-from forcopt.models.fair_auctions.proportional import proportional_guarantee
-from forcopt.models.fair_auctions.rules import check_ell
+from forcopt.models.fair_auctions.rules import proportional as give_proportional
+from forcopt.models.fair_auctions.rules import uniform as give_uniform
 from forcopt.problem import Outcome
 
 __all__ = ["highest_bid", "inverse_proportional", "proportional", "uniform"]

@@ -8,15 +8,13 @@ from forcopt.models.fair_ranking import (  # noqa: F401  (register the methods)
     baselines,
     column_generation,
     dynamic,
-    exposures,
-    greedy,
+    formulations,
     isotonic,
-    marginals,
     prefix_counts,
 )
 from forcopt.models.fair_ranking.baselines import fair_table
 from forcopt.models.fair_ranking.decision import Ranking, RankingLottery
-from forcopt.models.fair_ranking.generators import moving_company, random_ranking
+from forcopt.models.fair_ranking.instances import moving_company, random_ranking
 from forcopt.models.fair_ranking.measures import (
     average_precision,
     in_group_ratio,

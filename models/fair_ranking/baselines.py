@@ -11,6 +11,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.models.fair_ranking.decision import Ranking
 from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.tolerances import COUNT, NOT_ZERO
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
 
@@ -130,7 +131,7 @@ def det_const_sort(
     j = 0
     while len(placed) < problem.length:
         j += 1
-        now = np.floor(shares * j + 1e-9).astype(int)
+        now = np.floor(shares * j + COUNT).astype(int)
         due = [g for g in np.flatnonzero(now > floors) if floors[g] < sizes[g]]
         for g in sorted(due, key=lambda g: -y[queues[g][floors[g]]]):
             at = len(placed)
@@ -194,7 +195,7 @@ def fair_table(k: int, share: float, significance: float, adjust: bool = True) -
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if failure(single(middle)) <= significance else (low, middle)
-    return single(max(low, 1e-300))
+    return single(max(low, NOT_ZERO))
 
 
 @FairRanking.algorithm("fa-ir", cites="Zehlike et al. (2017), Algorithm 2", rank="published")

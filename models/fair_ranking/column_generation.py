@@ -14,9 +14,10 @@ from forcopt.language.model import Model
 from forcopt.language.objective import maximize
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_ranking.decision import RankingLottery
+from forcopt.models.fair_ranking.formulations import unit_of
 from forcopt.models.fair_ranking.isotonic import pooled_exposures, regression_on_semiorder
-from forcopt.models.fair_ranking.marginals import unit_of
 from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -75,7 +76,7 @@ def generate_rankings(
     solution = found.solution
     decision = None
     if solution.status.has_solution:
-        used = found.used(1e-12)
+        used = found.used(SHARE)
         weights = np.array([value for value, _ in used])
         decision = oracle.mixed(weights / weights.sum(), np.array([column.data for _, column in used]))
     bound = solution.bound * oracle.unit if decision is not None else None

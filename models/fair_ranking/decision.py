@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.notebook import picture_html
 from forcopt.numeric import birkhoff, decompose_permutahedron
 from forcopt.problem.drawing import MARKERS, finished, panel
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Ranking", "RankingLottery"]
-
-_TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +155,7 @@ class RankingLottery:
                 row[columns[own]] = kept[own]
             return found.weights, rankings
         e = self.exposures
-        kept = np.flatnonzero(e > _TINY)
+        kept = np.flatnonzero(e > SHARE)
         if len(kept) < k:
             kept = np.concatenate([kept, np.setdiff1d(np.arange(len(e)), kept)[: k - len(kept)]])
         point = decompose_permutahedron(e[kept], self.position_weights)

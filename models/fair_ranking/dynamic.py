@@ -1,4 +1,4 @@
-"""One ranking within quotas by dynamic programming over the counts of cells."""
+"""One ranking within quotas by a dynamic programme over counts, and a set by concave prefix sums."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.models.fair_ranking.decision import Ranking
 from forcopt.models.fair_ranking.prefix_counts import Cells, ranking_of
 from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["dynamic_programme"]
+__all__ = ["dynamic_programme", "greedy"]
 
 _MOST_STATES = 4_000_000
 """Of one prefix; more do not fit into memory."""
@@ -62,7 +64,7 @@ def dynamic_programme(
         for c in range(cells.count):
             gain = worth[c, states[:, c]]
             more = states[:, c] + 1
-            open_ = np.flatnonzero(np.isfinite(gain) & (more <= cells.high[c, j] + 1e-9))
+            open_ = np.flatnonzero(np.isfinite(gain) & (more <= cells.high[c, j] + COUNT))
             if not len(open_):
                 continue
             new = states[open_].copy()
@@ -75,10 +77,10 @@ def dynamic_programme(
             return _ended(problem, j, beam)
         new, total = np.concatenate(grown), np.concatenate(gains)
         origin, cell = np.concatenate(came), np.concatenate(by)
-        fine = ((new >= cells.low[:, j] - 1e-9) & (new <= cells.high[:, j] + 1e-9)).all(axis=1)
+        fine = ((new >= cells.low[:, j] - COUNT) & (new <= cells.high[:, j] + COUNT)).all(axis=1)
         for limit in limits:
             sums = new @ cells.groups(limit).T.toarray()
-            slack = 1e-9 * np.maximum(1.0, limit.factor)
+            slack = COUNT * np.maximum(1.0, limit.factor)
             fine &= ((sums >= limit.low - slack) & (sums <= limit.high + slack)).all(axis=1)
         new, total, origin, cell = new[fine], total[fine], origin[fine], cell[fine]
         if not len(new):
@@ -120,3 +122,40 @@ def _ended(problem: FairRanking, j: int, beam: int | None) -> Outcome:
         return Outcome(None, bound=problem.best, status=Status.LIMIT, message=message)
     message = problem.infeasibility_reason() or f"no ranking meets the quotas of the first {j + 1}"
     return Outcome(None, status=Status.INFEASIBLE, message=message)
+
+
+@FairRanking.algorithm("greedy", exact=True, cites="Yang, Gkatzelis and Stoyanovich (2019), on one attribute")
+def greedy(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
+    """For equal weights: give each group its least number, then take the best whose group is not full.
+
+    Exact for disjoint groups, since the worth of a group is concave in its number.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Every method accepts one; a rule in closed form checks no clock.
+
+    Notes
+    -----
+    O(n log n).
+    """
+    w, k = problem.position_weights, problem.length
+    if not problem.integer or (w != w[0]).any():
+        raise DeclarationError("'greedy' finds one set: it needs integer=True and equal weights")
+    cells = Cells(problem)
+    groups = {tuple(limit.codes[cells.first].tolist()) for limit in problem.limits}
+    partition = all(len(set(group)) == cells.count for group in groups)
+    if any(limit.prefix != k for limit in problem.limits) or not partition:
+        raise DeclarationError("'greedy' takes demands on the whole set, on disjoint groups")
+    low, high = cells.low[:, -1], cells.high[:, -1]
+    if (low > high).any() or low.sum() > k or high.sum() < k:
+        return Outcome(
+            None, status=Status.INFEASIBLE, message=f"the demands cannot hold together in the first {k}"
+        )
+    must = [members[: int(least)] for members, least in zip(cells.members, low, strict=True)]
+    may = [members[int(a) : int(b)] for members, a, b in zip(cells.members, low, high, strict=True)]
+    assert problem.scores is not None
+    rest = np.concatenate(may)
+    rest = rest[np.argsort(-problem.scores[rest], kind="stable")][: k - int(low.sum())]
+    chosen = np.concatenate([*must, rest])
+    return Outcome(Ranking(chosen[np.argsort(-problem.scores[chosen], kind="stable")]), iterations=k)

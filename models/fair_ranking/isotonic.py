@@ -11,6 +11,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -101,7 +102,7 @@ def _upper_set(excess: Array, scores: Array, slack: float) -> Array | None:
     end = np.searchsorted(-scores, -scores, side="right")  # everybody of at least this score
     worth = total[forced] + gains[end] - gains[forced]
     best = int(np.argmax(worth))
-    if worth[best] <= 1e-12 * float(np.abs(excess).sum()):
+    if worth[best] <= SHARE * float(np.abs(excess).sum()):
         return None
     upper = np.zeros(len(scores), dtype=bool)
     upper[: forced[best]] = True

@@ -12,8 +12,9 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model, Variable
 from forcopt.models.fair_ranking.decision import Ranking
-from forcopt.models.fair_ranking.marginals import tidy, unit_of
+from forcopt.models.fair_ranking.formulations import tidy, unit_of
 from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Handles
 
 __all__ = ["Cells", "infeasible_prefix", "prefix_counts"]
@@ -52,7 +53,7 @@ class Cells:
             alone = np.bincount(group, minlength=len(limit.factor)) == 1
             self.low[:, j] = np.where(alone[group], np.maximum(self.low[:, j], least[group]), self.low[:, j])
         if problem.integer:
-            self.low, self.high = np.ceil(self.low - 1e-9), np.floor(self.high + 1e-9)
+            self.low, self.high = np.ceil(self.low - COUNT), np.floor(self.high + COUNT)
         # counts rise by at most 1 a position
         for j in range(1, self.k):
             self.low[:, j] = np.maximum(self.low[:, j], self.low[:, j - 1])

@@ -11,7 +11,7 @@ from forcopt.models.leximax_cohort import (  # noqa: F401  (register the methods
     slack_schemes,
 )
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.generators import (
+from forcopt.models.leximax_cohort.instances import (
     random_block,
     random_cohort,
     random_panel,

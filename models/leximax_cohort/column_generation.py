@@ -12,19 +12,14 @@ from forcopt.loops.column_generation import Column, Duals, GeneratedSolution, Pr
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.models.leximax_cohort.tolerances import GAP, LEVEL, SHARE, UNUSED
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["column_generation"]
 
-_SHARE = 1e-5
-"""Multipliers up to this count as zero."""
-
 _MOST_COVERING = 100
 """The largest number of cohorts in the first master."""
-
-_ROUNDING = 1e-8
-"""A level this near to its bound is as high as it can be."""
 
 
 class _Pricing:
@@ -105,7 +100,7 @@ def column_generation(
             weights = np.maximum(result.point[1:], 0.0)
             weights /= weights.sum()
         weights = np.append(weights, np.zeros(len(cohorts) - len(weights)))
-        if result.point is None or highest - result.objective > _ROUNDING * max(1.0, abs(result.objective)):
+        if result.point is None or highest - result.objective > LEVEL * max(1.0, abs(result.objective)):
             ended = result.status if result.status is Status.FAILED else Status.FEASIBLE
             message = f"level {len(fixed) + 1}: {result.message}"
             return Outcome(
@@ -118,11 +113,11 @@ def column_generation(
             )
         free = np.array([j for j in range(m) if j not in fixed])
         height = float((problem.utilities.T @ (weights @ cohorts))[free].min()) / problem.unit
-        tight = free[shares > min(_SHARE, 0.5 / len(free))]
+        tight = free[shares > min(SHARE, 0.5 / len(free))]
         if not tight.size:
             raise BackendError(f"{backend}: the multipliers of level {len(fixed) + 1} do not add up to 1")
         fixed |= dict.fromkeys(tight.tolist(), height)
-    used = weights > 1e-12
+    used = weights > UNUSED
     cohorts, weights = cohorts[used], weights[used] / weights[used].sum()
     message = f"{rounds} cohorts priced, {used.sum()} in the lottery"
     return Outcome(
@@ -195,7 +190,7 @@ def _level(
         price,
         pricing.backend,
         total=1.0,
-        gap=1e-9,
+        gap=GAP,
         time_limit=trace.deadline.left,
         on_improvement=lambda step: (
             trace.stopped if fixed else trace.add(step.objective * unit, step.bound * unit)

@@ -1,4 +1,4 @@
-"""The decision: how likely each candidate is chosen, and cohorts drawn with these probabilities."""
+"""A lottery over cohorts, and how marginals become one."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.panel import draw_publicly, gini
-from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
+from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 from forcopt.notebook import picture_html, table_html
-from forcopt.numeric import dependent_rounding
+from forcopt.numeric import decompose, dependent_rounding, laminar_lottery, project_box
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from forcopt.models.leximax_cohort.problem import LeximaxCohort
+    from forcopt.models.leximax_cohort.problem import LeximaxCohort, Quotas
 
-__all__ = ["CohortLottery"]
+__all__ = ["CohortLottery", "cohort_lottery", "exact_marginals"]
 
-_WHOLE = 1e-6
 
 _MOST_LISTED = 40
 """How many candidates `str` lists."""
@@ -82,7 +83,7 @@ class CohortLottery:
         DeclarationError
             If some probability is neither 0 nor 1.
         """
-        if np.abs(self.marginals - np.round(self.marginals)).max() > _WHOLE:
+        if np.abs(self.marginals - np.round(self.marginals)).max() > WHOLE:
             raise DeclarationError("the members are drawn by lot: use sample() or distribution()")
         return tuple(np.flatnonzero(self.marginals > 0.5).tolist())
 
@@ -222,14 +223,14 @@ class CohortLottery:
 
     def __repr__(self) -> str:
         x = self.marginals
-        certain, drawn = np.flatnonzero(x > 1 - _WHOLE), np.flatnonzero((x > _WHOLE) & (x < 1 - _WHOLE))
+        certain, drawn = np.flatnonzero(x > 1 - WHOLE), np.flatnonzero((x > WHOLE) & (x < 1 - WHOLE))
         text = f"<cohort of {self.problem.size:g} among {len(x)}: {len(certain)} certain"
         if drawn.size:
             text += f", {len(drawn)} by lot"
         return text + f"; smallest utility {self.utilities.min():.6g}>"
 
     def __str__(self) -> str:
-        named = [(i, p) for i, p in enumerate(self.marginals.tolist()) if p > _WHOLE]
+        named = [(i, p) for i, p in enumerate(self.marginals.tolist()) if p > WHOLE]
         lines = [f"{'candidate':>9}  probability", *(f"{i:>9}  {p:.4f}" for i, p in named[:_MOST_LISTED])]
         if len(named) > _MOST_LISTED:
             lines.append(f"and {len(named) - _MOST_LISTED} more")
@@ -263,3 +264,85 @@ class CohortLottery:
         axes.grid(axis="y", color="#e5e5e5")
         axes.legend(frameon=False)
         return finished(figure, path)
+
+
+def exact_marginals(marginals: Array, size: float) -> Array:
+    """Remove solver tolerances: the nearest probabilities with exactly the sum `size`.
+
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1] with a sum of about `size`; shape ``(n,)``.
+    size : float
+        A whole number.
+
+    Returns
+    -------
+    Array
+        Shape ``(n,)``. Entries within 1e-7 of 0 or 1 are 0 or 1, if that leaves the sum possible.
+    """
+    x = np.clip(marginals, 0.0, 1.0)
+    low, high = np.where(x > 1 - CLOSE, 1.0, 0.0), np.where(x < CLOSE, 0.0, 1.0)
+    if not low.sum() <= size <= high.sum():
+        low, high = np.zeros(len(x)), np.ones(len(x))
+    return project_box(x, low, high, size)
+
+
+def cohort_lottery(
+    marginals: Array, size: int, classes: Quotas, households: sp.csr_array
+) -> tuple[Array, Array]:
+    """Write marginals as a lottery over cohorts that meet the quotas.
+
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1], with a sum of about `size`; shape ``(n,)``.
+    size : int
+        Of the cohorts.
+    classes : Quotas
+        The quotas; may be none.
+    households : csr_array
+        Rows of candidates of whom at most one is chosen; may be none.
+
+    Returns
+    -------
+    cohorts : Array
+        Rows of 0 and 1, shape ``(t, n)``: at most n + 1 without quotas, and n + 2 quotas + 1 with them.
+    weights : Array
+        Their probabilities, shape ``(t,)``.
+
+    Raises
+    ------
+    DeclarationError
+        If the marginals are the mean of no lottery over cohorts that meet the quotas.
+
+    Notes
+    -----
+    Without quotas one systematic draw gives the lottery. With quotas the face of the marginals' polytope
+    gives a cohort at a time (`forcopt.numeric.decompose`), by an integer program.
+    """
+    x = exact_marginals(marginals, size)
+    if not classes.names and not households.shape[0]:
+        lottery = laminar_lottery(x)
+        return lottery.members, lottery.weights
+
+    rows = np.vstack([classes.members, households.toarray()])
+    lower = np.append(classes.least, np.zeros(households.shape[0]))
+    upper = np.append(classes.most, np.ones(households.shape[0]))
+
+    def cohort(weights: Array, low: Array, high: Array, least: Array, most: Array) -> Array | None:
+        model = Model("face")
+        chosen = model.variable("chosen", len(x), lower=low, upper=high, binary=True)
+        model.subject_to(chosen.sum() == size, (chosen @ rows.T).between(least, most))
+        model.maximize(chosen @ weights)
+        result = model.solve()
+        return None if result.point is None else np.round(result[chosen])
+
+    try:
+        lottery = decompose(x, rows, lower, upper, cohort, tolerance=WHOLE)
+    except DeclarationError:
+        raise DeclarationError(
+            "the marginals are the mean of no lottery over cohorts that meet the quotas; solve by "
+            "'column-generation'"
+        ) from None
+    return lottery.members, lottery.weights

@@ -12,6 +12,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles
 
 __all__ = [
@@ -188,7 +189,7 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
         for row, subset in enumerate(combinations(range(m), k)):
             members[row, list(subset)] = 1.0
         model.subject_to(members @ (u / unit) >= sums[k - 1], name=model.unused_name(f"subsets of {k}"))
-    goal = lexicographic([maximize(sums[k]) for k in range(m)], tolerance=1e-9)
+    goal = lexicographic([maximize(sums[k]) for k in range(m)], tolerance=GAP)
     handles = _handles(problem, x, u, goal, unit)
     handles.sums = sums * unit
     return handles

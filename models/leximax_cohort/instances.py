@@ -1,17 +1,154 @@
-"""Seeded instances: the smallest utility of a group as large as possible, for lotteries and for one cohort.
-
-Files hold one objective, so that they ask for the first level alone. Where candidates serve a few groups
-each and one cohort is to be chosen, that is as hard as hitting set (Henzinger et al., 2022, Lemma 20).
-"""
+"""Seeded cohorts and panels, and the instances of the library."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+import numpy as np
+
+from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
-from forcopt.models.leximax_cohort.generators import random_block, random_cohort, random_panel
+from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
-__all__ = ["INSTANCES"]
+__all__ = ["INSTANCES", "random_block", "random_cohort", "random_panel"]
+
+
+def random_cohort(
+    candidates: int,
+    groups: int,
+    size: float,
+    *,
+    grid: int | None = None,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> LeximaxCohort:
+    """Draw utilities uniformly from [0, 1].
+
+    Parameters
+    ----------
+    candidates, groups, size
+        How many.
+    grid : int, optional
+        Draw from ``0, 1 / grid, ..., 1`` instead: many ties, degenerate faces.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
+
+    Returns
+    -------
+    LeximaxCohort
+        With utilities of shape ``(candidates, groups)``.
+
+    Examples
+    --------
+    >>> random_cohort(4, 2, 2, grid=10, seed=0).utilities.tolist()
+    [[0.9, 0.7], [0.5, 0.2], [0.3, 0.0], [0.0, 0.0]]
+    """
+    rng = np.random.default_rng(seed)
+    shape = (candidates, groups)
+    V = rng.random(shape) if grid is None else rng.integers(0, grid + 1, shape) / grid
+    return LeximaxCohort(utilities=V, size=size, **fields)
+
+
+def random_block(
+    candidates: int,
+    groups: int,
+    size: float,
+    *,
+    share: float = 0.2,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> LeximaxCohort:
+    """Let each candidate serve a few groups: worth 1 with probability `share`, else 0.
+
+    As in the reduction from hitting set (Henzinger et al., 2022, Lemma 20): groups are sets, candidates are
+    elements, and a cohort gives every group 1 if it hits every set.
+
+    Parameters
+    ----------
+    candidates, groups, size
+        How many.
+    share : float, default 0.2
+        From 0 to 1.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
+
+    Returns
+    -------
+    LeximaxCohort
+        With utilities of shape ``(candidates, groups)``.
+
+    Examples
+    --------
+    >>> random_block(4, 3, 2, seed=0).utilities.shape
+    (4, 3)
+    """
+    if not 0 <= share <= 1:
+        raise DeclarationError(f"share is {share}; it must be from 0 to 1")
+    rng = np.random.default_rng(seed)
+    V = (rng.random((candidates, groups)) < share).astype(float)
+    return LeximaxCohort(utilities=V, size=size, **fields)
+
+
+def random_panel(
+    candidates: int,
+    size: int,
+    *,
+    features: int = 3,
+    levels: int = 3,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> LeximaxCohort:
+    """Draw a pool for a citizens' panel: everyone is a group, and features have quotas.
+
+    The levels of a feature are unevenly frequent in the pool, as among volunteers; the quotas are those of a
+    population in which they are more even, rounded down and up, and widened until the pool can meet them
+    feature by feature.
+
+    Parameters
+    ----------
+    candidates, size : int
+        How many.
+    features, levels : int, default 3
+        How many, and of each.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
+
+    Returns
+    -------
+    LeximaxCohort
+        With quotas that the pool meets feature by feature.
+
+    Examples
+    --------
+    >>> p = random_panel(30, 6, seed=1)
+    >>> sum(least for least, _ in p.quotas["feature 1"].values()) <= 6
+    True
+    """
+    rng = np.random.default_rng(seed)
+    table: dict[str, tuple[str, ...]] = {}
+    quotas: dict[str, dict[str, tuple[float, float]]] = {}
+    for f in range(1, features + 1):
+        population = rng.dirichlet(np.full(levels, 8.0))
+        volunteers = population * rng.uniform(0.3, 1.0, levels)
+        drawn = rng.choice(levels, candidates, p=volunteers / volunteers.sum())
+        drawn[:levels] = np.arange(levels)  # none is missing
+        names = [f"level {k + 1}" for k in range(levels)]
+        table[f"feature {f}"] = tuple(names[k] for k in drawn)
+        there = np.bincount(drawn, minlength=levels)
+        target = population * size
+        quotas[f"feature {f}"] = {
+            name: (float(min(np.floor(t), n)), float(np.ceil(t) + 1))
+            for name, t, n in zip(names, target.tolist(), there.tolist(), strict=True)
+        }
+    return LeximaxCohort(utilities=np.eye(candidates), size=size, features=table, quotas=quotas, **fields)
+
 
 INSTANCES = by_name(
     [

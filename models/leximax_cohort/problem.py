@@ -15,8 +15,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.panel import panel_fields, replacement_fields
-from forcopt.models.leximax_cohort.relaxation import reason
+from forcopt.models.leximax_cohort.panel import panel_fields, reason, replacement_fields
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:

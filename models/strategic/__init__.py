@@ -5,16 +5,14 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 """
 
 from forcopt.models.strategic import (  # noqa: F401  (register the methods)
-    baselines,
     enumeration,
+    formulations,
     greedy_deletion,
+    linear,
     linear_milp,
-    lp,
-    milp,
     separator_lp,
     sweep,
-    target_grid,
-    target_milp,
+    targets,
 )
 from forcopt.models.strategic.intervals import (
     ObjectiveInterval,
@@ -22,9 +20,7 @@ from forcopt.models.strategic.intervals import (
     objective_interval,
     outcome_intervals,
 )
-from forcopt.models.strategic.learn_bandit import learn_bandit
-from forcopt.models.strategic.learn_full_information import learn_full_information
-from forcopt.models.strategic.learning import Learned
+from forcopt.models.strategic.learning import Learned, learn_bandit, learn_full_information
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,

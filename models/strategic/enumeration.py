@@ -13,13 +13,13 @@ from forcopt.models.strategic.problem import (
     StrategicClassification,
     StrategicGraph,
 )
+from forcopt.models.strategic.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["enumerate_sets"]
 
 MOST_CRITERIA = 20
-ROUNDING = 1e-9
 
 
 @StrategicClassification.algorithm(

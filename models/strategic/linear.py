@@ -1,4 +1,4 @@
-"""The strategic linear classifier: the declaration, its evaluation, and the agents' moves towards it."""
+"""Linear classifiers of strategic agents, with the truth as a baseline."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pydantic import Field
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.names import aligned
-from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
+from forcopt.models.strategic.linear_agents import LinearAgents
 from forcopt.models.strategic.responses import Responses
-from forcopt.problem import Evaluation
+from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
+from forcopt.problem import Evaluation, Outcome
+from forcopt.status import Status
 
-__all__ = ["LinearClassifier", "StrategicLinearClassifier"]
+__all__ = ["LinearClassifier", "StrategicLinearClassifier", "shifted_truth", "truth"]
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -175,3 +177,32 @@ class StrategicLinearClassifier(LinearAgents):
             return classifier
         a = aligned(classifier.a[None], self.feature_names, classifier.features)[0]
         return LinearClassifier(a, classifier.b, self.feature_names)
+
+
+@StrategicLinearClassifier.algorithm("truth", cites="Ahmadi et al. (2022), Lemma 16", rank="published")
+def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
+    """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
+    a, b = problem.truth
+    return _evaluated(problem, LinearClassifier(a, b, problem.feature_names))
+
+
+@StrategicLinearClassifier.algorithm(
+    "shifted-truth", cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18", rank="published"
+)
+def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
+    """Require more than anyone can game: accept exactly the agents who are qualified already (Lemma 17).
+
+    The threshold is raised by the gain of one value's worth of effort, ``max_j a[j] / costs[j]``. Optimal if
+    no feature is improvable (Corollary 18).
+    """
+    a, b = problem.truth
+    shifted = b + float((a / problem.costs).max())
+    return _evaluated(problem, LinearClassifier(a, shifted, problem.feature_names))
+
+
+def _evaluated(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
+    """Optimal if there is no true positive to win and nothing to pay."""
+    bound = problem.upper_bound()
+    evaluation = problem.evaluate(classifier)
+    proved = evaluation.feasible and evaluation.objective >= bound - ROUNDING
+    return Outcome(classifier, bound=bound, status=Status.OPTIMAL if proved else Status.APPROXIMATE)

@@ -1,15 +1,10 @@
-"""Agents with features: the linear model's fields, their checks, and the costs and effects of moves.
-
-Agent i starts at ``X[i]``. Raising feature j by one unit costs it ``costs[j]``, lowering is free, acceptance
-is worth 1 to it. It is truly qualified if ``a x >= b`` for its true features: raising an improvable feature
-changes the true one, raising another is gaming.
-"""
+"""Agents with features who move to meet linear criteria, and the graph of their moves."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
@@ -20,16 +15,22 @@ from forcopt.errors import DeclarationError
 from forcopt.learning.names import take_names
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tables import read_table
+from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
-
-TOLERANCE = 1e-6
-"""Costs and truth scores that differ by less count as equal, since solvers are no more accurate. Costs
-count in units of the value of acceptance, truth scores in units of the gain of one such value of effort."""
+__all__ = [
+    "FeatureEdges",
+    "Flags",
+    "LinearAgents",
+    "check_weights",
+    "feature_edges",
+    "forbids_false_positives",
+    "move_costs",
+    "qualifies",
+]
 
 
 def _flags(value: Any) -> Array:
@@ -236,7 +237,7 @@ class LinearAgents(Problem):
         over = 0.0 if most is None else responses.false_positives - most
         return Evaluation(
             responses.true_positives - penalty * responses.false_positives,
-            {"max_false_positives": over} if over > 1e-9 else {},
+            {"max_false_positives": over} if over > ROUNDING else {},
             rates(responses),
         )
 
@@ -248,3 +249,90 @@ def rates(responses: Responses) -> Mapping[str, float]:
         "false_positives": responses.false_positives,
         "effort": responses.effort,
     }
+
+
+DECIMALS = 9
+"""Costs are rounded to this number of decimals, so that exact ties stay ties."""
+
+
+class FeatureEdges(NamedTuple):
+    """The result of `feature_edges`.
+
+    Attributes
+    ----------
+    agents, criteria : int
+        How many.
+    edges : Array
+        Rows ``(agent, criterion, cost, improves)``.
+    """
+
+    agents: int
+    criteria: int
+    edges: Array
+
+
+def move_costs(X: Array, targets: Array, costs: Array) -> Array:
+    """``sum_j costs[j] * max(target[j] - x[j], 0)`` for each agent and target; shape ``(n, m)``."""
+    out = np.zeros((len(X), len(targets)))
+    for x, p, c in zip(X.T, targets.T, costs, strict=True):
+        out += c * np.maximum(p[None, :] - x[:, None], 0.0)
+    return out
+
+
+def qualifies(
+    X: Array,
+    targets: Array,
+    truth: tuple[Array, float],
+    improvable: Array,
+    exact_target: bool,
+    tolerance: float,
+) -> Array:
+    """Whether each agent is truly qualified once it has moved to each target; shape ``(n, m)``.
+
+    The true features are the target's where raising improves, and the agent's own elsewhere.
+    """
+    score = np.zeros((len(X), len(targets)))
+    for x, p, a, improves in zip(X.T, targets.T, truth[0], improvable, strict=True):
+        if not improves:
+            score += a * x[:, None]
+        elif exact_target:
+            score += a * p[None, :]
+        else:
+            score += a * np.maximum(x[:, None], p[None, :])
+    return np.asarray(score >= truth[1] - tolerance)
+
+
+def feature_edges(
+    X: Any,
+    targets: Any,
+    truth: tuple[Any, float],
+    costs: Any,
+    improvable: Any,
+    value: Any,
+    exact_target: bool,
+) -> FeatureEdges:
+    """Join each agent to every target that it can afford, in O(n m d).
+
+    Raises
+    ------
+    DeclarationError
+        As `LinearAgents`, and for targets of another dimension.
+    """
+    agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
+    points = as_numbers(targets, "targets")
+    if points.size == 0:
+        points = points.reshape(0, agents.X.shape[1])
+    if points.ndim != 2 or points.shape[1] != agents.X.shape[1]:
+        raise DeclarationError(
+            f"targets: the shape is {points.shape}; it must be (m, {agents.X.shape[1]}), one column for each "
+            "feature of X"
+        )
+    worth = np.asarray(value, dtype=float)
+    cost = move_costs(agents.X, points, agents.costs).round(DECIMALS)
+    agent, criterion = np.nonzero(cost <= worth.reshape(-1, 1))
+    a, b = agents.truth
+    improves = qualifies(
+        agents.X, points, (a, b), agents.improvable, exact_target, 10.0**-DECIMALS * max(1.0, abs(b))
+    )
+    edges = np.column_stack([agent, criterion, cost[agent, criterion], improves[agent, criterion]])
+    return FeatureEdges(agents.agents, len(points), edges)

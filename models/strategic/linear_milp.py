@@ -14,7 +14,8 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
-from forcopt.models.strategic.linear_agents import TOLERANCE, forbids_false_positives
+from forcopt.models.strategic.linear_agents import forbids_false_positives
+from forcopt.models.strategic.tolerances import PROVED, REACHED, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -25,9 +26,6 @@ _MARGIN = 1e-4
 
 _THIN = 0.9 * TOLERANCE
 """An outcome that no classifier attains with this margin is not attained in the evaluation either."""
-
-_SHARE = 1e-7
-"""Multipliers up to this, relative to the largest, count as zero."""
 
 
 @StrategicLinearClassifier.algorithm(
@@ -113,16 +111,11 @@ def milp(
             return best.outcome(
                 f"the bound over all classifiers: {found.message or found.status.value}", cuts
             )
-        pattern = _Pattern(
-            int(np.argmax(found[handles.moves_along])),
-            found[handles.accepted] > 0.5,
-            found[handles.improves].sum(axis=1) > 0.5,
-            found[handles.falls_short].sum(axis=1) > 0.5,
-        )
+        pattern = _Pattern.of(found, handles)
         widest, candidate, conflict = _realize(problem, pattern, backend, deadline.left)
         if candidate is not None:
             value = best.offer(candidate)
-            if value >= found.objective - 1e-7 * max(1.0, abs(found.objective)) and best.proved():
+            if value >= found.objective - REACHED * max(1.0, abs(found.objective)) and best.proved():
                 break
         if widest is None or widest >= _THIN:
             # Attained by a margin too thin for the evaluation, or within the gap of the solver.
@@ -130,15 +123,7 @@ def milp(
                 "classifiers within the tolerance of comparisons may attain the bound; none was confirmed",
                 cuts,
             )
-        binaries = [1 - handles.moves_along[pattern.feature]]
-        for i in conflict.tolist():
-            binaries.append(1 - handles.accepted[i] if pattern.accepted[i] else handles.accepted[i])
-            at = handles.unqualified.tolist().index(i) if i in handles.unqualified else -1
-            if at >= 0 and pattern.accepted[i]:
-                kind = handles.improves if pattern.improves[at] else handles.falls_short
-                if pattern.improves[at] or pattern.falls_short[at]:
-                    binaries[-1] = 1 - kind[at].sum()
-        relaxed.subject_to(sum(binaries[1:], start=binaries[0]) >= 1)
+        relaxed.subject_to(_changes(handles, pattern, conflict) >= 1)
         cuts += 1
     return best.outcome(f"{cuts} conflicts of outcomes excluded" if cuts else "", cuts)
 
@@ -169,7 +154,7 @@ class _Best:
 
     def proved(self) -> bool:
         """Whether the bound is attained."""
-        return self.value >= self.bound - 1e-6 * max(1.0, abs(self.bound))
+        return self.value >= self.bound - PROVED * max(1.0, abs(self.bound))
 
     def outcome(self, message: str, iterations: int = 0) -> Outcome:
         status = Status.OPTIMAL if self.proved() else Status.FEASIBLE
@@ -198,6 +183,30 @@ class _Pattern(NamedTuple):
     accepted: Array
     improves: Array
     falls_short: Array
+
+    @classmethod
+    def of(cls, found: ModelSolution, handles: Handles) -> _Pattern:
+        """The outcomes that a solution of the relaxed program claims."""
+        return cls(
+            int(np.argmax(found[handles.moves_along])),
+            found[handles.accepted] > 0.5,
+            found[handles.improves].sum(axis=1) > 0.5,
+            found[handles.falls_short].sum(axis=1) > 0.5,
+        )
+
+
+def _changes(handles: Handles, pattern: _Pattern, conflict: Array) -> Expression:
+    """The number of binaries, of the feature and of conflicting agents, that differ from a pattern."""
+    changes: Expression = 1 - handles.moves_along[pattern.feature]
+    for i in conflict.tolist():
+        change = 1 - handles.accepted[i] if pattern.accepted[i] else handles.accepted[i]
+        at = handles.unqualified.tolist().index(i) if i in handles.unqualified else -1
+        if at >= 0 and pattern.accepted[i]:
+            kind = handles.improves if pattern.improves[at] else handles.falls_short
+            if pattern.improves[at] or pattern.falls_short[at]:
+                change = 1 - kind[at].sum()
+        changes = changes + change
+    return changes
 
 
 def _realize(
@@ -251,7 +260,7 @@ def _realize(
         return None, found, np.empty(0, dtype=int)
     duals = [(agents, np.abs(result.dual(row))) for agents, row in filter(None, rows)]
     top = max((float(value.max(initial=0.0)) for _, value in duals), default=0.0)
-    conflict = [agents[value > _SHARE * top] for agents, value in duals]
+    conflict = [agents[value > REACHED * top] for agents, value in duals]
     return float(result[wide]), found, np.unique(np.concatenate(conflict)) if conflict else np.empty(0, int)
 
 

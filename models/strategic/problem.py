@@ -13,10 +13,15 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.strategic.features import feature_edges
-from forcopt.models.strategic.linear_agents import check_weights, forbids_false_positives, rates
+from forcopt.models.strategic.linear_agents import (
+    check_weights,
+    feature_edges,
+    forbids_false_positives,
+    rates,
+)
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tables import edge_fields, moves_table
+from forcopt.models.strategic.tolerances import ROUNDING
 from forcopt.problem import Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -385,7 +390,7 @@ class StrategicGraph(Problem):
     def _over_limit(self, responses: Responses) -> dict[str, float]:
         limit = self.max_false_positives
         over = 0.0 if limit is None else responses.false_positives - limit
-        return {"max_false_positives": over} if over > 1e-9 else {}
+        return {"max_false_positives": over} if over > ROUNDING else {}
 
 
 class StrategicClassification(StrategicGraph):
@@ -510,7 +515,7 @@ class LeastEffortClassification(StrategicGraph):
         responses = self.simulate(decision)
         missing = self.min_true_positives - responses.true_positives
         violations = self._over_limit(responses)
-        if missing > 1e-9:
+        if missing > ROUNDING:
             violations["min_true_positives"] = missing
         return Evaluation(responses.effort, violations, rates(responses))
 

@@ -14,15 +14,13 @@ from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
-from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
+from forcopt.models.strategic.linear_agents import LinearAgents
+from forcopt.models.strategic.tolerances import TIE_MARGIN, TOLERANCE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["Separator", "find_separator", "separator_lp"]
 
-TIE_MARGIN = 1e-4
-"""By how much a feature that would win a tie must weigh less (relative, per effort) than the one moved
-along."""
 
 _WIDEST = 0.01
 """The margin need not be wider, in units of effort."""

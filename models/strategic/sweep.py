@@ -6,14 +6,12 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.strategic.linear_agents import TOLERANCE
 from forcopt.models.strategic.targets import TargetDesign2D, Targets
+from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["sweep"]
-
-ROUNDING = 1e-9
 
 
 @TargetDesign2D.algorithm(

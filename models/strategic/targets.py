@@ -1,9 +1,11 @@
-"""Targets anywhere in feature space: the declarations and their evaluation."""
+"""Target levels of one or two efforts: the problems, a grid, and a mixed-integer program."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,12 +13,19 @@ from pydantic import model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.strategic.features import move_costs, qualifies
-from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
+from forcopt.language.constraint import implies
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
+from forcopt.models.strategic.linear_agents import LinearAgents, move_costs, qualifies
+from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.responses import Responses
-from forcopt.problem import Evaluation
+from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
+from forcopt.problem import Evaluation, Handles, Outcome
+from forcopt.status import Status
 
-__all__ = ["TargetDesign", "TargetDesign2D", "Targets"]
+__all__ = ["TargetDesign", "TargetDesign2D", "Targets", "grid", "milp"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,3 +159,123 @@ class TargetDesign2D(TargetDesign):
                 "one of them improvable"
             )
         return self
+
+
+MOST_CELLS = 50_000_000
+
+_SECONDS = 4e-7
+"""A pair of an agent and a point takes at most about this long."""
+
+
+@TargetDesign2D.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
+@TargetDesign.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
+def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None = None) -> Outcome:
+    """The best targets among the multiples of `step`, by greedy deletion: optimal if all data lies on the
+    grid.
+
+    Then it is an oracle for Algorithm 3. The number of points grows exponentially with the features.
+
+    Parameters
+    ----------
+    problem : TargetDesign
+        Which.
+    step : float, default 1.0
+        The distance of neighbouring points along each feature, in its own units.
+    """
+    if not (np.isfinite(step) and step > 0):
+        raise DeclarationError(f"step is {step!r}; it must be positive")
+    X, reach = problem.X, 1 / problem.costs
+    if not len(X):
+        return Outcome(Targets(np.empty((0, X.shape[1]))))
+    low = np.floor(X.min(axis=0) / step).astype(int)
+    high = np.ceil((X.max(axis=0) + reach) / step).astype(int)
+    cells = prod((high - low + 1).tolist()) * len(X)
+    if cells > MOST_CELLS:
+        raise DeclarationError(
+            f"step is {step:g}, which gives {cells} pairs of an agent and a point; it must give at most "
+            f"{MOST_CELLS}"
+        )
+    if time_limit is not None and cells * _SECONDS > time_limit:
+        message = f"{cells} pairs of an agent and a point take longer than {time_limit:g} s"
+        return Outcome(None, status=Status.LIMIT, message=message)
+    axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    points = np.array(list(product(*axes)), dtype=float) * step
+    graph = StrategicClassification.from_features(
+        X,
+        points,
+        problem.truth,
+        problem.costs,
+        problem.improvable,
+        weights=problem.weights,
+        zero_utility="improve",
+    )
+    is_open, passes = largest_gaming_free_set(graph)
+    return Outcome(Targets(points[is_open]), iterations=passes)
+
+
+"""Truth scores this close to the threshold qualify: sums of floats are not exact."""
+
+
+@TargetDesign2D.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
+@TargetDesign.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
+def milp(problem: TargetDesign, model: Model) -> Handles:
+    """One designated target for each served agent; no other agent may find it cheaper than its own.
+
+    Features are measured in effort. Served agent k's target lies at or above k in every feature, since
+    raising it to there costs k nothing, takes qualification from nobody and only deters others. For every
+    other agent i, the target of a served k either qualifies i, or costs i at least as much as its own target
+    (1 if it is not served). That cost must be bounded from below, which takes a binary for each feature: n^2
+    (d + 2) + n binaries in all.
+
+    Returns
+    -------
+    Handles
+        ``targets`` in units of effort, shape ``(n, d)``, and ``served``, shape ``(n,)``, for the agents of
+        positive weight.
+    """
+    counted = problem.agent_weights > 0
+    Y, t, s = problem.scaled()
+    Y, weight = Y[counted], problem.agent_weights[counted]
+    n, d = Y.shape
+    improvable, name = problem.improvable, model.unused_name
+    own = np.where(improvable, 0.0, Y * t).sum(
+        axis=1
+    )  # the share of features that cannot be improved in the truth
+    truth = np.where(improvable, t, 0.0)
+    lack = s - own - ROUNDING
+    cannot = Y @ t + truth.max() < s - ROUNDING  # even all effort on the best feature does not qualify
+
+    served = model.variable(name("served"), n, upper=~cannot, binary=True)
+    targets = model.variable(name("targets"), (n, d), lower=Y, upper=Y + 1)
+    pays = model.variable(name("pays"), n, lower=0, upper=1)
+    cost = (targets - Y).sum(axis=1)
+    adds = targets @ truth
+    model.subject_to(
+        cost <= 1,
+        implies(served, adds >= lack),
+        implies(served, pays >= cost),
+        pays >= 1 - served,
+        name=model.unused_name("served_if"),
+    )
+    i, k = np.nonzero(~np.eye(n, dtype=bool))
+    gap = targets[k] - Y[i]  # how far i is below the target of k
+    above = model.variable(name("above"), (len(i), d), binary=True)
+    climbs = model.variable(
+        name("climbs"), (len(i), d), lower=np.minimum(Y[k] - Y[i], 0), upper=np.maximum(Y[k] + 1 - Y[i], 0)
+    )
+    qualifies = model.variable(name("qualifies"), len(i), binary=True)
+    deterred = model.variable(name("deterred"), len(i), binary=True)
+    model.subject_to(
+        implies(above, climbs <= gap),
+        implies(1 - above, climbs <= 0),
+        implies(qualifies, adds[k] >= lack[i]),
+        implies(deterred, climbs.sum(axis=1) >= pays[i]),
+        qualifies + deterred >= served[k],
+        name=model.unused_name("deterred_if"),
+    )
+
+    def decision(result: ModelSolution) -> Targets:
+        return Targets(result[targets][result[served] > 0.5] / problem.costs)
+
+    objective: Expression = (served * weight).sum()
+    return Handles(objective=objective, decision=decision, targets=targets, served=served)

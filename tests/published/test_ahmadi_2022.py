@@ -12,8 +12,7 @@ from forcopt.models.strategic import (
     learn_full_information,
 )
 from forcopt.models.strategic.generators import hitting_set, hitting_targets, max_cover
-from forcopt.models.strategic.learn_bandit import bandit_batch
-from forcopt.models.strategic.learn_full_information import full_information_samples
+from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 
 METHODS = ("milp", "lp", "greedy-deletion", "enumeration")
 

@@ -27,7 +27,7 @@ from forcopt.models.fair_auctions import (
     proportional_guarantee,
     two_profile_bound,
 )
-from forcopt.models.fair_auctions.stability import value_ratios
+from forcopt.models.fair_auctions.notions import value_ratios
 
 NINE = {"rtol": 0, "atol": 1e-9}
 

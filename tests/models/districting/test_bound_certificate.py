@@ -15,9 +15,8 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
 from forcopt.models.districting import bond_list
-from forcopt.models.districting.bond_list import BondList
+from forcopt.models.districting.bond_list import BondList, greatest_cost, split_districts
 from forcopt.models.districting.bound_certificate import BoundCertificate
-from forcopt.models.districting.split_list import greatest_cost, split_districts
 
 
 def planar(rng, nodes):

@@ -14,7 +14,7 @@ from forcopt.data import delaunay, grid
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 
-ROOTS = ["shirabe", "multicommodity", "separators"]
+ROOTS = ["shirabe", "separators"]
 LABELS = ["flow", "flow-per-district", "labels-separators"]
 FORMULATIONS = LABELS + ROOTS
 
@@ -157,7 +157,8 @@ def test_a_presolve_rule_of_highs_that_cuts_off_the_optimum_is_off():
     ordered.add_nodes_from((v, g.nodes[v]) for v in range(7))
     ordered.add_edges_from(g.edges(data=True))
     p = Districting(ordered, 2, bounds=(15, 30))
-    assert p.solve("multicommodity").objective == 6  # HiGHS 1.14.0 says 7 with all its presolve rules
+    for method in ROOTS:  # HiGHS 1.14.0 errs on such a program of flows with all its presolve rules
+        assert p.solve(method).objective == 6
 
 
 @pytest.mark.parametrize("backend", ["cp-sat", "scip", "pyomo:glpk", "pyomo:cbc"])
@@ -209,10 +210,3 @@ def test_large_populations_do_not_mislead_the_solver(method):
     )
     assert p.solve("set-partitioning").objective == 144991072.5
     assert p.solve(method, backend="highs").objective == 144991072.5
-
-
-def test_multicommodity_refuses_models_that_no_solver_reads_in_time():
-    with pytest.raises(
-        fo.DeclarationError, match=r"needs \d+ columns for 225 nodes; it takes at most 5000000"
-    ):
-        Districting(grid(15, 15), 8, tolerance=0.05).solve("multicommodity", time_limit=0.25)

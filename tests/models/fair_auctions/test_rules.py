@@ -23,7 +23,7 @@ from forcopt.models.fair_auctions import (
     two_profile_bound,
     uniform,
 )
-from forcopt.models.fair_auctions.stability import PowerStability, value_ratios
+from forcopt.models.fair_auctions.notions import PowerStability, value_ratios
 
 RULES = {
     "inverse-proportional": inverse_proportional,

@@ -13,7 +13,7 @@ from processor_time import spends_at_most
 
 import forcopt as fo
 from forcopt.models import LeximaxCohort
-from forcopt.models.leximax_cohort.relaxation import least_relaxation
+from forcopt.models.leximax_cohort.panel import least_relaxation
 
 
 def pool(n=24, seed=0):

@@ -15,8 +15,7 @@ from forcopt.models.strategic.generators import (
     random_linear,
     random_plane,
 )
-from forcopt.models.strategic.learn_bandit import bandit_batch
-from forcopt.models.strategic.learn_full_information import full_information_samples
+from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 
 
 @pytest.fixture(scope="module")

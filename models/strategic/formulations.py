@@ -1,4 +1,4 @@
-"""The mixed-integer program with closest-assignment rows."""
+"""Programs of responses: the linear relaxation, the mixed-integer program, and the least effort."""
 
 from __future__ import annotations
 
@@ -11,15 +11,62 @@ from forcopt.arrays import Array
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximin, maximize
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
     OpenCriteria,
     StrategicClassification,
     StrategicGraph,
 )
+from forcopt.models.strategic.tolerances import POSITIVE
 from forcopt.problem import Handles
 
-__all__ = ["ResponseVariables", "milp", "values_by_group", "write_responses"]
+__all__ = ["ResponseVariables", "lp", "milp", "values_by_group", "write_responses"]
+
+LEVELS = np.linspace(0, 1, 20)
+
+
+@StrategicClassification.formulation(
+    "lp",
+    cites="Ahmadi et al. (2022), section 3; the relaxation's exactness follows from Theorem 2",
+    whole="milp",
+)
+def lp(problem: StrategicClassification, model: Model) -> Handles:
+    """Relax the binaries: the value bounds the optimum, and equals it where no false positive is allowed.
+
+    Without false positives, every criterion of the support is met first by an agent that improves (the
+    closest row of a gaming edge forces a better improving one into the support), so that opening the support
+    reaches the relaxation's value. Otherwise the support may break the limit: the best set is opened among
+    the support, its criteria that the relaxation opens most (at 20 levels), and greedy deletion's
+    set.
+
+    Returns
+    -------
+    Handles
+        ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group.
+    """
+    responses = write_responses(problem, model, integer=False)
+    true, false = values_by_group(problem, responses)
+    values = true - problem.penalty * false
+
+    def decision(result: ModelSolution) -> OpenCriteria:
+        z = result[responses.is_open]
+        levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
+        tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
+        sets = [
+            OpenCriteria(np.flatnonzero(s).tolist()) for s in [*tried, largest_gaming_free_set(problem)[0]]
+        ]
+        evaluation = [(problem.evaluate(s), s) for s in sets]
+        return max(((e.objective, s) for e, s in evaluation if e.feasible), key=lambda pair: pair[0])[1]
+
+    return Handles(
+        objective=values.sum() if problem.groups is None else leximin(values),
+        decision=decision,
+        is_open=responses.is_open,
+        true_positives=true,
+        false_positives=false,
+    )
 
 
 @StrategicClassification.formulation("milp", exact=True, cites="Ahmadi et al. (2022), section 3")

@@ -1,0 +1,23 @@
+"""Tolerances of allocation: each with its unit and its reason."""
+
+from __future__ import annotations
+
+__all__ = ["FLAT", "PROVED", "ROUNDING", "SLOPE", "STEP", "SUM", "UNIT"]
+
+ROUNDING = 1e-9
+"""The relative excess over a limit that counts as rounding: three times 0.1 is more than 0.3."""
+
+SUM = 1e-12
+"""Share of a sum, a size or a target: floats of the same sum differ by less."""
+
+UNIT = 1e-15
+"""Share of the variance that no sample avoids: targets of 0 are met to this."""
+
+PROVED = 1e-6
+"""Share of the whole variance: a bound so near proves a decision; targets are met to it."""
+
+FLAT, SLOPE = 1e-15, 1e-12
+"""Relative change of a bound, and its slope, at which its best multipliers are found."""
+
+STEP = 1e-4
+"""Share of a size: the step of a difference quotient."""

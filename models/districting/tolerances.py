@@ -1,0 +1,34 @@
+"""Tolerances of districting: each with its unit and its reason."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CIRCLE",
+    "LESS",
+    "LIMIT",
+    "NOT_ZERO",
+    "ROUNDING",
+    "SAME_COST",
+    "TIE",
+]
+
+ROUNDING = 1e-6
+"""Cost units of `Districting.arrays`: costs are whole, and sums of shadow prices are off by less."""
+
+SAME_COST = 1e-6
+"""The same units: a cost that a user names in decimals is the whole one within this."""
+
+LIMIT = 1e-9
+"""The same units: a limit that a user gives in decimals may fall short of a whole one by this."""
+
+LESS = 1e-12
+"""Share of a value: a sum of floats is smaller only if it is smaller by more."""
+
+TIE = 1e-9
+"""Violations, which are whole: all preferences among equally many weigh less together."""
+
+CIRCLE = 1e-12
+"""Share of the largest coordinate: a point so near to a circle is not outside."""
+
+NOT_ZERO = 1e-300
+"""Any unit: stands for 0 in a denominator, and for a determinant that is 0."""

@@ -1,0 +1,26 @@
+"""Tolerances of cohorts: each with its unit and its reason."""
+
+from __future__ import annotations
+
+__all__ = ["CLOSE", "GAP", "LEVEL", "SAME", "SHARE", "UNUSED", "WHOLE"]
+
+WHOLE = 1e-6
+"""Probability: one so near to 0 or 1 is shown as certain; sums are off by less."""
+
+CLOSE = 1e-7
+"""Probability: one so near to 0 or 1 is a solver's, and counts as 0 or 1."""
+
+SHARE = 1e-5
+"""Share of the multipliers of a level: smaller ones count as 0."""
+
+LEVEL = 1e-8
+"""Share of a level: one this near to its bound is as high as it can be."""
+
+GAP = 1e-9
+"""Share of a sum of utilities: to which a level of a program is solved."""
+
+UNUSED = 1e-12
+"""Probability: a cohort of a smaller one is not in the lottery."""
+
+SAME = 1e-3
+"""Of the last digit of a quota: the rounding of a solver."""
