@@ -324,7 +324,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_choice("draws", self.draws, "record", "row")
         self._check_combine()
         seed = self.random_state
-        whole = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0
         if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
             raise DeclarationError(
                 f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"
