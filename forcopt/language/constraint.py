@@ -55,7 +55,8 @@ def with_coefficients(expression: Expression, part: Any, values: Any, subject: s
     if change.shape != expression.shape:
         raise DeclarationError(f"{subject}: coefficients of shape {change.shape} for {expression.shape}")
     (wide, _), _ = aligned([part, expression], subject)
-    return expression + as_numbers(change, subject) * wide
+    out: Expression = expression + wide * as_numbers(change, subject)
+    return out
 
 
 class Constraint(Guarded):
