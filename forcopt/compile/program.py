@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.callbacks import Cut, Heuristic
-from forcopt.language.constraint import Lazy
+from forcopt.language.constraint import Cut, Heuristic, Lazy
 
 __all__ = [
     "Cone",

@@ -129,4 +129,4 @@ def cumulative_starts(relation: Cumulative, draft: BridgeContext) -> None:
     draft.row(runs >= present[i] + present[j] - 1 - later - ended)
     at_start = np.zeros((n, i.size))
     at_start[j, np.arange(i.size)] = demand[i]
-    draft.row(at_start @ runs + own <= relation.capacity)
+    draft.row(own + at_start @ runs <= relation.capacity)
