@@ -1,4 +1,4 @@
-"""Seeded data of the three benchmark models.
+"""Seeded data of the benchmark models.
 
 Everything here is input data, as a modeller would read it from a file: generating it is never timed, and it
 is done once in a process of its own, so that its memory does not hide that of the build.
@@ -115,8 +115,18 @@ def hess(size: int) -> Hess:
 
 
 Instance = Dense | Transport | Hess
-KINDS: dict[str, type[Instance]] = {"dense": Dense, "transport": Transport, "hess": Hess}
-GENERATORS: dict[str, Callable[[int], Instance]] = {"dense": dense, "transport": transport, "hess": hess}
+KINDS: dict[str, type[Instance]] = {
+    "dense": Dense,
+    "transport": Transport,
+    "loop": Transport,
+    "hess": Hess,
+}
+GENERATORS: dict[str, Callable[[int], Instance]] = {
+    "dense": dense,
+    "transport": transport,
+    "loop": transport,
+    "hess": hess,
+}
 
 
 def save(instance: Instance, path: str) -> None:

@@ -52,13 +52,15 @@ CASES: tuple[Case, ...] = (
     ("dense", 1000),
     ("transport", 100_000),
     ("transport", 1_000_000),
+    ("loop", 80_000),
     ("hess", 10),
     ("hess", 30),
 )
-CHECK_CASES: tuple[Case, ...] = (("dense", 20), ("transport", 2000), ("hess", 5))
+CHECK_CASES: tuple[Case, ...] = (("dense", 20), ("transport", 2000), ("loop", 2000), ("hess", 5))
 TITLES = {
     "dense": "Dense: two N x N variables, 2 N^2 rows, N = {size}",
     "transport": "Transport on sparse arcs, {size} arcs",
+    "loop": "The same from dictionaries, a variable an arc and a sum a node, {size} arcs",
     "hess": "Hess districting model on a {size} x {size} grid",
 }
 PEERS = ("linopy", "pyoframe", "pyoptinterface", "cvxpy", "highspy_model", "pyomo", "mathopt")

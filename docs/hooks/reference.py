@@ -47,9 +47,9 @@ PRIVATE = {"forcopt.cli", "forcopt.models", "forcopt.study.page"}
 """Packages without a page: the command line, the list of problems, and the template of a report."""
 
 PARTS = {
-    "Models and variables": ("model", "variable", "expression", "joins", "affine"),
-    "Atoms": ("atoms", "exponentials", "quad_form", "matrices", "piecewise"),
-    "Constraints": ("constraint", "logic", "special_sets"),
+    "Models and variables": ("model", "variable", "expression", "joins", "affine", "along"),
+    "Atoms": ("atoms", "quad_form", "matrices", "piecewise"),
+    "Constraints": ("constraint", "logic", "special_sets", "scheduling"),
     "Objectives": ("objective",),
 }
 """The language's parts: its page is too long for one."""

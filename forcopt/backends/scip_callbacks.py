@@ -20,7 +20,7 @@ from forcopt.compile.assemble import assemble
 from forcopt.compile.program import Program, RowBlock
 from forcopt.compile.separation import relaxed_value, violated_cuts
 from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.callbacks import Cut, Heuristic
+from forcopt.language.constraint import Cut, Heuristic
 from forcopt.language.evaluator import read_values
 
 if TYPE_CHECKING:

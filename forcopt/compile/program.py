@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.callbacks import Cut, Heuristic
-from forcopt.language.constraint import Lazy
+from forcopt.language.constraint import Cut, Heuristic, Lazy
 
 __all__ = [
     "Cone",
@@ -331,8 +330,9 @@ class Schedule:
 
     def renumbered(self, place: Array) -> Schedule:
         """The same over columns with other numbers."""
-        moved = (None if c is None else place[c] for c in (self.duration, self.end, self.present))
-        return Schedule(place[self.start], *moved, self.size, self.demands, self.capacity)
+        fields = ("start", "duration", "end", "present")
+        held = {field: getattr(self, field) for field in fields if getattr(self, field) is not None}
+        return replace(self, **{field: place[columns] for field, columns in held.items()})
 
 
 @dataclass(frozen=True, eq=False)

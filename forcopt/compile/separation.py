@@ -8,8 +8,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.callbacks import Cut
-from forcopt.language.constraint import Constraint, Lazy
+from forcopt.language.constraint import Constraint, Cut, Lazy
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 

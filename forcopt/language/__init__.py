@@ -4,9 +4,15 @@ from forcopt.language.affine import cumsum, diag, sum, trace
 from forcopt.language.along import align, where
 from forcopt.language.atoms import (
     abs,
+    entropy,
+    exp,
     geometric_mean,
     huber,
     inverse,
+    kl_div,
+    log,
+    log_sum_exp,
+    logistic,
     maximum,
     minimum,
     norm,
@@ -19,7 +25,6 @@ from forcopt.language.atoms import (
     sum_squares,
 )
 from forcopt.language.constraint import Constraint, connected, implies
-from forcopt.language.exponentials import entropy, exp, kl_div, log, log_sum_exp, logistic
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block, concatenate, stack
 from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff

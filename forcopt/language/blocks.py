@@ -127,7 +127,7 @@ def read_block(
     return Block(name, start, shape, low, high, whole.astype(np.int8), 0, labels, axes)
 
 
-def _plain_bounds(lower: Any, upper: Any) -> tuple[Array, Array] | None:
+def _plain_bounds(lower: Any, upper: Any) -> tuple[Any, Any] | None:
     """The bounds of one column, if they are plain numbers in order; the common case of a scalar, quickly."""
     if type(lower) in (int, float) and type(upper) in (int, float):
         low, high = float(lower), float(upper)

@@ -11,8 +11,7 @@ from forcopt.errors import DeclarationError, unexpected
 from forcopt.language import editing
 from forcopt.language import objective as objectives
 from forcopt.language.blocks import read_block, read_shape
-from forcopt.language.callbacks import Cut, Heuristic, Proposer
-from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
+from forcopt.language.constraint import Condition, Constraint, Cut, Heuristic, Lazy, Proposer, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.operands import Operand

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,10 +23,26 @@ if TYPE_CHECKING:
 
     from forcopt.language.model import Model
 
-__all__ = ["Condition", "Connected", "Constraint", "Implication", "Lazy", "Separator", "connected", "implies"]
+__all__ = [
+    "Condition",
+    "Connected",
+    "Constraint",
+    "Cut",
+    "Heuristic",
+    "Implication",
+    "Lazy",
+    "Proposer",
+    "Separator",
+    "connected",
+    "implies",
+]
 
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
+
+Proposer = Callable[[Callable[[Expression], Array]], Mapping[Any, Any] | None]
+"""Takes a function that evaluates expressions at a relaxation's point; gives values of variables, or None."""
+
 
 _COUNTERPARTS = {
     **dict.fromkeys(("lb", "lhs", "minimum"), "c.lower"),
@@ -55,7 +71,8 @@ def with_coefficients(expression: Expression, part: Any, values: Any, subject: s
     if change.shape != expression.shape:
         raise DeclarationError(f"{subject}: coefficients of shape {change.shape} for {expression.shape}")
     (wide, _), _ = aligned([part, expression], subject)
-    return expression + as_numbers(change, subject) * wide
+    out: Expression = expression + wide * as_numbers(change, subject)
+    return out
 
 
 class Constraint(Guarded):
@@ -581,6 +598,28 @@ class Lazy:
     name: str = ""
 
     kind = "lazy"
+
+
+@dataclass(eq=False)
+class Cut:
+    """A family of constraints that every feasible point satisfies, and a relaxation's point may not."""
+
+    model: Model
+    separate: Separator
+    name: str = ""
+
+    kind = "cut"
+
+
+@dataclass(eq=False)
+class Heuristic:
+    """A function that proposes a feasible point, given a relaxation's."""
+
+    model: Model
+    propose: Proposer
+    name: str = ""
+
+    kind = "heuristic"
 
 
 def implies(condition: Expression, constraint: Constraint) -> Implication:

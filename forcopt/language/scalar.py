@@ -87,11 +87,11 @@ class Scalar(Expression):
         columns, values = self.columns, self.values
         if len(columns) != self.width:
             columns, values = self.entries()
-        number = other.extend(columns, values, sign)
-        if number is None:
+        own = other.extend(columns, values, sign)
+        if own is None:
             return None
         self._same_model(other)
-        return Scalar(self.model, columns, values, len(columns), self.number + sign * number)
+        return Scalar(self.model, columns, values, len(columns), self.number + sign * own)
 
     def extend(self, columns: list[int], values: list[float], sign: float) -> float:
         """Append its entries times `sign`; the number that is left."""

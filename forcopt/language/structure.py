@@ -12,9 +12,8 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import CurvatureError, DeclarationError, unknown
 from forcopt.language import evaluator
-from forcopt.language.callbacks import Cut, Heuristic
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
-from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
+from forcopt.language.constraint import Condition, Constraint, Cut, GatheredRows, Heuristic, Lazy, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.labels import Axes, describe_labels, flat_position

@@ -13,7 +13,7 @@ import forcopt.loops.exchange
 from ..instances import Dense, Hess, Transport
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = ["DISTRIBUTIONS", "dense", "hess", "loop", "size", "to_highspy", "transport"]
 
 DISTRIBUTIONS = ("forcopt", "highspy")
 
@@ -41,6 +41,23 @@ def transport(data: Transport) -> highspy.Highs:
     m.subject_to(out_of @ flow <= data.supply)
     m.subject_to(into @ flow >= data.demand)
     m.minimize(data.cost @ flow)
+    return m.to_highs()
+
+
+def loop(data: Transport) -> highspy.Highs:
+    """The transport model term by term, as in a loop over a dictionary of arcs."""
+    m = fo.Model("loop")
+    arcs = list(zip(data.tail.tolist(), data.head.tolist(), strict=True))
+    cost = dict(zip(arcs, data.cost.tolist(), strict=True))
+    leaving: dict[int, list[tuple[int, int]]] = {}
+    entering: dict[int, list[tuple[int, int]]] = {}
+    for arc in arcs:
+        leaving.setdefault(arc[0], []).append(arc)
+        entering.setdefault(arc[1], []).append(arc)
+    flow = {arc: m.variable(f"flow{arc}", lower=0) for arc in arcs}
+    m.subject_to(sum(flow[a] for a in leaving[i]) <= s for i, s in enumerate(data.supply.tolist()))
+    m.subject_to(sum(flow[a] for a in entering[j]) >= d for j, d in enumerate(data.demand.tolist()))
+    m.minimize(sum(cost[a] * flow[a] for a in arcs))
     return m.to_highs()
 
 

@@ -23,9 +23,9 @@ _MANY = 10.0
 
 @bridge("no_overlap", gives=("schedule", "rows", "integer"))
 def no_overlap_intervals(relation: NoOverlap, draft: BridgeContext) -> None:
-    """Intervals over single integer columns, as a solver of schedules takes them; Exact.
+    """Intervals over single integer columns, as a solver of schedules takes them.
 
-    Takes ``no_overlap``, gives ``schedule``, and an integer column with a row where a time is no column.
+    A time that is no column becomes one. Takes ``no_overlap``, gives ``schedule``, rows and integers. Exact.
     """
     draft.relation(_schedule(relation, draft))
 
@@ -117,7 +117,7 @@ def cumulative_starts(relation: Cumulative, draft: BridgeContext) -> None:
     n, demand = len(used), relation.demands[used]
     start, end, present = (part[used] for part in (relation.start, relation.end, relation.present))
     i, j = (at.reshape(-1) for at in np.nonzero(~np.eye(n, dtype=bool)))
-    own = demand * present
+    own = present * demand
     if not i.size:
         draft.row(own <= relation.capacity)
         return
@@ -129,4 +129,4 @@ def cumulative_starts(relation: Cumulative, draft: BridgeContext) -> None:
     draft.row(runs >= present[i] + present[j] - 1 - later - ended)
     at_start = np.zeros((n, i.size))
     at_start[j, np.arange(i.size)] = demand[i]
-    draft.row(at_start @ runs + own <= relation.capacity)
+    draft.row(own + at_start @ runs <= relation.capacity)
