@@ -1,5 +1,6 @@
 """Decisions of any origin, certified as points of formulations; and searches that start from a decision."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -206,3 +207,13 @@ def test_the_probabilities_of_a_postprocessor():
     assert float(c.objective) == pytest.approx(0.5)
     assert isinstance(problem, FairPostprocessing)
     assert problem.certify([[0, 0], [1, 1]]).feasible is False  # as predicted is not fair
+
+
+def test_solve_certifies_and_the_certificate_is_stored():
+    s = LADDER.solve("flow", certify=True)
+    assert s.certificate.optimal and s.certificate.objective == s.objective
+    again = pickle.loads(pickle.dumps(s))
+    assert again.certificate.optimal and again.certificate.model is None
+    assert LADDER.solve("flow").certificate is None
+    with pytest.raises(fo.DeclarationError, match="is private; it has no certificate"):
+        fo.load("postprocessing/two-groups").solve("dp-postprocessing", certify=True)

@@ -71,4 +71,6 @@ def judge(m: fo.Model, sign: int) -> str:
         return "wrong bound"
     if sign * (s.objective - best) < -scale or (c.optimal and abs(s.objective - best) > scale):
         return "wrong optimum"
+    if c.feasible and c.optimal is False:
+        return "a better point within 1e-6"
     return "optimal, proved" if c.optimal else "optimal, open"

@@ -483,6 +483,7 @@ class Problem(Declared):
         log: bool = False,
         progress: bool = False,
         on_improvement: OnImprovement | None = None,
+        certify: bool = False,
         **options: Any,
     ) -> Solution:
         """Solve the problem.
@@ -521,6 +522,9 @@ class Problem(Declared):
             a terminal, once at the end elsewhere.
         on_improvement : Callable[[Improvement], bool | None], optional
             Called with each improvement; the run stops when it returns True.
+        certify : bool, default False
+            Check the answer in exact rational arithmetic, see `Solution.certify`; `certificate` keeps the
+            result.
         options : Any
             The method's own options, see ``p.methods[name].options``.
 
@@ -534,12 +538,15 @@ class Problem(Declared):
         UnknownNameError
             For an unknown method, backend or option.
         DeclarationError
-            For a common option that the method does not take, or a start that it cannot represent.
+            For a common option that the method does not take, or a start that it cannot represent; for a
+            certificate of a private release.
         """
         name, _, at = (method or "").partition("@")
         if at and backend and at != backend:
             raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
         chosen = self.method(name or None)
+        if certify and chosen.private:
+            raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")
         own = chosen.check_own(options)
         common = chosen.check_common(
             {
@@ -563,7 +570,8 @@ class Problem(Declared):
             if progress and "on_improvement" in chosen.common:
                 common["on_improvement"] = line.improve
             with show_progress(line, progress):
-                return self._solved(chosen, own, common, deadline)
+                found = self._solved(chosen, own, common, deadline)
+        return replace(found, certificate=found.certify()) if certify else found
 
     def _solved(
         self, chosen: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +112,8 @@ class Solution:
         pickle keeps neither, and nothing prints them.
     proof : Any, optional
         See `Outcome`; `certify` checks it.
+    certificate : Certificate, optional
+        The facts that were proved, if ``solve(certify=True)`` asked for them; without the model once stored.
 
     Notes
     -----
@@ -151,6 +153,7 @@ class Solution:
     premise: str = field(default="", repr=False)
     private: bool = False
     proof: Any = field(default=None, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
 
     @property
     def objective(self) -> float:
@@ -195,7 +198,8 @@ class Solution:
 
     def __getstate__(self) -> dict[str, Any]:
         reason = {} if self.status.has_solution else {"_reason": self.reason}
-        state = {**vars(self), "model_solution": None, **reason}
+        held = None if self.certificate is None else replace(self.certificate, model=None)
+        state = {**vars(self), "model_solution": None, "certificate": held, **reason}
         if self.private:
             state |= {"problem": None, "evaluation": None, "trace": []}
         return state
