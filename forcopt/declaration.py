@@ -176,7 +176,7 @@ class Declared(BaseModel, metaclass=_Named):
         placed = [name for name, field in type(self).model_fields.items() if not field.kw_only]
         if len(args) > len(placed):
             raise DeclarationError(
-                f"{type(self).__name__} takes at most {len(placed)} arguments in order: {', '.join(placed)}"
+                f"{type(self).__name__} takes at most {len(placed)} arguments: {', '.join(placed)}"
             )
         for name, value in zip(placed, args, strict=False):
             if name in fields:

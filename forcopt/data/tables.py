@@ -75,7 +75,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
     frame = _read(path, "adult.csv", needed)
     known = frame[list(needed)].notna().all(axis=1) & ~frame[list(needed)].isin(["?", " ?"]).any(axis=1)
-    records = np.flatnonzero(known)
+    records = np.flatnonzero(known).tolist()
     frame = frame[known].reset_index(drop=True)
     if frame.empty:
         raise DeclarationError(f"{path} has no record without a missing value")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, by_label
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.names import take_names
@@ -92,7 +92,8 @@ class LinearAgents(Problem):
     weights : Numbers, optional
         How much each agent counts, shape ``(n,)``; 1 by default.
     feature_names : tuple[str, ...], optional
-        Of the d features; those of a frame X by default.
+        Of the d features; those of a frame X by default. A series or a mapping of costs, coefficients or
+        flags is read by them.
     """
 
     sense: ClassVar[Any] = "max"
@@ -108,8 +109,14 @@ class LinearAgents(Problem):
     @model_validator(mode="before")
     @classmethod
     def _read_features(cls, fields: Any) -> Any:
-        """Take the names from a frame, and the number of features from the costs if there are no agents."""
+        """Take names from a frame, put the features' values in their order, and read a file of no agents."""
         fields = take_names(fields, "X")
+        if names := fields.get("feature_names"):
+            named = {field: fields[field] for field in ("costs", "improvable") if field in fields}
+            fields = {**fields, **{field: by_label(value, names, field) for field, value in named.items()}}
+            truth = fields.get("truth")
+            if isinstance(truth, tuple | list) and len(truth) == 2:
+                fields["truth"] = by_label(truth[0], names, "truth[0]"), truth[1]
         X = fields.get("X")
         if isinstance(X, list) and not X and "costs" in fields:
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}

@@ -272,7 +272,7 @@ def test_a_misspelt_level_does_not_escape_its_quota():
 
 def test_a_quota_of_a_misspelt_level_is_refused():
     people = pd.DataFrame({"region": ["north"] * 3 + ["south"] * 2})
-    quotas = {"region": {"north": (1, 2), "south": (1, 2), "souht": (0, 2)}}
+    quotas = {"region": {"north": (1, 2), "south": (1, 2), "souht": (1, 2)}}
     with pytest.raises(fo.DeclarationError, match=r"'souht' \(row souht\) is .* did you mean 'south'"):
         LeximaxCohort.from_candidates(people, quotas, 3)
 

@@ -151,6 +151,16 @@ def test_agents_with_features_from_a_table():
         weights=[2, 1, 5],
         feature_names=["hours", "savings"],
     )
+    turned = StrategicLinearClassifier(
+        X=frame[["hours", "savings"]],
+        truth=(pd.Series({"savings": 2, "hours": 1}), 12),
+        costs=pd.Series({"savings": 0.4, "hours": 0.2}),
+        improvable={"savings": False, "hours": True},
+        weights=frame.people,
+    )
+    assert turned == p
+    with pytest.raises(fo.DeclarationError, match="costs are labelled 'saving'"):
+        turned.replace(costs=pd.Series({"saving": 0.4, "hours": 0.2}))
     with pytest.raises(fo.DeclarationError, match="there is no column 'savings'"):
         StrategicLinearClassifier.from_table(frame.drop(columns="savings"), improvable=[], **fields)
     with pytest.raises(fo.DeclarationError, match="improvable: 'luck' is no feature"):
