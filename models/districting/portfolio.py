@@ -38,8 +38,11 @@ _HUGE = 50
 _LOCAL, _COVERS = 1 / 3, 1 / 4
 """The local search and the set partitioning before a proof take these shares of the time that is left."""
 
-_FIRST_PROOF, _DRAWN = 1 / 5, 1 / 3
-"""So do the first proof, after which smaller districts are drawn anew, and the drawing of larger ones."""
+_DRAWN = 1 / 3
+"""So does the drawing of large districts."""
+
+_FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
+"""So do the first proof of smaller districts, and their drawing after it."""
 
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
@@ -72,9 +75,8 @@ def portfolio(
     objectives are searched to the end, on at most 128 nodes.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
-    50 nodes on average, or if a first column generation ends without a proof after a fifth of the time
-    that is left; then the drawing may take the rest. Without a time limit, smaller districts are not drawn
-    anew.
+    50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
+    that is left. Without a time limit, smaller districts are not drawn anew.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def portfolio(
             outcome = run.by(finish, _FIRST_PROOF, start=run.plan)
             if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
                 return run.ended(outcome)
-            run.plan, share = outcome.decision, 1.0  # the bound of the first proof may have to do
+            run.plan, share = outcome.decision, _DRAWN_AFTER
         run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
