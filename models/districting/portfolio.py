@@ -38,8 +38,11 @@ _HUGE = 50
 _LOCAL, _COVERS = 1 / 3, 1 / 4
 """The local search and the set partitioning before a proof take these shares of the time that is left."""
 
-_FIRST_PROOF, _DRAWN = 1 / 4, 2 / 3
-"""So do the first proof, which smaller districts have before they are drawn anew, and the drawing."""
+_DRAWN = 1 / 3
+"""So does the drawing of large districts."""
+
+_FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
+"""So do the first proof of smaller districts, and their drawing after it."""
 
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
@@ -114,13 +117,14 @@ def portfolio(
     if found is not None:
         return run.ended(found)
     if finish is column_generation and run.draws_anew:
+        share = _DRAWN
         if len(problem.nodes) <= _HUGE * problem.districts:
             # Most small districts are proved at once; a plan of others has yet to improve.
             outcome = run.by(finish, _FIRST_PROOF, start=run.plan)
             if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
                 return run.ended(outcome)
-            run.plan = outcome.decision
-        run.plan = run.by(large_neighbourhood, _DRAWN, start=run.plan).decision
+            run.plan, share = outcome.decision, _DRAWN_AFTER
+        run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
         return run.ended(Outcome(run.plan, float("-inf"), status, message=run.trace.end))

@@ -421,13 +421,21 @@ class Cover:
         )
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
-        self.stack = _Stack(*np.zeros((2, frames, 2), np.uint64), *np.zeros((4, frames), np.int64))
+        self.stack = _Stack(
+            district=np.zeros((frames, 2), np.uint64),
+            ruled_out=np.zeros((frames, 2), np.uint64),
+            people=np.zeros(frames, np.int64),
+            spent=np.zeros(frames, np.int64),
+            cuts=np.zeros(frames, np.int64),
+            depth=np.zeros(frames, np.int64),
+        )
         self.chain = _Chain(
-            np.zeros((parts + 1, 2), np.uint64),
-            np.zeros(parts + 1),
-            np.zeros(parts + 1, np.int64),
-            *np.zeros((2, parts, 2), np.uint64),
-            np.zeros(n, np.bool_),
+            left=np.zeros((parts + 1, 2), np.uint64),
+            value=np.zeros(parts + 1),
+            cuts=np.zeros(parts + 1, np.int64),
+            chosen=np.zeros((parts, 2), np.uint64),
+            found=np.zeros((parts, 2), np.uint64),
+            seen=np.zeros(n, np.bool_),
         )
         self.chain.left[0] = mask(range(n))
         self.stack.district[0, 0], self.stack.people[0] = 1, graph.weights[0]

@@ -11,6 +11,8 @@ from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, bin_packing
+from forcopt.problem import Outcome
+from forcopt.status import Status
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,34 @@ def test_portfolio_ends_with_an_integer_program_where_frontiers_are_long(monkeyp
     monkeypatch.setattr(portfolio, "sweep_of", too_wide)
     s = p.solve()
     assert (s.status, s.objective) == ("optimal", optimum)
+
+
+@pytest.mark.parametrize(("limit", "order"), [(600.0, ["proof", "drawn", "proof"]), (None, ["proof"])])
+def test_portfolio_draws_small_districts_anew_between_two_proofs(monkeypatch, limit, order):
+    from forcopt.models.districting import portfolio
+
+    p = Districting(delaunay(60, 1), 5, tolerance=0.05)
+    far, near = (p.solve("local-search", restarts=1, steps=n, seed=0).decision for n in (2_000, 200_000))
+    assert near.cost < far.cost
+    called = []
+
+    def proof(problem, *, start, **options):
+        called.append(("proof", start, options["time_limit"]))
+        return Outcome(start, 0.0, Status.FEASIBLE)
+
+    def drawn(problem, *, start, **options):
+        called.append(("drawn", start, options["time_limit"]))
+        return Outcome(near)
+
+    monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 10, 1), (1, 10, 1)))
+    monkeypatch.setattr(portfolio, "local_search", lambda problem, **options: Outcome(far))
+    monkeypatch.setattr(portfolio, "column_generation", proof)
+    monkeypatch.setattr(portfolio, "large_neighbourhood", drawn)
+    s = p.solve("portfolio", time_limit=limit)
+    assert [name for name, *_ in called] == order
+    assert called[-1][1].cost == s.objective == (near.cost if limit else far.cost)
+    if limit:  # shares of the time that is left
+        assert called[0][2] < limit / 3 < called[1][2] <= called[2][2]
 
 
 def test_portfolio_stops_when_told():
