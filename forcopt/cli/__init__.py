@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import backends, benchmark, catalogue, certify, compare, export, instances, solve, sweep
+from forcopt.cli import benchmark, catalogue, certify, compare, export, instances, solve, sweep
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -124,7 +124,7 @@ def _import(module: str) -> None:
 
 app.command("models")(catalogue.models)
 app.command("examples")(catalogue.examples)
-app.command("backends")(backends.backends)
+app.command("backends")(catalogue.backends)
 app.command("describe")(catalogue.describe)
 app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)

@@ -1,4 +1,4 @@
-"""``forcopt models | examples | describe | schema``: the problems that can be declared."""
+"""``forcopt models | examples | backends | describe | schema``: what can be declared, and what solves it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from forcopt.problem import Problem
 
-__all__ = ["describe", "examples", "models", "schema"]
+__all__ = ["backends", "describe", "examples", "models", "schema"]
 
 ModelArgument = Annotated[
     str,
@@ -189,3 +189,35 @@ _RULES = {
 
 def _rule(field: dict[str, Any]) -> str:
     return ", ".join(text.format(field[key]) for key, text in _RULES.items() if key in field)
+
+
+def backends(as_json: JsonOption = False) -> None:
+    """List the backends: capabilities, version, and how to install missing ones."""
+    from forcopt.backends import registry
+
+    rows = []
+    for name, backend in registry.backends().items():
+        lack = backend.missing()
+        rows.append(
+            {
+                "backend": name,
+                "through": backend.through,
+                "takes": backend.capabilities.describe(),
+                "version": None if lack else backend.version(),
+                "missing": lack,
+                "install": backend.install,
+            }
+        )
+    if as_json:
+        return print_json(rows)
+    out = table("backend", "through", "takes", "version")
+    for row in rows:
+        here = row["version"] or f"{row['missing']}; install it with: {row['install']}"
+        out.add_row(row["backend"], row["through"], row["takes"], here, style="dim" if row["missing"] else "")
+    print_table(out)
+    for prefix, found in registry.families().items():
+        console().print(
+            f"{prefix}:NAME is any solver that {prefix} finds; here: {', '.join(found) or 'none'}",
+            markup=False,
+        )
+    return None

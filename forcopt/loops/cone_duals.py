@@ -28,11 +28,9 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.matrices import Semidefinite
 from forcopt.language.relations import AtomRelation, Product
+from forcopt.loops.tolerances import STATIONARY
 
 __all__ = ["ConeDuals", "declared_cone_duals", "row_cone_duals", "semidefinite_duals"]
-
-_STATIONARY = 1e-3
-"""Multipliers of a program leave no more of the gradient, relative to its largest entry above 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ def declared_cone_duals(program: Program, result: RawResult) -> dict[Any, ConeDu
     left = gradient - program.rows.weighted_sum(rows[: program.rows.count], program.columns) - costs
     for cone, dual in zip(program.cones, cones, strict=True):
         left = left - cone.matrix.T @ dual
-    if np.abs(left).max(initial=0.0) > _STATIONARY * max(1.0, np.abs(gradient).max(initial=0.0)):
+    if np.abs(left).max(initial=0.0) > STATIONARY * max(1.0, np.abs(gradient).max(initial=0.0)):
         return None
     out: dict[Any, ConeDuals] = {}
     for cone, dual in zip(program.cones, cones, strict=True):

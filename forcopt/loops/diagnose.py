@@ -17,15 +17,13 @@ from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum
+from forcopt.loops.tolerances import FALLS, MOVES
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
 
 __all__ = ["IrreducibleSubset", "explain", "improves_forever", "irreducible_subset", "ray"]
-
-_FALLS = -1e-9
-"""An objective that falls by less along a direction in the unit box does not fall, up to rounding."""
 
 _PROBE_SECONDS = 10.0
 """The time limit of each feasibility check; a check that runs out counts as feasible."""
@@ -230,7 +228,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
     for stage in program.stages:
         cone = _aimed(cone, stage)
         result = open_session(chosen, cone).solve(SolveOptions(time_limit=_PROBE_SECONDS))
-        if result.x is not None and result.objective < _FALLS:
+        if result.x is not None and result.objective < FALLS:
             return _names(model, result.x)
         used = np.flatnonzero(stage.cost).astype(np.int32)
         ends = np.array([0, len(used)], dtype=np.int32)
@@ -255,7 +253,7 @@ def improves_forever(program: Program) -> bool:
         if found.value is not None and (found.proved or found.value < 0):
             return bool(found.value < 0)
     result = open_session(get_backend("highs"), cone).solve(SolveOptions(time_limit=_PROBE_SECONDS))
-    return result.x is not None and result.objective < _FALLS
+    return result.x is not None and result.objective < FALLS
 
 
 def _aimed(cone: Program, stage: StageCost) -> Program:
@@ -272,7 +270,7 @@ def _names(model: Model, direction: Array) -> list[str]:
     names: list[str] = []
     moving: list[str] = []
     for v in model.variables:
-        columns = v.start + np.flatnonzero(np.abs(direction[v.start : v.start + v.size]) > 1e-7)
+        columns = v.start + np.flatnonzero(np.abs(direction[v.start : v.start + v.size]) > MOVES)
         names += [model.column_name(int(c)) for c in columns]
         moving += [v.name] if columns.size else []
     return names if len(names) <= 10 else [*names[:10], f"... ({len(names)} columns of {', '.join(moving)})"]

@@ -20,6 +20,7 @@ from forcopt.arrays import Array
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import UnboundedExpressionError
 from forcopt.loops.exact_solve import block_triangles, solve_blocks
+from forcopt.loops.tolerances import DEPENDENT, FAR_BOUND, HUGE, REFINED
 
 __all__ = [
     "LARGEST_EXACT",
@@ -50,12 +51,6 @@ _ZOOM = 2**40
 
 _SECONDS = 60.0
 """How long floating-point simplex may take in all for one program."""
-
-_HUGE = 1e9
-"""Magnified costs are cut to this, lest they spoil the simplex method's arithmetic."""
-
-_FAR = 1e12
-"""Magnified bounds beyond this are left out of a run."""
 
 _RECOGNIZABLE = fmpq(1, 10**30)
 """Values with smaller errors may be recognized as fractions."""
@@ -306,7 +301,7 @@ class _Simplex:
 
         self.highs = highspy.Highs()
         options: dict[str, Any] = {"output_flag": False, "solver": "simplex"}
-        options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+        options |= dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), REFINED)
         options["time_limit"] = _SECONDS  # HiGHS counts all runs of an instance together
         for name, value in options.items():
             self.highs.setOptionValue(name, value)
@@ -336,12 +331,12 @@ class _Simplex:
         columns, rows = np.arange(len(x), dtype=np.int32), np.arange(len(y), dtype=np.int32)
         low, high = _shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
         size = np.array([float(v * dual_scale) for v in y])
-        at_low, at_high = (size > _HUGE) & (low == 0), (size < -_HUGE) & (high == 0)
+        at_low, at_high = (size > HUGE) & (low == 0), (size < -HUGE) & (high == 0)
         kept = (low == high) | at_low | at_high
         high, low = np.where(at_low, 0.0, high), np.where(at_high, 0.0, low)
         shift = [v if keep else fmpq(0) for v, keep in zip(y, kept.tolist(), strict=True)]
         cost = [float(d * dual_scale) for d in lp.reduced_costs(shift)]
-        highs.changeColsCost(len(x), columns, np.clip(cost, -_HUGE, _HUGE))
+        highs.changeColsCost(len(x), columns, np.clip(cost, -HUGE, HUGE))
         highs.changeColsBounds(len(x), columns, *_shifted(lp.lower, lp.upper, x, primal_scale))
         highs.changeRowsBounds(len(y), rows, low, high)
         known = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
@@ -372,7 +367,7 @@ def _shifted(
     low = [-np.inf if b is None else float((b - v) * scale) for b, v in zip(lower, by, strict=True)]
     high = [np.inf if b is None else float((b - v) * scale) for b, v in zip(upper, by, strict=True)]
     lows, highs = np.array(low), np.array(high)
-    return np.where(lows < -_FAR, -np.inf, lows), np.where(highs > _FAR, np.inf, highs)
+    return np.where(lows < -FAR_BOUND, -np.inf, lows), np.where(highs > FAR_BOUND, np.inf, highs)
 
 
 def exact_optimum(lp: LinearProgram) -> Exact:
@@ -613,7 +608,7 @@ def solve_exactly(
     # Equations without any row must hold as they are; dependent ones are checked at the end.
     _, r, order = qr(dense, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(r))
-    rank = int((pivots > 1e-10 * pivots.max(initial=0.0)).sum())
+    rank = int((pivots > DEPENDENT * pivots.max(initial=0.0)).sum())
     chosen = [usable[k] for k in order[:rank]]
     if rank < len(columns):
         _, _, picked = qr(dense[:, order[:rank]].T, mode="economic", pivoting=True)

@@ -18,12 +18,10 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.solve import default_backend
+from forcopt.loops.tolerances import NOISE
 from forcopt.status import Status
 
 __all__ = ["Change", "FeasibilityRelaxation", "feasibility_relaxation"]
-
-_NEGLIGIBLE = 1e-9
-"""Changes below this, relative to the right-hand side, are rounding."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def feasibility_relaxation(
     changes = []
     for row, sign, amount in zip(at, signs, slack, strict=True):
         side = float(program.rows.lower[row] if sign > 0 else program.rows.upper[row])
-        if amount > _NEGLIGIBLE * max(1.0, abs(side)):
+        if amount > NOISE * max(1.0, abs(side)):
             changes.append(Change(program.row_name(row), ">=" if sign > 0 else "<=", side, float(amount)))
     total = float(np.sum(costs[at] * slack))
     return FeasibilityRelaxation(result.status, total, tuple(changes), result.x[: model.column_count])

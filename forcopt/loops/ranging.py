@@ -16,6 +16,7 @@ from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model, Variable
+from forcopt.loops.tolerances import NO_MOVE
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Ranging:
             [[program.lower, program.upper], [program.rows.lower, program.rows.upper]], axis=1
         )
         room = np.maximum(np.abs(ends[:, self._basic] - values), 0.0)
-        moves = np.abs(rate) > _NO_MOVE * max(1.0, float(np.abs(rate).max(initial=0.0)))
+        moves = np.abs(rate) > NO_MOVE * max(1.0, float(np.abs(rate).max(initial=0.0)))
         toward = np.where(rate > 0, room[1], room[0])[moves] / np.abs(rate[moves])
         away = np.where(rate > 0, room[0], room[1])[moves] / np.abs(rate[moves])
         side = lower if at_lower else upper
@@ -158,9 +159,6 @@ class Ranging:
 
 _BASIC = 1
 """HiGHS's number of the status of a column or a row in the basis."""
-
-_NO_MOVE = 1e-11
-"""A value of the basis that moves less than this, relative to the fastest, stands still up to rounding."""
 
 
 def ranging(model: Model) -> Ranging:

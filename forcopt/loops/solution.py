@@ -22,6 +22,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
 from forcopt.language.structure import same_marks
 from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
+from forcopt.loops.tolerances import LEAST_VALUE
 from forcopt.notebook import facts_html
 from forcopt.status import Status
 
@@ -43,7 +44,7 @@ def relative_gap(objective: float, bound: float) -> float:
         return 0.0
     if not (np.isfinite(objective) and np.isfinite(bound)):
         return float("inf")
-    return abs(objective - bound) / max(1e-9, abs(objective))
+    return abs(objective - bound) / max(LEAST_VALUE, abs(objective))
 
 
 @dataclass(eq=False)

@@ -11,16 +11,32 @@ __all__ = [
     "APART",
     "AT_TOLERANCE",
     "BETTER",
+    "DEPENDENT",
     "EPS",
+    "FALLS",
     "FAR",
+    "FAR_BOUND",
     "HIGHS_DUAL",
     "HIGHS_GAP",
+    "HUGE",
+    "LEAST_CUT",
+    "LEAST_SLACK",
+    "LEAST_VALUE",
+    "MOST_SLACK",
+    "MOVES",
     "NOISE",
+    "NO_MOVE",
+    "OFF_OUTCOME",
     "POOL",
     "PROOF",
     "QUADRATIC_PROOF",
+    "REFINED",
     "REFUTED",
+    "STATIONARY",
+    "SUM_ROUNDING",
+    "ZERO_MULTIPLIER",
 ]
+
 
 EPS = float(np.finfo(float).eps)
 """Relative; the rounding of one operation of floats."""
@@ -58,3 +74,44 @@ that it takes."""
 
 POOL = 1e-6
 """Relative; the largest violation of a point of the pool."""
+
+STATIONARY = 1e-3
+"""Relative to the largest entry of the gradient; what a program's multipliers may leave of it."""
+
+FALLS = -NOISE
+"""In units of the objective, over the unit box; an objective that falls by less along a ray does not fall."""
+
+MOVES = 1e-7
+"""In units of a column, over the unit box; a ray along which a variable moves by less does not name it."""
+
+NO_MOVE = 1e-11
+"""Relative to the fastest; a value of the basis that moves by less stands still up to rounding."""
+
+REFINED = 1e-9
+"""In units of a row or column; HiGHS's tolerances for the runs that exact arithmetic refines."""
+
+HUGE, FAR_BOUND = 1e9, 1e12
+"""In units of the magnified program. Costs are cut to the first, lest they spoil the simplex method's
+arithmetic; bounds beyond the second are left out of a run."""
+
+DEPENDENT = 1e-10
+"""Relative to the largest pivot; columns with smaller pivots depend on the others."""
+
+LEAST_CUT = 1e-11
+"""In units of the utilities; subset sums violated by less give no row, since later stages multiply these
+violations."""
+
+SUM_ROUNDING = 1e-14
+"""Relative to the sum alone; the rounding of a sum of utilities."""
+
+LEAST_SLACK, MOST_SLACK = 1e-12, 1e-4
+"""Relative; the first slack of floors if the tolerance is 0, and the last."""
+
+OFF_OUTCOME = 1e-4
+"""Relative; the largest distance of a value from an outcome."""
+
+ZERO_MULTIPLIER = 10.0
+"""In multiples of a backend's accuracy; smaller multipliers and rises count as zero."""
+
+LEAST_VALUE = 1e-9
+"""In units of the objective; a gap is relative to at least this value, as solvers define it."""

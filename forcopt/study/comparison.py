@@ -18,10 +18,9 @@ from forcopt.notebook import write_figure
 from forcopt.problem import Problem
 from forcopt.study import statistics
 from forcopt.study.consistency import best_run, by_instance, contradiction, ranked, unique_names
-from forcopt.study.frames import frame
 from forcopt.study.run import INTERRUPTED, NUMBERS, Run
 from forcopt.study.store import Store
-from forcopt.study.tables import html_notes, html_table, rich_table, text_table
+from forcopt.study.tables import frame, html_notes, html_table, rich_table, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions

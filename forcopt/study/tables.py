@@ -1,11 +1,12 @@
-"""A comparison as a table: plain text, rich text for terminals, HTML for notebooks and pages."""
+"""A comparison as a table: plain text, rich text for terminals, HTML for pages, a data frame."""
 
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forcopt.study.columns import further_columns, identifying_columns
+from forcopt.study.run import NUMBERS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from forcopt.study.columns import Column
     from forcopt.study.comparison import Comparison
 
-__all__ = ["html_notes", "html_table", "rich_table", "text_table"]
+__all__ = ["frame", "html_notes", "html_table", "rich_table", "text_table"]
 
 _LEAST_NEEDED = ("MB", "gap", "bound", "to best")
 """Columns that a narrow terminal does without, in this order."""
@@ -90,3 +91,20 @@ def html_table(comparison: Comparison, full: bool) -> str:
 def html_notes(comparison: Comparison) -> str:
     """Write the notes below the table, each a paragraph."""
     return "".join(f"<p>{html.escape(note)}</p>\n" for note in comparison.notes)
+
+
+def frame(comparison: Comparison) -> Any:
+    """Give a `pandas.DataFrame` with a line for each run; see `Comparison.to_pandas`."""
+    import pandas as pd
+
+    rows = comparison.rows
+    out = pd.DataFrame([row.record() for row in rows])
+    out[list(NUMBERS)] = out[list(NUMBERS)].astype(float)
+    out["bridges"] = [", ".join(row.bridges) for row in rows]
+    out["versions"] = [", ".join(f"{k} {v}" for k, v in row.versions.items()) for row in rows]
+    out = out.drop(columns=["parameters", "metrics"])
+    for kind, names in (("parameters", comparison.parameters), ("metrics", comparison.metrics)):
+        for name in names:  # under a longer name where a column has it already
+            title = f"{kind}.{name}" if name in out else name
+            out[title] = [getattr(row, kind).get(name) for row in rows]
+    return out

@@ -6,10 +6,9 @@ changed.
 
 from forcopt.loops.leximin.compact import CompactLayout
 from forcopt.loops.leximin.cuts import CutsLayout, SubsetCuts
-from forcopt.loops.leximin.floors import Floors
 from forcopt.loops.leximin.ordered_values import OrderedValuesLayout
 from forcopt.loops.leximin.saturation import SaturationLayout
-from forcopt.loops.leximin.stage import Layout, StageRun, hold_objective
+from forcopt.loops.leximin.stage import Floors, Layout, StageRun, hold_objective
 
 __all__ = [
     "CompactLayout",

@@ -24,15 +24,10 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.relations import only_columns
 from forcopt.loops.leximin.compact import SumsLayout, sum_columns
 from forcopt.loops.leximin.stage import StageRun, realized
+from forcopt.loops.tolerances import LEAST_CUT, SUM_ROUNDING
 from forcopt.status import Status
 
 __all__ = ["CutsLayout", "SubsetCuts"]
-
-_LEAST_CUT = 1e-11
-"""Subset sums violated by less than this give no row; later stages multiply these violations."""
-
-_ROUNDING = 1e-14
-"""Nor do sums violated by less than this, relative."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +49,7 @@ class CutsLayout(SumsLayout):
             program = run.session.program
             demanded = np.append(program.lower[sums[:-1]], result.x[sums[-1]])
             values = realized(self, program, result.x)
-            rows = cuts.rows(cuts.violated(values, demanded, max(run.tolerance, _LEAST_CUT)))
+            rows = cuts.rows(cuts.violated(values, demanded, max(run.tolerance, LEAST_CUT)))
             if rows is None:
                 return result
             if result.status is not Status.OPTIMAL:
@@ -117,7 +112,7 @@ class SubsetCuts:
         """
         order = np.argsort(values, kind="stable")
         short = sums - np.cumsum(values[order])[: len(sums)]
-        sizes = np.flatnonzero(short > np.maximum(tolerance, _ROUNDING * np.abs(sums))) + 1
+        sizes = np.flatnonzero(short > np.maximum(tolerance, SUM_ROUNDING * np.abs(sums))) + 1
         return [order[:k] for k in sizes.tolist()]
 
     def rows(self, sets: list[Array]) -> RowBlock | None:

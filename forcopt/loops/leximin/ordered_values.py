@@ -22,15 +22,13 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.loops.leximin.stage import Layout, StageRun, realized
+from forcopt.loops.tolerances import OFF_OUTCOME
 from forcopt.status import Status
 
 __all__ = ["OrderedValuesLayout"]
 
 _MOST_OUTCOMES = 1000
 """The largest number of outcomes; each needs a stage."""
-
-_OFF = 1e-4
-"""The largest distance of a value from an outcome, relative to the larger of 1 and the value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +56,7 @@ class OrderedValuesLayout(Layout):
         if best.status is Status.OPTIMAL:
             results[0].bound = -float(values.min())
         off = np.abs(values[:, None] - self.outcomes).min(axis=1)
-        if (off > _OFF * np.maximum(1.0, np.abs(values))).any():
+        if (off > OFF_OUTCOME * np.maximum(1.0, np.abs(values))).any():
             at = int(np.argmax(off))
             best.status = Status.FAILED
             best.message = (

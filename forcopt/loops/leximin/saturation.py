@@ -26,15 +26,13 @@ from forcopt.compile.leximin import LeximinStages, Utilities, register_leximin
 from forcopt.compile.program import StageCost
 from forcopt.language.relations import only_columns
 from forcopt.loops.leximin.stage import Layout, StageRun, realized
+from forcopt.loops.tolerances import ZERO_MULTIPLIER
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.exact_lp import Exact, LinearProgram, Rational
 
 __all__ = ["SaturationLayout"]
-
-_SHARE = 10.0
-"""Multipliers up to this many times a solver's accuracy count as zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +72,7 @@ class SaturationLayout(Layout):
             above = np.where(free, values - height, np.inf) / max(1.0, abs(height))
             fixed = self.tight(result, above, run.accuracy)
             if not fixed.any():
-                lowest = free & (values <= height + _SHARE * run.accuracy * max(1.0, abs(height)))
+                lowest = free & (values <= height + ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)))
                 run.floors.hold({self.level: height})
                 fixed, failure = self._stuck(run, lowest, height)
                 if failure is not None:
@@ -107,7 +105,7 @@ class SaturationLayout(Layout):
         if result.row_dual is None:
             return np.zeros(len(above), dtype=bool)
         shares = result.row_dual[self.rows : self.rows + len(above)]
-        found: Array = shares > np.maximum(above, min(_SHARE * accuracy, 0.5 / len(above)))
+        found: Array = shares > np.maximum(above, min(ZERO_MULTIPLIER * accuracy, 0.5 / len(above)))
         return found
 
     def _stuck(self, run: StageRun, lowest: Array, height: float) -> tuple[Array, RawResult | None]:
@@ -122,7 +120,9 @@ class SaturationLayout(Layout):
                 rises[j] = self.at(result.x)[j] - height
             elif result.status is not Status.UNBOUNDED and not result.ambiguous:
                 return lowest, result
-        found: Array = rises <= max(_SHARE * run.accuracy * max(1.0, abs(height)), float(rises.min()))
+        found: Array = rises <= max(
+            ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)), float(rises.min())
+        )
         return found & lowest, None
 
     def prove(self, lp: LinearProgram) -> tuple[LinearProgram, list[Exact]]:

@@ -1,13 +1,11 @@
-"""The charts of a comparison as numbers, for paper and screen alike: one chart a file."""
+"""The charts of a comparison as numbers, for paper and screen alike."""
 
 from collections.abc import Callable
 
-from forcopt.study.charts.cactus import cactus
 from forcopt.study.charts.chart import Chart, Series
 from forcopt.study.charts.pareto import pareto
-from forcopt.study.charts.profile import profile
 from forcopt.study.charts.progress import progress
-from forcopt.study.charts.scaling import scaling
+from forcopt.study.charts.solved import cactus, profile, scaling
 
 __all__ = ["CHARTS", "Chart", "Series", "cactus", "pareto", "profile", "progress", "scaling"]
 
