@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types layers docs tests nightly mutants kernels benchmark fuzz clean
+.PHONY: demo test check lint tree types layers docs tests nightly mutants kernels benchmark fuzz clean
 
 demo: $(VENV)/.installed
 	$(BIN)/forcopt compare postprocessing/compas --methods 'as-predicted,lp@*' --plot demo.png
@@ -14,11 +14,18 @@ lint: $(VENV)/.tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.tested
-	$(BIN)/mypy forcopt
+# These two read a tree of files, with models/ in its place in the package.
+TREE := build/tree
 
-layers: $(VENV)/.tested
-	$(BIN)/lint-imports
+tree: $(VENV)/.tested
+	rm -rf $(TREE)
+	$(BIN)/python setup.py -q build_py --build-lib $(TREE)
+
+types: tree
+	cd $(TREE) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache forcopt
+
+layers: tree
+	cd $(TREE) && $(CURDIR)/$(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache
 
 docs: $(VENV)/.tested
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -50,7 +57,7 @@ mutants: $(VENV)/.tested
 kernels: $(VENV)/.tested
 	OPENBLAS_CORETYPE=Prescott \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c 'from numpy._core import _multiarray_umath as m; print(*m.__cpu_dispatch__)')" \
-		$(PYTEST) forcopt tests/study/test_library.py
+		$(PYTEST) forcopt models tests/study/test_library.py
 
 benchmark: $(VENV)/.tested
 	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox

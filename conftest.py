@@ -6,8 +6,10 @@ variable ``FORCOPT_TEST_SEED`` repeats a day, and pytest prints it.
 """
 
 import datetime
+import importlib
 import os
 import random
+import sys
 import tomllib
 from collections import Counter
 
@@ -153,6 +155,15 @@ def pytest_configure(config):
 def pytest_report_header(config):
     """Print the seed."""
     return f"FORCOPT_TEST_SEED={os.environ['FORCOPT_TEST_SEED']}"
+
+
+def pytest_collect_file(file_path, parent):
+    """Give pytest the module of `forcopt.models` for a file in models/, which it looks up by this name."""
+    folder = parent.config.rootpath / "models"
+    if file_path.suffix == ".py" and file_path.is_relative_to(folder):
+        parts = file_path.relative_to(folder).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        sys.modules[name] = importlib.import_module(f"forcopt.models.{name}")
 
 
 def pytest_ignore_collect(collection_path, config):

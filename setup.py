@@ -1,4 +1,6 @@
-"""The parts of the package's description that need the public address of the repository.
+"""Where the packages are, and the parts of the description that need the public address of the repository.
+
+The packages in `models/` are installed as those of `forcopt.models`.
 
 `FORCOPT_REPOSITORY` holds it while a distribution is built. Links of the README then lead there, so that they
 work on a package index, and the metadata name it. Without it the README is taken as it is.
@@ -8,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_namespace_packages, find_packages, setup
 
 address = os.environ.get("FORCOPT_REPOSITORY", "").rstrip("/")
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
@@ -20,4 +22,14 @@ if address:
         "Changelog": f"{address}/blob/main/CHANGELOG.md",
         "Documentation": f"{address}/blob/main/docs/index.md",
     }
-setup(long_description=readme, long_description_content_type="text/markdown", project_urls=urls)
+places = {
+    f"forcopt.models.{name}": f"models/{name.replace('.', '/')}"
+    for name in find_namespace_packages("models", exclude=["*__pycache__*"])
+}
+setup(
+    packages=[*find_packages(include=["forcopt*"]), *places],
+    package_dir=places,
+    long_description=readme,
+    long_description_content_type="text/markdown",
+    project_urls=urls,
+)

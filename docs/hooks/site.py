@@ -4,6 +4,8 @@ import json
 import logging
 import os
 import re
+import subprocess
+import sys
 import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -23,6 +25,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^[ ]*```python\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
 
 
+def on_startup(command, dirty):
+    """Lay out the package for the reference, with models/ in its place."""
+    build = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", "build/docs"]
+    subprocess.run(build, cwd=ROOT, check=True)
+
+
 def on_config(config):
     """Show the version in the footer; without an address of the repository there is nothing to edit."""
     if not config.repo_url:
@@ -32,7 +40,16 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Add the pictures that the gallery and the index draw, and a page for each notebook."""
+    """Add the pages of benchmarks, the pictures that pages draw, and a page for each notebook."""
+    place = {
+        "src_dir": str(ROOT),
+        "dest_dir": config.site_dir,
+        "use_directory_urls": config.use_directory_urls,
+    }
+    for path in sorted((ROOT / "benchmarks").rglob("*")):
+        inner = path.relative_to(ROOT)
+        if path.suffix in (".md", ".png") and not any(part.startswith(".") for part in inner.parts):
+            files.append(File(inner.as_posix(), **place))
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     for page in ("index.md", "gallery.md"):
         for name, content in drawn(ROOT / "docs" / page).items():
@@ -78,7 +95,7 @@ def on_page_markdown(markdown, page, config, files):
     """Point links to benchmarks/ at their copies on the site; rank the guide before tables in a search."""
     if page.file.src_uri.startswith("benchmarks/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
-        if page.edit_url:  # docs/benchmarks is a symbolic link
+        if page.edit_url:  # benchmarks stand beside docs
             page.edit_url = page.edit_url.replace("/docs/benchmarks/", "/benchmarks/")
     if "<!-- backends -->" in markdown:
         markdown = markdown.replace("<!-- backends -->", backend_table())

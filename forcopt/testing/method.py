@@ -45,8 +45,8 @@ def check_method(problem: Problem, method: str, *, time_limit: float = 2.0) -> S
 
     Its own options stand in its docstring. Options that it does not take, and values of a wrong type, are
     refused by name. A solution has a decision or a reason, survives a pickle with the same objective, and its
-    trace was shown. Its bound does not exclude its decision. An equal seed gives an equal decision. A run
-    without time ends with a bound that excludes no decision found before.
+    trace was shown. Its bound does not exclude its decision. An equal seed gives an equal decision, if both
+    runs end by themselves. A run without time ends with a bound that excludes no decision found before.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def check_method(problem: Problem, method: str, *, time_limit: float = 2.0) -> S
         )
     if "seed" in options:
         other = solved(problem.replace(), method, **options)
-        assert _equal(other.decision, first.decision), (
+        stopped = max(first.seconds, other.seconds) >= time_limit  # where depends on the machine
+        assert stopped or _equal(other.decision, first.decision), (
             f"{name}: an equal seed gives {other!r} after {first!r}"
         )
     if "time_limit" in chosen.common:

@@ -308,7 +308,8 @@ def test_a_stage_that_stumbles_is_given_way(method, needed, status):
         assert "rounding took a slack of 1e-06 in the levels" in best.message
         np.testing.assert_allclose(best.x[:3], [1, 2, 3], atol=1e-5)
     else:
-        assert best.message == f"stage {1 if method == 'saturation' else 2}: rounding"
+        said = best.message.partition(";")[0]  # cuts say how many there are
+        assert said == f"stage {1 if method == 'saturation' else 2}: rounding"
 
 
 def test_the_time_limit_is_for_all_stages_together(monkeypatch):

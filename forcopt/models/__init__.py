@@ -1,7 +1,15 @@
-"""The problems: one package each."""
+"""The problems: one package each.
+
+In a checkout the packages lie in the folder ``models`` beside ``forcopt``; an installation has them here.
+"""
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+_CHECKOUT = Path(__file__).parents[2]
+if (_CHECKOUT / "models").is_dir() and (_CHECKOUT / "pyproject.toml").is_file():
+    __path__.append(str(_CHECKOUT / "models"))
 
 if TYPE_CHECKING:
     from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
