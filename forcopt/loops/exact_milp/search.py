@@ -210,9 +210,9 @@ class Search:
             for row in rows:
                 for sign in (1, -1):
                     touched.update(dict.fromkeys(system.tighten(row, sign)))
-                    j = system.crossed(touched)
-                    if j is not None:
-                        return self._falsehood([(system.ref(j, 0), 1), (system.ref(j, 1), -1)])
+                    crossed = system.crossed(touched)
+                    if crossed is not None:
+                        return self._falsehood([(system.ref(crossed, 0), 1), (system.ref(crossed, 1), -1)])
             if not touched:
                 break
             rows = list({id(row): row for j in touched for row in columns[j]}.values())
