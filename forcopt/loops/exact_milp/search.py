@@ -170,6 +170,7 @@ class Search:
         """What every leaf proves: that there is no point, or none below the cutoff."""
         if self._is_strict():
             return {}, "G", 1
+        assert self.system.cutoff is not None
         return None, "G", self.system.cutoff / self.system.cost.scale
 
     def _presolve(self) -> int | None:
@@ -209,9 +210,9 @@ class Search:
             for row in rows:
                 for sign in (1, -1):
                     touched.update(dict.fromkeys(system.tighten(row, sign)))
-                    j = system.crossed(touched)
-                    if j is not None:
-                        return self._falsehood([(system.ref(j, 0), 1), (system.ref(j, 1), -1)])
+                    crossed = system.crossed(touched)
+                    if crossed is not None:
+                        return self._falsehood([(system.ref(crossed, 0), 1), (system.ref(crossed, 1), -1)])
             if not touched:
                 break
             rows = list({id(row): row for j in touched for row in columns[j]}.values())
@@ -262,7 +263,7 @@ class Search:
         system, proof = self.system, self.proof
         self.probing, self.probed = True, 0
         order = sorted(self._fractional(x), key=lambda j: abs(x[j] - np.floor(x[j]) - 0.5))
-        closed = None
+        closed: int | None = None
         for j, side in ((j, side) for j in order[:_PROBED] for side in (0, 1)):
             frame = _Frame(j, int(np.floor(x[j])), side, Derived({}, "G", 0, []), (None, -1), None)
             self._enter(frame)
