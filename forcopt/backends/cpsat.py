@@ -191,12 +191,12 @@ def _add_schedule(schedule: Schedule, proto: Any) -> None:
         constraint = proto.constraints.add()
         if schedule.present is not None:
             constraint.enforcement_literal.append(int(schedule.present[i]))
-        held, fixed = constraint.interval, schedule.duration is None
+        held = constraint.interval
         columns = start, start if schedule.end is None else schedule.end[i]
         for part, column in zip((held.start, held.end), columns, strict=True):
             part.vars.append(int(column))
             part.coeffs.append(1)
-        if fixed:
+        if schedule.duration is None:
             held.size.offset = held.end.offset = int(size)
         else:
             held.size.vars.append(int(schedule.duration[i]))
