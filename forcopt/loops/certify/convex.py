@@ -204,7 +204,7 @@ def _write(
     for cone in program.cones:
         for start in range(at, at + cone.matrix.shape[0], cone.size):
             span = range(start, start + cone.size)
-            cones.append([cone.kind, [[str(-lp.row_lower[i]), form(lp.rows[i])] for i in span]])
+            cones.append([cone.kind, [[str(-(lp.row_lower[i] or 0)), form(lp.rows[i])] for i in span]])
             duals.append([str(multipliers[i]) for i in span])
         at += cone.matrix.shape[0]
     data = {
