@@ -8,6 +8,8 @@ ends when the prizes that still fit cannot make up for the payment.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -20,6 +22,70 @@ _FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 _SLACK = 1e-6
 """The tolerance of comparisons of sums of prizes, which are floats."""
+
+
+class _Task(NamedTuple):
+    """Which sets are wanted.
+
+    Attributes
+    ----------
+    starts, ends, costs : Array
+        The edges from v go to ``ends[starts[v]:starts[v + 1]]`` and have these costs.
+    weight, prize : Array
+        Of each vertex.
+    rates : Array
+        Prices of capacity for the bound.
+    low, high, parts : int
+        Bounds on the weight of a set, and the number of parts of a partition.
+    threshold : float
+        The largest cost less prizes.
+    """
+
+    starts: Array
+    ends: Array
+    costs: Array
+    weight: Array
+    prize: Array
+    rates: Array
+    low: int
+    high: int
+    parts: int
+    threshold: float
+
+
+class _Search(NamedTuple):
+    """Where the search is.
+
+    Attributes
+    ----------
+    status : Array
+        Of each vertex: free, in, out, or too far from the root.
+    joined, touching, severed : Array
+        For each vertex the number of neighbours that are in, the cost of the edges to them, and that of the
+        edges to neighbours ruled out.
+    trail : Array
+        The vertices decided after the root.
+    people, spent, border, gains : Array
+        For each length of the trail the weight that is in, the cost paid, the cost of the edges to free
+        neighbours, and the prizes won.
+    hope : Array
+        For each length of the trail and each rate, the largest gain of free vertices if capacity had that
+        price.
+    now : Array
+        The root, the length of the trail, and whether a new branch has just been entered.
+    """
+
+    status: Array
+    joined: Array
+    touching: Array
+    severed: Array
+    trail: Array
+    people: Array
+    spent: Array
+    border: Array
+    gains: Array
+    hope: Array
+    now: Array
 
 
 @njit(cache=True)
@@ -35,7 +101,7 @@ def _distances(far, root, starts, ends, weight, status, high):  # type: ignore[n
     far[root] = weight[root]
     done = np.zeros(len(weight), np.bool_)
     total = 0
-    while True:
+    while True:  # the distances of done vertices are final
         u = -1
         for v in range(len(weight)):
             if not done[v] and far[v] <= high and (u < 0 or far[v] < far[u]):
@@ -51,13 +117,15 @@ def _distances(far, root, starts, ends, weight, status, high):  # type: ignore[n
 
 
 @njit(cache=True)
-def _rest_splits(seen, starts, ends, weight, status, low, high, parts):  # type: ignore[no-untyped-def]
-    """Whether the weights of the components outside the set allow exactly `parts` parts."""
+def _rest_splits(seen, task, status):  # type: ignore[no-untyped-def]
+    """Whether the weights of the components outside the set allow exactly the other parts."""
+    starts, ends, weight = task.starts, task.ends, task.weight
+    low, high, parts = task.low, task.high, task.parts - 1
     n = len(weight)
     queue = np.zeros(n, np.int64)
     fewest, most = 0, 0
     seen[:] = False
-    for s in range(n):
+    for s in range(n):  # the components seen so far allow `fewest` to `most` parts
         if seen[s] or status[s] == _IN:
             continue
         seen[s] = True
@@ -81,7 +149,7 @@ def _rest_splits(seen, starts, ends, weight, status, low, high, parts):  # type:
 
 
 @njit(cache=True, inline="always")
-def _update_neighbours(v, kind, sign, starts, ends, costs, weight, prize, rates, status, near, hope, level):  # type: ignore[no-untyped-def]
+def _update_neighbours(v, kind, sign, task, search, level):  # type: ignore[no-untyped-def]
     """Update the neighbours of v after v is taken in (kind 1) or ruled out (kind 2), or after this is undone.
 
     Returns
@@ -89,138 +157,158 @@ def _update_neighbours(v, kind, sign, starts, ends, costs, weight, prize, rates,
     int
         The cost of the edges from v to free neighbours.
     """
+    ends, costs, weight, prize, rates = task.ends, task.costs, task.weight, task.prize, task.rates
+    status, joined, touching = search.status, search.joined, search.touching
+    severed, hope = search.severed, search.hope
     free = 0
-    for a in range(starts[v], starts[v + 1]):
+    for a in range(task.starts[v], task.starts[v + 1]):  # hope counts v's neighbours before a as updated
         x = ends[a]
         change = sign * costs[a]
         if sign > 0 and status[x] == _FREE:
             free += costs[a]
-            before = prize[x] + near[x, 1] - near[x, 2]
+            before = prize[x] + touching[x] - severed[x]
             after = before + (change if kind == 1 else -change)
             for i in range(len(rates)):
                 spare = rates[i] * weight[x]
                 hope[level, i] += max(0.0, after - spare) - max(0.0, before - spare)
-        near[x, kind] += change
         if kind == 1:
-            near[x, 0] += sign
+            touching[x] += change
+            joined[x] += sign
+        else:
+            severed[x] += change
     return free
 
 
 @njit(cache=True)
-def _grow(  # type: ignore[no-untyped-def]
-    starts, ends, costs, weight, prize, rates, low, high, parts,
-    threshold, status, near, trail, sums, gains, hope, now, found, paid, budget,
-):  # fmt: skip
-    """Look at up to `budget` branches.
+def _leave_root(root, task, search):  # type: ignore[no-untyped-def]
+    """Undo the choice of a root, and rule it out: no later set may hold it."""
+    status = search.status
+    if status[root] == _IN:
+        _update_neighbours(root, 1, -1, task, search, 0)
+        for v in range(root + 1, len(status)):
+            if status[v] == _FAR:
+                status[v] = _FREE
+                _update_neighbours(v, 2, -1, task, search, 0)
+    status[root] = _OUT
+    _update_neighbours(root, 2, 1, task, search, 0)
 
-    `status` marks vertices as taken in or ruled out; `near[v]` holds how many neighbours of v are in,
-    the cost of the edges to them, and that of the edges to neighbours ruled out; `trail` the vertices decided
-    after the root; `now` the root, the length of the trail, and whether a new branch has just been entered.
-    For each length of the trail, `sums` holds the weight in, the cost paid and that of the edges to free
-    neighbours, `gains` the prizes won, and `hope` for each rate the largest gain of free vertices
-    if capacity had that price.
+
+@njit(cache=True)
+def _enter_root(root, far, task, search):  # type: ignore[no-untyped-def]
+    """Take a vertex in as the first of a set, without those too far; False if none is large enough."""
+    weight, prize, rates = task.weight, task.prize, task.rates
+    status, severed, hope = search.status, search.severed, search.hope
+    if weight[root] > task.high:
+        return False
+    if _distances(far, root, task.starts, task.ends, weight, status, task.high) < task.low:
+        return False
+    status[root] = _IN
+    for v in range(root + 1, len(status)):
+        if far[v] > task.high:
+            status[v] = _FAR
+            _update_neighbours(v, 2, 1, task, search, 0)
+    for i in range(len(rates)):
+        hope[0, i] = 0.0
+        for v in range(root + 1, len(status)):
+            if status[v] == _FREE:
+                hope[0, i] += max(0.0, prize[v] - severed[v] - rates[i] * weight[v])
+    search.people[0], search.spent[0], search.gains[0] = weight[root], severed[root], prize[root]
+    search.border[0] = _update_neighbours(root, 1, 1, task, search, 0)
+    return True
+
+
+@njit(cache=True)
+def _is_hopeless(most, depth, task, search):  # type: ignore[no-untyped-def]
+    """Whether at some price of capacity the free vertices cannot make up for what is paid."""
+    left = task.high - search.people[depth]
+    hopeless = False
+    for i in range(len(task.rates)):
+        hopeless = hopeless or most + task.rates[i] * left + search.hope[depth, i] < 0
+    return hopeless
+
+
+@njit(cache=True)
+def _dearest_neighbour(root, search):  # type: ignore[no-untyped-def]
+    """The free neighbour of the set with the largest cost of edges to it; -1 if there is none."""
+    status, joined, touching = search.status, search.joined, search.touching
+    found, dearest = -1, -1
+    for x in range(root + 1, len(status)):
+        if status[x] == _FREE and joined[x] > 0 and touching[x] > dearest:
+            found, dearest = x, touching[x]
+    return found
+
+
+@njit(cache=True)
+def _decide(v, kind, depth, task, search):  # type: ignore[no-untyped-def]
+    """Take a vertex in or rule it out, as the last of a trail of this length."""
+    weight, prize, rates, hope = task.weight, task.prize, task.rates, search.hope
+    touching, severed = search.touching[v], search.severed[v]
+    search.status[v] = kind
+    for i in range(len(rates)):
+        spare = rates[i] * weight[v]
+        hope[depth, i] = hope[depth - 1, i] - max(0.0, prize[v] + touching - severed - spare)
+    free = _update_neighbours(v, kind, 1, task, search, depth)
+    people, spent, border = search.people, search.spent, search.border
+    taken = kind == _IN
+    people[depth] = people[depth - 1] + (weight[v] if taken else 0)
+    spent[depth] = spent[depth - 1] + (severed if taken else touching)
+    border[depth] = border[depth - 1] - touching + (free if taken else 0)
+    search.gains[depth] = search.gains[depth - 1] + (prize[v] if taken else 0.0)
+
+
+@njit(cache=True)
+def _grow(task, search, found, paid, budget):  # type: ignore[no-untyped-def]
+    """Look at up to `budget` branches; write the sets found and their costs.
+
+    Returns
+    -------
+    tuple
+        The number of sets, and what is left of the budget.
     """
-    n = len(weight)
+    n = len(task.weight)
     count = 0
     reach, far = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    root, depth, fresh = now
+    status, trail = search.status, search.trail
+    root, depth, fresh = search.now
+    # All sets are found whose first vertex precedes the root, or that come before the trail.
     while budget > 0 and count < len(found):
         budget -= 1
-        if not fresh and depth == 0:  # this root is done; no later set may hold it
+        if not fresh and depth == 0:
             if root >= 0:
-                if status[root] == _IN:
-                    _update_neighbours(
-                        root, 1, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-                    )
-                    for v in range(root + 1, n):
-                        if status[v] == _FAR:
-                            status[v] = _FREE
-                            _update_neighbours(
-                                v, 2, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-                            )
-                status[root] = _OUT
-                _update_neighbours(
-                    root, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-                )
+                _leave_root(root, task, search)
             root += 1
             if root == n:
                 break
-            if weight[root] <= high and _distances(far, root, starts, ends, weight, status, high) >= low:
-                status[root] = _IN
-                for v in range(root + 1, n):
-                    if far[v] > high:
-                        status[v] = _FAR
-                        _update_neighbours(
-                            v, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-                        )
-                for i in range(len(rates)):
-                    hope[0, i] = 0.0
-                    for v in range(root + 1, n):
-                        if status[v] == _FREE:
-                            hope[0, i] += max(0.0, prize[v] - near[v, 2] - rates[i] * weight[v])
-                sums[0] = weight[root], near[root, 2], 0
-                gains[0] = prize[root]
-                sums[0, 2] = _update_neighbours(
-                    root, 1, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-                )
-                fresh = 1
+            fresh = 1 if _enter_root(root, far, task, search) else 0
             continue
         if fresh:
             fresh = 0
-            people, spent, border = sums[depth]
+            people, spent = search.people[depth], search.spent[depth]
             # Every edge to a free neighbour is paid for unless the neighbour, if there is room, is taken in.
-            most = threshold + gains[depth] - spent - border
-            hopeless = False
-            for i in range(len(rates)):
-                hopeless = hopeless or most + rates[i] * (high - people) + hope[depth, i] < 0
-            if hopeless:
+            most = task.threshold + search.gains[depth] - spent - search.border[depth]
+            if _is_hopeless(most, depth, task, search):
                 continue
-            v, dearest = -1, -1
-            for x in range(root + 1, n):
-                if status[x] == _FREE and near[x, 0] > 0 and near[x, 1] > dearest:
-                    v, dearest = x, near[x, 1]
+            v = _dearest_neighbour(root, search)
             if v < 0:
-                if (
-                    people >= low
-                    and most >= 0
-                    and _rest_splits(reach, starts, ends, weight, status, low, high, parts - 1)
-                ):
+                if people >= task.low and most >= 0 and _rest_splits(reach, task, status):
                     found[count] = status == _IN
                     paid[count] = spent
                     count += 1
                 continue
             trail[depth] = v
             depth += 1
-            kind = _OUT if people + weight[v] > high else _IN
+            kind = _OUT if people + task.weight[v] > task.high else _IN
         else:
             v = trail[depth - 1]
-            _update_neighbours(
-                v, status[v], -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
-            )
+            _update_neighbours(v, status[v], -1, task, search, depth)
             if status[v] == _OUT:
                 status[v] = _FREE
                 depth -= 1
                 continue
             kind = _OUT
-        status[v] = kind
-        for i in range(len(rates)):
-            spare = rates[i] * weight[v]
-            hope[depth, i] = hope[depth - 1, i] - max(0.0, prize[v] + near[v, 1] - near[v, 2] - spare)
-        sums[depth] = sums[depth - 1]
-        gains[depth] = gains[depth - 1]
-        sums[depth, 2] -= near[v, 1]
-        free = _update_neighbours(
-            v, kind, 1, starts, ends, costs, weight, prize, rates, status, near, hope, depth
-        )
-        if kind == _IN:
-            sums[depth, 0] += weight[v]
-            sums[depth, 1] += near[v, 2]
-            sums[depth, 2] += free
-            gains[depth] += prize[v]
-        else:
-            sums[depth, 1] += near[v, 1]
+        _decide(v, kind, depth, task, search)
         fresh = 1
-    now[:] = root, depth, fresh
+    search.now[:] = root, depth, fresh
     return count, budget
 
 
@@ -265,24 +353,20 @@ class ConnectedSets:
         costs = graph.costs[numbers]
         gains = np.zeros(n) if prizes is None else np.asarray(prizes, float)
         rates = np.array(_RATES) * max(0.0, float(gains.sum())) / max(graph.total, 1)
-        self._fixed = (
-            starts, ends, costs, graph.weights, gains, rates, low, high, parts, threshold + _SLACK
+        most = threshold + _SLACK
+        self._task = _Task(starts, ends, costs, graph.weights, gains, rates, low, high, parts, most)
+        joined, touching, severed, trail = (np.zeros(n, np.int64) for _ in range(4))
+        people, spent, border = (np.zeros(n + 1, np.int64) for _ in range(3))
+        self._search = _Search(
+            np.zeros(n, np.int8), joined, touching, severed, trail, people, spent, border, np.zeros(n + 1),
+            np.zeros((n + 1, len(rates))), np.array([-1, 0, 0], np.int64),
         )  # fmt: skip
-        self._state = (
-            np.zeros(n, np.int8),
-            np.zeros((n, 3), np.int64),
-            np.zeros(n, np.int64),
-            np.zeros((n + 1, 3), np.int64),
-            np.zeros(n + 1),
-            np.zeros((n + 1, len(rates))),
-            np.array([-1, 0, 0], np.int64),
-        )
         self.looked_at = 0
 
     @property
     def done(self) -> bool:
         """Whether the search is complete."""
-        return int(self._state[-1][0]) == len(self._state[0])
+        return int(self._search.now[0]) == len(self._search.status)
 
     def step(self, budget: int = 1_000_000, most: int = 100_000) -> tuple[Array, Array]:
         """Look at up to `budget` branches.
@@ -292,8 +376,8 @@ class ConnectedSets:
         tuple[Array, Array]
             The sets found, bool, shape (count, n), at most `most` of them, and the costs of their boundaries.
         """
-        found = np.zeros((most, len(self._state[0])), np.bool_)
+        found = np.zeros((most, len(self._search.status)), np.bool_)
         paid = np.zeros(most, np.int64)
-        count, unused = _grow(*self._fixed, *self._state, found, paid, budget)
+        count, unused = _grow(self._task, self._search, found, paid, budget)
         self.looked_at += budget - unused
         return found[:count].copy(), paid[:count].copy()

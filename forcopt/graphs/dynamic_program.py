@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Self
 
@@ -17,9 +18,21 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.residues import primes as largest_primes
-from forcopt.graphs.residues import whole
-from forcopt.graphs.states import COUNT, FINISHED, LEAST, NEVER, empty_store, index, index_size, unpacked
+from forcopt.graphs.states import (
+    COUNT,
+    FINISHED,
+    LEAST,
+    NEVER,
+    Counting,
+    Demands,
+    Limits,
+    Rules,
+    Store,
+    empty_store,
+    index,
+    index_size,
+    unpacked,
+)
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 
@@ -142,16 +155,10 @@ class Bound:
 
 @dataclass(eq=False)
 class Filling:
-    """A table as it is filled, for the kernels."""
+    """A table as it is filled: the rules of the kernels, its states, and the arcs if they are tracked."""
 
-    mode: int
-    most: int
-    room: int
-    primes: Array
-    bound: tuple[Array, Array, Array]
-    exact: tuple[int, int, int]
-    coarse: tuple[int, int, int]
-    store: tuple[Array, ...]
+    rules: Rules
+    store: Store
     arcs: Array
     count: int = 0
     arc_count: int = 0
@@ -283,14 +290,17 @@ class Program(ABC):
         self.states, memory = 0, memory_budget()
         for t, piece in enumerate(self.pieces):
             left = [int(w[piece.outside].sum()) for w in weights]
-            filling = Filling(
-                mode, _NO_LIMIT if most is None else most, self.room, primes,
-                none if bound is None else (bound.rows[t], bound.slots[t], bound.costs[t]),
-                (left[0], self.low, self.high),
-                (left[1], 0, 0) if bound is None else (left[1], bound.low, bound.high),
-                empty_store(width, digits if mode == COUNT else 1),
-                np.zeros((64 if track else 0, 3), np.int32),
-            )  # fmt: skip
+            exact = Limits(left[0], self.low, self.high)
+            coarse = Limits(left[1], 0, 0) if bound is None else Limits(left[1], bound.low, bound.high)
+            rules = Rules(
+                Demands(self.parts, self.room, self.classes, exact, coarse),
+                Counting(mode, primes),
+                most=_NO_LIMIT if most is None else most,
+                limit=self.limit,
+                bound=none if bound is None else (bound.rows[t], bound.slots[t], bound.costs[t]),
+            )
+            arcs = np.zeros((64 if track else 0, 3), np.int32)
+            filling = Filling(rules, empty_store(width, digits if mode == COUNT else 1), arcs)
             fed = [tables[f] for f in self.feeds[t]]
             fill = self.begin(t, fed, weights)
             at = 0
@@ -516,6 +526,28 @@ def arcs_into(tables: list[Table]) -> list[tuple[Array, Array]]:
         starts = np.searchsorted(table.arcs[order, 2], np.arange(len(table.rows) + 1))
         out.append((table.arcs[order], starts))
     return out
+
+
+def whole(residues: Array) -> int:
+    """The number with these residues (Chinese remainders)."""
+    value, modulus = 0, 1
+    for residue, prime in zip(residues.tolist(), largest_primes(len(residues)).tolist(), strict=True):
+        step = (residue - value) * pow(modulus, -1, prime) % prime
+        value, modulus = value + modulus * step, modulus * prime
+    return value
+
+
+@cache
+def largest_primes(count: int) -> Array:
+    """The largest primes below 2**31: counts are kept as residues, as many as their size needs."""
+    found: list[int] = []
+    candidate = 2**31 - 1
+    divisors = np.arange(3, 46341, 2)
+    while len(found) < count:
+        if (candidate % divisors).all():
+            found.append(candidate)
+        candidate -= 2
+    return np.array(found, np.int64)
 
 
 def _most_error(error: Array, weights: Array, high: int) -> int:

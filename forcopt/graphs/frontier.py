@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,8 +21,9 @@ from forcopt.graphs.orders import frontier_order
 from forcopt.graphs.states import (
     COUNT,
     FINISHED,
-    SPAN,
     WIDEST,
+    Boundary,
+    draft_of,
     enter,
     packed,
     promising,
@@ -58,22 +60,33 @@ class _Layer:
     kept: Array
 
 
+class _Vertex(NamedTuple):
+    """One vertex: the length of the frontier before, its two weights, and the rest as in `_Layer`."""
+
+    length: int
+    weight: tuple[int, int]
+    near: Array
+    costs: Array
+    cannot_link: Array
+    must_link: Array
+
+
 @njit(cache=True)
-def _step(  # type: ignore[no-untyped-def]
-    rows, values, estimate, length, weight, near, costs, cannot_link, must_link, kept, distance, coming,
-    mode, most, limit, room, primes, bound, windows, exact, coarse, parts, store, arcs, count, arc_count,
-    begin, budget, track,
-):  # fmt: skip
-    """Process one vertex in states from `begin` on."""
+def _step(fed, vertex, boundary, rules, table, begin, budget):  # type: ignore[no-untyped-def]
+    """Process one vertex in states from `begin` on; `table`: its store, its arcs, and the sizes of both."""
+    rows, values, estimate = fed
+    length, weight, near, costs, cannot_link, must_link = vertex
+    demands, counting, most, limit, bound = rules
+    parts, room, mode, high = demands.parts, demands.room, counting.mode, demands.exact.high
+    store, arcs, count, arc_count = table
+    track = len(arcs) > 0
     bounded = rows.shape[1] > 4 + room
-    high = exact[2]
-    comp, part = np.zeros(WIDEST + 1, np.int64), np.zeros(WIDEST + 1, np.int64)
-    merged = np.zeros(WIDEST + 1, np.int64)
-    total, rough = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
-    work = np.zeros((5, SPAN), np.int64)
-    key, probe = np.zeros(rows.shape[1], np.int64), np.zeros(4 + room, np.int64)
-    one = (np.ones(len(primes), np.int64), np.ones(1))
-    for i in range(begin, len(rows)):
+    comp = np.zeros(WIDEST + 1, np.int64)
+    draft = draft_of(rows.shape[1])
+    merged, part, total, rough, key, _ = draft
+    probe = np.zeros(4 + room, np.int64)
+    one = (np.ones(len(counting.primes), np.int64), np.ones(1))
+    for i in range(begin, len(rows)):  # the table holds the successors of all states before i
         if budget <= 0:
             return i, store, arcs, count, arc_count
         opened = 0
@@ -85,7 +98,7 @@ def _step(  # type: ignore[no-untyped-def]
             total[p] = rows[i, 4 + p]
             rough[p] = rows[i, 4 + room + p] if bounded else 0
         total[opened], rough[opened] = 0, 0
-        for d in range(opened + 1):
+        for d in range(opened + 1):  # an open part, or a new one; the weights are those of state i
             if d == opened and opened + (rows[i, 2] & FINISHED) >= parts:
                 break
             if total[d] + weight[0] > high:
@@ -113,10 +126,7 @@ def _step(  # type: ignore[no-untyped-def]
                             merged[s] = WIDEST
             total[d] += weight[0]
             rough[d] += weight[1]
-            good = settle(
-                merged, part, length + 1, max(opened, d + 1), total, rough, rows[i, 2], kept, distance,
-                coming, parts, windows, exact, coarse, room, key, work,
-            )  # fmt: skip
+            good = settle(draft, length + 1, max(opened, d + 1), rows[i, 2], boundary, demands)
             total[d] -= weight[0]
             rough[d] -= weight[1]
             if not good:
@@ -130,7 +140,7 @@ def _step(  # type: ignore[no-untyped-def]
             if not promising(key, cost, most, room, bound, probe):
                 continue
             own = (values[i], estimate[i])
-            store, count, row = enter(store, count, key, mode, cost, i, d, own, one, primes)
+            store, count, row = enter(store, count, key, cost, (i, d), own, one, counting)
             if track:
                 arcs = remember(arcs, arc_count, i, d, row)
                 arc_count += 1
@@ -214,19 +224,19 @@ class Sweep(Program):
         layer, piece = self.layers[t], self.pieces[t]
         length = len(self.pieces[t - 1].boundary) if t else 0
         weight = (int(weights[0][layer.vertex]), int(weights[1][layer.vertex]))
+        vertex = _Vertex(length, weight, layer.near, layer.costs, layer.cannot_link, layer.must_link)
+        boundary = Boundary(layer.kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
             if fed:
-                rows, values, estimate = fed[0].rows, fed[0].values, fed[0].estimate
+                states = (fed[0].rows, fed[0].values, fed[0].estimate)
             else:  # no vertex is decided yet
-                rows, values = np.zeros_like(f.store[0][:1]), np.ones_like(f.store[1][:1]) * (f.mode == COUNT)
-                estimate = np.ones((1, 1))
+                values = np.ones_like(f.store.values[:1]) * (f.rules.counting.mode == COUNT)
+                states = (np.zeros_like(f.store.rows[:1]), values, np.ones((1, 1)))
+            table = (f.store, f.arcs, f.count, f.arc_count)
             at, f.store, f.arcs, f.count, f.arc_count = _step(
-                rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
-                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, self.limit,
-                f.room, f.primes, f.bound, self.classes, f.exact, f.coarse, self.parts, f.store, f.arcs,
-                f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
-            )  # fmt: skip
+                states, vertex, boundary, f.rules, table, at, BUDGET
+            )
             return int(at)
 
         return fill

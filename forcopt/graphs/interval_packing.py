@@ -9,6 +9,7 @@ consecutive ones, so that the choice is as good as any fractional one (Arkin and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -40,6 +41,39 @@ class IntervalPacking:
     bound: float
     paths: int
     complete: bool
+
+
+class _Line(NamedTuple):
+    """The intervals as arcs between points, and the arcs that leave and enter each point.
+
+    Attributes
+    ----------
+    tail, head, weight : Array
+        Of each interval.
+    points : int
+        Their number, without the right end.
+    out, out_at : Array
+        The intervals by tail: those of point i are ``out[out_at[i]:out_at[i + 1]]``.
+    into, in_at : Array
+        The intervals by head, likewise.
+    """
+
+    tail: Array
+    head: Array
+    weight: Array
+    points: int
+    out: Array
+    out_at: Array
+    into: Array
+    in_at: Array
+
+
+class _Flow(NamedTuple):
+    """A flow: the potential of each point, the intervals taken, the flow on the arcs without cost."""
+
+    potential: Array
+    taken: Array
+    idle: Array
 
 
 def _line(first: Array, last: Array) -> tuple[Array, Array, int]:
@@ -114,18 +148,14 @@ def heaviest_packing(
     out, into = np.argsort(tail, kind="stable"), np.argsort(head, kind="stable")
     out_at = np.searchsorted(tail[out], np.arange(points + 2))
     in_at = np.searchsorted(head[into], np.arange(points + 2))
-    idle = np.zeros(points, dtype=np.int64)  # flow on the arcs without cost
-    potential = np.zeros(points + 1)
+    line = _Line(tail, head, w, points, out, out_at, into, in_at)
+    flow = _Flow(np.zeros(points + 1), taken, np.zeros(points, dtype=np.int64))
     total, gain, paths = 0.0, float(w.sum()), 0
     while paths < capacity:
         if deadline.passed:
             bound = min(float(w.sum()), total + (capacity - paths) * gain)
             return IntervalPacking(taken, bound, paths, False)
-        line = (tail, head, w, out, out_at)
-        if paths == 0:
-            gain = _first_path(*line, points, potential, taken, idle)
-        else:
-            gain = _next_path(*line, into, in_at, points, potential, taken, idle)
+        gain = (_next_path if paths else _first_path)(line, flow)
         if gain <= 0:
             break
         total += gain
@@ -158,10 +188,12 @@ def _dynamic(tail, head, weight, order, points, chosen):  # type: ignore[no-unty
 
 
 @njit(cache=True)
-def _first_path(tail, head, weight, out, out_at, points, potential, taken, idle):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _first_path(line, flow):  # type: ignore[no-untyped-def]  # pragma: no cover
     """The longest path of the acyclic line; potentials are shortest distances from the left end."""
+    tail, head, weight, points, out, out_at, _, _ = line
+    potential, taken, idle = flow
     via = np.full(points + 1, -1, np.int64)
-    for i in range(points):
+    for i in range(points):  # potentials up to i are final
         if -potential[i + 1] < -potential[i]:
             potential[i + 1] = potential[i]
             via[i + 1] = -1
@@ -184,8 +216,10 @@ def _first_path(tail, head, weight, out, out_at, points, potential, taken, idle)
 
 
 @njit(cache=True)
-def _next_path(tail, head, weight, out, out_at, into, in_at, points, potential, taken, idle):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _next_path(line, flow):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Dijkstra's algorithm in the residual network, with reduced costs; pushes one unit."""
+    tail, head, weight, points, out, out_at, into, in_at = line
+    potential, taken, idle = flow
     distance = np.full(points + 1, np.inf)
     via = np.full(points + 1, -1, np.int64)  # an interval j, or -2 (idle arc forward), -3 (backward)
     done = np.zeros(points + 1, np.bool_)
@@ -195,7 +229,7 @@ def _next_path(tail, head, weight, out, out_at, into, in_at, points, potential, 
     heap[0] = 0
     place[0] = 0
     size = 1
-    while size > 0:
+    while size > 0:  # the distances of done points are final
         u = heap[0]
         size -= 1
         if size > 0:

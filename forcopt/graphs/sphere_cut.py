@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,6 +23,8 @@ from forcopt.graphs.states import (
     LEAST,
     SPAN,
     WIDEST,
+    Boundary,
+    draft_of,
     enter,
     packed,
     promising,
@@ -58,29 +61,34 @@ def _root_of(link, c):  # type: ignore[no-untyped-def]
     return c
 
 
+class _Edge(NamedTuple):
+    """An edge: its ways (1 if its ends share a part), the weights of each end, its cost, if it connects."""
+
+    ways: Array
+    weight: Array
+    cost: int
+    connects: bool
+
+
 @njit(cache=True)
-def _leaf(  # type: ignore[no-untyped-def]
-    ways, weight, cost, connects, kept, distance, coming, mode, most, limit, room, primes, bound, windows,
-    exact, coarse, parts, store, arcs, count, arc_count, track,
-):  # fmt: skip
-    """The states of one edge; a way is 1 if its ends share a part, 0 if they do not."""
-    key, probe = np.zeros(store[0].shape[1], np.int64), np.zeros(4 + room, np.int64)
-    comp, part = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    total, rough = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    work = np.zeros((5, SPAN), np.int64)
-    one = (np.ones(len(primes), np.int64), np.ones(1))
-    for same in ways:
+def _leaf(edge, boundary, rules, table):  # type: ignore[no-untyped-def]
+    """The states of one edge; `table`: its store, its arcs, and the sizes of both."""
+    ways, weight, cost, connects = edge
+    demands, counting, most, limit, bound = rules
+    store, arcs, count, arc_count = table
+    mode, room, track = counting.mode, demands.room, len(arcs) > 0
+    draft, probe = draft_of(store.rows.shape[1]), np.zeros(4 + room, np.int64)
+    comp, part, total, rough, key, _ = draft
+    one = (np.ones(len(counting.primes), np.int64), np.ones(1))
+    for same in ways:  # each way gives at most one state
         part[1] = 1 - same
         comp[1] = 0 if same and connects else 1
-        total[:] = 0
-        rough[:] = 0
+        total[:2] = 0
+        rough[:2] = 0
         for end in range(2):
             total[part[end]] += weight[end, 0]
             rough[part[end]] += weight[end, 1]
-        if not settle(
-            comp, part, 2, 2 - same, total, rough, 0, kept, distance, coming, parts, windows, exact, coarse,
-            room, key, work,
-        ):  # fmt: skip
+        if not settle(draft, 2, 2 - same, 0, boundary, demands):
             continue
         paid = 0 if same else cost
         pairs = 0 if same or not connects else 1
@@ -90,65 +98,122 @@ def _leaf(  # type: ignore[no-untyped-def]
         if not promising(key, paid, most, room, bound, probe):
             continue
         uncut = 1 if same and connects else 0
-        store, count, row = enter(store, count, key, mode, paid, 0, uncut, one, one, primes)
+        store, count, row = enter(store, count, key, paid, (0, uncut), one, one, counting)
         if track:
             arcs = remember(arcs, arc_count, 0, uncut, row)
             arc_count += 1
     return -1, store, arcs, count, arc_count
 
 
-@njit(cache=True)
-def _join(  # type: ignore[no-untyped-def]
-    table1, table2, order1, order2, begin2, end2, length1, length2, shared1, shared2, place2, kept, distance,
-    coming, mode, most, limit, room, primes, bound, windows, exact, coarse, parts, store, arcs, count,
-    arc_count, begin, budget, track,
-):  # fmt: skip
-    """Join pairs of states that agree on the shared boundary, those of the first from `begin` on.
+class _Pairs(NamedTuple):
+    """Which states of two tables agree on the shared boundary.
 
-    `place2[s]` is the position of the second boundary's vertex s in the union of both (the first boundary,
-    then the rest of the second); `kept` the positions in the union of the new boundary. `order1` lists
-    states of the first; its i-th entry goes with ``order2[begin2[i]:end2[i]]``, the cheapest first.
+    Attributes
+    ----------
+    order1, order2, begin2, end2 : Array
+        States of the first; the i-th goes with ``order2[begin2[i]:end2[i]]``, the cheapest first.
+    length1, length2 : int
+        The lengths of the boundaries.
+    shared1, shared2 : Array
+        The positions of the shared vertices in both.
+    place2 : Array
+        The position of each vertex of the second boundary in the union of both: the first boundary, then
+        the rest of the second.
+    union : int
+        The length of the union.
     """
-    rows1, values1, estimate1 = table1
-    rows2, values2, estimate2 = table2
-    width = rows1.shape[1]
-    bounded = width > 4 + room
-    high = exact[2]
-    union = length1
-    for s in range(length2):
-        union = max(union, place2[s] + 1)
-    comp, part = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
+
+    order1: Array
+    order2: Array
+    begin2: Array
+    end2: Array
+    length1: int
+    length2: int
+    shared1: Array
+    shared2: Array
+    place2: Array
+    union: int
+
+
+@njit(cache=True)
+def _open_parts(parts, length):  # type: ignore[no-untyped-def]
+    """The number of open parts of a state, from the second number of its key."""
+    opened = 0
+    for s in range(length):
+        opened = max(opened, ((parts >> (4 * s)) & 15) + 1)
+    return opened
+
+
+@njit(cache=True)
+def _connect(link, comp1, comp2, shared1, shared2):  # type: ignore[no-untyped-def]
+    """Link the components of two states, those of the second from 16 on, that share a vertex."""
+    for c in range(SPAN):
+        link[c] = c
+    for s in range(len(shared1)):  # components are linked that hold one of the vertices before s
+        a = _root_of(link, (comp1 >> (4 * shared1[s])) & 15)
+        b = _root_of(link, 16 + ((comp2 >> (4 * shared2[s])) & 15))
+        if a != b:
+            link[max(a, b)] = min(a, b)
+
+
+@njit(cache=True)
+def _assigned(way, frees, lone, free, target, opened):  # type: ignore[no-untyped-def]
+    """Give each lone part one of the free parts, by the digits of `way`, or a part of its own.
+
+    Returns
+    -------
+    int
+        The number of open parts then; -1 if a free part would be given twice.
+    """
+    used = 0  # a bit for each free part that is given
+    for b in lone:
+        pick = way % (frees + 1)
+        way //= frees + 1
+        if pick == frees:
+            target[b] = opened
+            opened += 1
+        elif used & (1 << pick) != 0:
+            return -1
+        else:
+            used |= 1 << pick
+            target[b] = free[pick]
+    return opened
+
+
+@njit(cache=True)
+def _join(tables, pairs, boundary, rules, table, begin, budget):  # type: ignore[no-untyped-def]
+    """Join pairs of states that agree on the shared boundary, those of the first from `begin` on."""
+    (rows1, values1, estimate1), (rows2, values2, estimate2) = tables
+    order1, order2, begin2, end2, length1, length2, shared1, shared2, place2, union = pairs
+    demands, counting, most, limit, bound = rules
+    parts, room, mode, high = demands.parts, demands.room, counting.mode, demands.exact.high
+    store, arcs, count, arc_count = table
+    track = len(arcs) > 0
+    bounded = rows1.shape[1] > 4 + room
     link, home = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
     target, free, lone = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
-    total, rough = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
-    work = np.zeros((5, SPAN), np.int64)
-    key, probe = np.zeros(width, np.int64), np.zeros(4 + room, np.int64)
-    for x in range(begin, len(order1)):
+    draft, probe = draft_of(rows1.shape[1]), np.zeros(4 + room, np.int64)
+    comp, part, total, rough, key, _ = draft
+    for x in range(begin, len(order1)):  # the table holds the joins of all first states before x
         if budget <= 0:
             return x, store, arcs, count, arc_count
         i = order1[x]
-        open1 = 0
-        for s in range(length1):
-            open1 = max(open1, ((rows1[i, 1] >> (4 * s)) & 15) + 1)
-        for y in range(begin2[x], end2[x]):
+        open1 = _open_parts(rows1[i, 1], length1)
+        for y in range(begin2[x], end2[x]):  # costs rise
             j = order2[y]
             budget -= 1
             finished = rows1[i, 2] + rows2[j, 2]
-            (first, pairs1), (second, pairs2) = (
+            (first, cut1), (second, cut2) = (
                 unpacked(rows1[i, 3], mode, limit),
                 unpacked(rows2[j, 3], mode, limit),
             )
             cost = values1[i, 0] + values2[j, 0] if mode == LEAST else first + second
             if cost > most:
                 break
-            pairs = pairs1 + pairs2
-            if limit >= 0 and pairs > limit:
+            cut = cut1 + cut2
+            if (limit >= 0 and cut > limit) or finished & FINISHED > parts:
                 continue
-            if finished & FINISHED > parts:
-                continue
-            open2 = 0
-            for s in range(length2):
-                open2 = max(open2, ((rows2[j, 1] >> (4 * s)) & 15) + 1)
+            open2 = _open_parts(rows2[j, 1], length2)
             # Parts of the second that share a vertex with the first are known there; the others are lone.
             target[:open2] = -1
             home[:open1] = 0
@@ -172,31 +237,11 @@ def _join(  # type: ignore[no-untyped-def]
                     bad = bad or total[target[p]] > high
             if bad:
                 continue
-            # The connections in the union of both.
-            for c in range(SPAN):
-                link[c] = c
-            for s in range(len(shared1)):
-                a = _root_of(link, (rows1[i, 0] >> (4 * shared1[s])) & 15)
-                b = _root_of(link, 16 + ((rows2[j, 0] >> (4 * shared2[s])) & 15))
-                if a != b:
-                    link[max(a, b)] = min(a, b)
+            _connect(link, rows1[i, 0], rows2[j, 0], shared1, shared2)
             # A lone part is one of the first's parts without a shared vertex, or a part of its own.
             for way in range((frees + 1) ** lones):
-                rest = way
-                used = 0
-                opened = open1
-                bad = False
-                for b in lone[:lones]:
-                    pick = rest % (frees + 1)
-                    rest //= frees + 1
-                    if pick == frees:
-                        target[b] = opened
-                        opened += 1
-                    else:
-                        bad = bad or used & (1 << pick) != 0
-                        used |= 1 << pick
-                        target[b] = free[pick]
-                if bad or opened + (finished & FINISHED) > parts:
+                opened = _assigned(way, frees, lone[:lones], free, target, open1)
+                if opened < 0 or opened + (finished & FINISHED) > parts:
                     continue
                 total[:opened] = 0
                 rough[:opened] = 0
@@ -213,16 +258,13 @@ def _join(  # type: ignore[no-untyped-def]
                     if place2[s] >= length1:
                         part[place2[s]] = target[(rows2[j, 1] >> (4 * s)) & 15]
                         comp[place2[s]] = _root_of(link, 16 + ((rows2[j, 0] >> (4 * s)) & 15))
-                if not settle(
-                    comp, part, union, opened, total, rough, finished, kept, distance, coming, parts, windows,
-                    exact, coarse, room, key, work,
-                ):  # fmt: skip
+                if not settle(draft, union, opened, finished, boundary, demands):
                     continue
-                key[3] = packed(cost, pairs, mode, limit)
+                key[3] = packed(cost, cut, mode, limit)
                 if not promising(key, cost, most, room, bound, probe):
                     continue
                 one, two = (values1[i], estimate1[i]), (values2[j], estimate2[j])
-                store, count, row = enter(store, count, key, mode, cost, i, j, one, two, primes)
+                store, count, row = enter(store, count, key, cost, (i, j), one, two, counting)
                 if track:
                     arcs = remember(arcs, arc_count, i, j, row)
                     arc_count += 1
@@ -312,18 +354,24 @@ class SphereCut(Program):
         ]
         one, two = fed
         code1, code2 = _shared_code(one.rows, spots[0]), _shared_code(two.rows, spots[1])
-        tables = [(table.rows, table.values, table.estimate) for table in fed]
+        tables = tuple((table.rows, table.values, table.estimate) for table in fed)
+        shared1, shared2, place2, kept = spots
+        boundary = Boundary(kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
             order1 = np.argsort(code1, kind="stable")
-            order2 = np.lexsort((two.values[:, 0] if f.mode == LEAST else two.rows[:, 3], code2))
+            order2 = np.lexsort(
+                (two.values[:, 0] if f.rules.counting.mode == LEAST else two.rows[:, 3], code2)
+            )
             begin = np.searchsorted(code2[order2], code1[order1], "left")
             end = np.searchsorted(code2[order2], code1[order1], "right")
+            pairs = _Pairs(
+                order1, order2, begin, end, len(first), len(second), shared1, shared2, place2, len(union)
+            )
+            table = (f.store, f.arcs, f.count, f.arc_count)
             at, f.store, f.arcs, f.count, f.arc_count = _join(
-                *tables, order1, order2, begin, end, len(first), len(second), *spots, piece.distance,
-                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, self.classes, f.exact,
-                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
-            )  # fmt: skip
+                tables, pairs, boundary, f.rules, table, at, BUDGET
+            )
             return int(at)
 
         return fill
@@ -335,16 +383,14 @@ class SphereCut(Program):
         pair, real = frozenset(ends), cluster.edge < self.decomposition.real
         ways = [s for s in (1, 0) if pair not in (self._cannot_link if s else self._must_link)]
         weight = [[w[v] if self.home[v] == cluster.edge else 0 for w in weights] for v in ends]
-        kept = [ends.index(v) for v in piece.boundary]
+        cost = int(self.graph.cost_matrix[ends]) if real else 0
+        edge = _Edge(np.array(ways, np.int64), np.array(weight, np.int64), cost, real)
+        kept = np.array([ends.index(v) for v in piece.boundary], np.int64)
+        boundary = Boundary(kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
-            at, f.store, f.arcs, f.count, f.arc_count = _leaf(
-                np.array(ways, np.int64), np.array(weight, np.int64),
-                int(self.graph.cost_matrix[ends]) if real else 0, real, np.array(kept, np.int64),
-                piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound,
-                self.classes, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count,
-                len(f.arcs) > 0,
-            )  # fmt: skip
+            table = (f.store, f.arcs, f.count, f.arc_count)
+            at, f.store, f.arcs, f.count, f.arc_count = _leaf(edge, boundary, f.rules, table)
             return int(at)
 
         return fill

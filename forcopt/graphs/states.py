@@ -13,6 +13,8 @@ of finished parts stands beside the numbers of those in each class of weights.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -25,6 +27,14 @@ __all__ = [
     "NEVER",
     "SPAN",
     "WIDEST",
+    "Boundary",
+    "Counting",
+    "Demands",
+    "Draft",
+    "Limits",
+    "Rules",
+    "Store",
+    "draft_of",
     "empty_store",
     "enter",
     "index",
@@ -46,6 +56,124 @@ NEVER = np.int64(2**60)
 """More than any weight or cost."""
 FINISHED = 2**20 - 1
 """The bits of a key's third number that hold the number of finished parts; those above count by class."""
+
+
+class Limits(NamedTuple):
+    """The weight that is left outside a piece, and the bounds on the weight of a part."""
+
+    left: int
+    low: int
+    high: int
+
+
+class Demands(NamedTuple):
+    """What a state must be able to become.
+
+    Attributes
+    ----------
+    parts : int
+        How many parts a partition has.
+    room : int
+        How many parts can be open at a time.
+    windows : tuple of Array
+        See `forcopt.graphs.dynamic_program.classes_of`.
+    exact, coarse : Limits
+        For the weights, and for the rounded ones of a relaxation.
+    """
+
+    parts: int
+    room: int
+    windows: tuple[Array, Array, Array]
+    exact: Limits
+    coarse: Limits
+
+
+class Counting(NamedTuple):
+    """The result of a program (COUNT or LEAST), and the primes of the residues of counts."""
+
+    mode: int
+    primes: Array
+
+
+class Rules(NamedTuple):
+    """What the kernels of a table obey.
+
+    Attributes
+    ----------
+    demands, counting
+        See `Demands` and `Counting`.
+    most : int
+        States that cost more are dropped.
+    limit : int
+        The largest number of edges between parts; -1 for none.
+    bound : tuple of Array
+        Of a relaxation: its states, a hash index of them, the least cost from each to the end.
+    """
+
+    demands: Demands
+    counting: Counting
+    most: int
+    limit: int
+    bound: tuple[Array, Array, Array]
+
+
+class Boundary(NamedTuple):
+    """The boundary of a piece after a step.
+
+    Attributes
+    ----------
+    kept : Array
+        Positions of its vertices among those that the step labels.
+    distance : Array
+        For each pair of them the least weight that connects them outside.
+    coming : int
+        The number of vertices not met yet.
+    """
+
+    kept: Array
+    distance: Array
+    coming: int
+
+
+class Store(NamedTuple):
+    """States with room for more: keys, costs or counts, the way into each, a hash index of the keys."""
+
+    rows: Array
+    values: Array
+    estimate: Array
+    back: Array
+    slots: Array
+
+
+class Draft(NamedTuple):
+    """A state in the making.
+
+    Attributes
+    ----------
+    comp, part : Array
+        Component and part of each vertex.
+    total, rough : Array
+        Weight and rounded weight of each open part.
+    key : Array
+        Its key.
+    work : Array
+        Room for `settle`.
+    """
+
+    comp: Array
+    part: Array
+    total: Array
+    rough: Array
+    key: Array
+    work: Array
+
+
+@njit(cache=True)
+def draft_of(width):  # type: ignore[no-untyped-def]
+    """An empty draft of a state whose key has `width` numbers."""
+    comp, part = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
+    total, rough = np.zeros(SPAN, np.int64), np.zeros(SPAN, np.int64)
+    return Draft(comp, part, total, rough, np.zeros(width, np.int64), np.zeros((5, SPAN), np.int64))
 
 
 @njit(cache=True, inline="always")
@@ -99,7 +227,7 @@ def _roomier(store, count):  # type: ignore[no-untyped-def]
     size = 2 * len(rows)
     rows = _longer(rows, size)
     slots = index(rows, count, rows.shape[1], 4 * size)
-    return rows, _longer(values, size), _longer(estimate, size), _longer(back, size), slots
+    return Store(rows, _longer(values, size), _longer(estimate, size), _longer(back, size), slots)
 
 
 @njit(cache=True)
@@ -107,7 +235,7 @@ def _fits(opened, total, new_part, lost, missing, limits, key, base):  # type: i
     """Whether finished parts weigh enough, and the rest can fill the open and the missing parts."""
     left, low, high = limits
     need, take = missing * low, missing * high
-    for p in range(opened):
+    for p in range(opened):  # need and take: what open and missing parts must and can still weigh
         if total[p] > high or (lost[p] > 0 and total[p] < low):
             return False
         if lost[p] == 0 and new_part[p] >= 0:
@@ -118,16 +246,15 @@ def _fits(opened, total, new_part, lost, missing, limits, key, base):  # type: i
 
 
 @njit(cache=True)
-def settle(  # type: ignore[no-untyped-def]
-    comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, windows, exact, coarse,
-    room, key, work,
-):  # fmt: skip
+def settle(draft, size, opened, finished, boundary, demands):  # type: ignore[no-untyped-def]
     """Close the parts that leave the boundary, and write the state's key, unless it cannot be completed.
 
-    `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
-    `rough` are the weights of the `opened` parts, to be compared with `exact` and `coarse`: the weight that
-    is left, and the bounds. `windows` are those of `forcopt.graphs.dynamic_program.classes_of`.
+    The draft labels `size` vertices, of which those that are kept stay on the boundary, and has the weights
+    of the `opened` parts; `finished` is the code of the parts that were finished before.
     """
+    comp, part, total, rough, key, work = draft
+    kept, distance, coming = boundary
+    parts, room, windows, exact, coarse = demands
     edges, marks, possible = windows
     new_comp, new_part, home, lost, stays = work
     new_comp[:] = -1
@@ -135,7 +262,7 @@ def settle(  # type: ignore[no-untyped-def]
     home[:] = -1
     key[:] = 0
     parts_now, comps_now = 0, 0
-    for s in range(len(kept)):
+    for s in range(len(kept)):  # numbers rise in order of first appearance
         c, p = comp[kept[s]], part[kept[s]]
         if new_comp[c] < 0:
             new_comp[c] = comps_now
@@ -148,7 +275,7 @@ def settle(  # type: ignore[no-untyped-def]
     # A component that left the boundary must have been all there was of its part.
     lost[:opened] = 0
     stays[:opened] = 0
-    for s in range(size):
+    for s in range(size):  # each component before s has counted once for its part
         c = comp[s]
         if home[c] < 0:
             home[c] = part[s]
@@ -224,23 +351,26 @@ def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def enter(store, count, key, mode, cost, i, j, one, two, primes):  # type: ignore[no-untyped-def]
-    """Add a way to reach a state: from state i of one table and (state or choice) j; costs or counts merge.
+def enter(store, count, key, cost, way, one, two, counting):  # type: ignore[no-untyped-def]
+    """Add a way to reach a state; costs or counts merge.
 
     Parameters
     ----------
+    way
+        State i of one table and (state or choice) j.
     one, two
-        The counts of the two states that the way joins.
+        The counts of the two states that the way joins, as residues and as floats.
 
     Returns
     -------
-    store : tuple
+    store : Store
         The rows with the new state.
     count : int
         The number of rows.
     row : int
         The row of the state.
     """
+    mode, primes = counting
     if count == len(store[0]):
         store = _roomier(store, count)
     rows, values, estimate, back, slots = store
@@ -255,9 +385,9 @@ def enter(store, count, key, mode, cost, i, j, one, two, primes):  # type: ignor
     if mode == LEAST:
         if fresh or cost < values[row, 0]:
             values[row, 0] = cost
-            back[row, 0], back[row, 1] = i, j
+            back[row, 0], back[row, 1] = way
     else:
-        for a in range(len(primes)):
+        for a in range(len(primes)):  # residues are below 2**31: products and sums fit 64 bits
             product = np.uint64(one[0][a]) * np.uint64(two[0][a]) + np.uint64(values[row, a])
             values[row, a] = np.int64(product % np.uint64(primes[a]))
         estimate[row, 0] += one[1][0] * two[1][0]
@@ -273,13 +403,11 @@ def remember(arcs, count, i, j, row):  # type: ignore[no-untyped-def]
     return arcs
 
 
-def empty_store(width: int, digits: int) -> tuple[Array, ...]:
+def empty_store(width: int, digits: int) -> Store:
     """Room for a few rows of a table, with its hash index."""
     size = 64
-    return (
-        np.zeros((size, width), np.int64), np.zeros((size, digits), np.int64), np.zeros((size, 1)),
-        np.zeros((size, 2), np.int64), np.full(4 * size, -1, np.int64),
-    )  # fmt: skip
+    rows, values, back = (np.zeros((size, columns), np.int64) for columns in (width, digits, 2))
+    return Store(rows, values, np.zeros((size, 1)), back, np.full(4 * size, -1, np.int64))
 
 
 def index_size(count: int) -> int:

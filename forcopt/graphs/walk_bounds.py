@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -14,6 +16,15 @@ _NEVER = np.int32(2**29)
 
 _LARGEST = 20_000_000
 """Half the number of entries of a table."""
+
+
+class _Left(NamedTuple):
+    """The dual: the darts of each face, the face of each dart, and whether each face is deleted."""
+
+    starts: Array
+    darts: Array
+    face: Array
+    gone: Array
 
 
 @njit(cache=True)
@@ -29,7 +40,7 @@ def from_tree(starts, darts, face, gone, source, flow):  # type: ignore[no-untyp
     queue = np.empty(faces, np.int64)
     queue[0], seen[source] = source, True
     head, tail = 0, 1
-    while head < tail:
+    while head < tail:  # the faces before head are done, those up to tail have their level
         g = queue[head]
         head += 1
         for spot in range(starts[g], starts[g + 1]):
@@ -47,12 +58,13 @@ def from_tree(starts, darts, face, gone, source, flow):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _walks(starts, darts, face, shift, length, gone, source, rounds, best):  # type: ignore[no-untyped-def]
+def _walks(left, shift, length, source, rounds, best):  # type: ignore[no-untyped-def]
     """Set ``best[g, half + t]`` to the least length of a walk from the source to g whose shifts sum to t.
 
     All walks of at most `rounds` darts that return to the source only with their last one are allowed, and
     some longer ones. Sums beyond the table are left out.
     """
+    starts, darts, face, gone = left
     faces, top = len(starts) - 1, best.shape[1] - 1
     best[:] = _NEVER
     best[source, top // 2] = 0
@@ -63,7 +75,7 @@ def _walks(starts, darts, face, shift, length, gone, source, rounds, best):  # t
     low = np.full(faces, top + 1, np.int64)  # the buckets of a face in use
     high = np.full(faces, -1, np.int64)
     low[source] = high[source] = top // 2
-    for _ in range(rounds):
+    for _ in range(rounds):  # best holds all walks of as many darts as rounds are over
         any_left = False
         for g in range(faces):
             if not now[g]:
@@ -97,17 +109,18 @@ def _walks(starts, darts, face, shift, length, gone, source, rounds, best):  # t
 
 
 @njit(cache=True)
-def _drift(starts, darts, face, error, gone, source, rounds, most):  # type: ignore[no-untyped-def]
+def _drift(left, error, source, rounds, most):  # type: ignore[no-untyped-def]
     """Set ``most[g]`` to the greatest sum of errors of a walk of at most `rounds` darts from the source to g.
 
     A walk returns to the source only with its last dart. Faces that none reaches get 0.
     """
+    starts, darts, face, gone = left
     faces = len(starts) - 1
     never = np.iinfo(np.int64).min
     most[:] = never
     most[source] = 0
     now, after = most.copy(), most.copy()
-    for _ in range(rounds):
+    for _ in range(rounds):  # now holds the walks of exactly as many darts as rounds are over
         after[:] = never
         for g in range(faces):
             if now[g] == never:
@@ -127,8 +140,9 @@ def _drift(starts, darts, face, error, gone, source, rounds, most):  # type: ign
 
 
 @njit(cache=True)
-def _close(best, unit, windows, threshold, sign, width, rise, fall, out):  # type: ignore[no-untyped-def]
+def _close(best, unit, windows, threshold, sign, width, drift, out):  # type: ignore[no-untyped-def]
     """Set ``out[g, b]`` to the least length of a return walk, less the threshold of its window."""
+    rise, fall = drift
     faces, buckets = best.shape
     half = buckets // 2
     out[:] = np.inf
@@ -150,7 +164,7 @@ def _close(best, unit, windows, threshold, sign, width, rise, fall, out):  # typ
             row[:] = _NEVER
             row[pad : pad + buckets] = best[g]
             span = 1
-            while 2 * span <= last - first + 1:
+            while 2 * span <= last - first + 1:  # row[t] is the least of the span buckets from t on
                 for t in range(len(row) - span):
                     row[t] = min(row[t], row[t + span])
                 span *= 2
@@ -227,15 +241,18 @@ def completion_bounds(
        routing problems, Networks 1981.
     """
     starts, darts, face, gain, cost = links[:5]
-    faces = len(starts) - 1
+    faces, left = len(starts) - 1, _Left(starts, darts, face, gone)
     rise, fall, most, least = (np.empty(faces, np.int64) for _ in range(4))
     while True:
         near = (np.abs(gain) + width // 2) // width * np.sign(gain)
         error = gain - near * width
-        _drift(starts, darts, face, error, gone, source, rounds, rise)
-        _drift(starts, darts, face, -error, gone, source, rounds, fall)
-        _drift(starts, darts, face, near, gone, source, rounds // 2 + 1, most)
-        _drift(starts, darts, face, -near, gone, source, rounds // 2 + 1, least)
+        for sums, length, extreme in (
+            (error, rounds, rise),
+            (-error, rounds, fall),
+            (near, rounds // 2 + 1, most),
+            (-near, rounds // 2 + 1, least),
+        ):
+            _drift(left, sums, source, length, extreme)
         reach = max(int(most.max()), int(least.max()))
         closed = int(np.abs(windows).max(initial=0)) + max(int(rise[source]), int(fall[source]))
         half = reach + closed // width + 2
@@ -248,8 +265,8 @@ def completion_bounds(
         lengths = np.repeat(cost, 2) + sign * prize
         unit = max(float(np.abs(lengths).max(initial=0.0)), 1e-300) * (rounds + 1) / (int(_NEVER) // 2)
         paid = np.floor(lengths / unit).astype(np.int32)
-        _walks(starts, darts, face, near, paid, gone, source, rounds, table)
-        _close(table, unit, windows, threshold, sign, width, rise, fall, out)
+        _walks(left, near, paid, source, rounds, table)
+        _close(table, unit, windows, threshold, sign, width, (rise, fall), out)
         if begin[source, half] > 0:
             end[:] = np.inf
             break

@@ -8,6 +8,7 @@ the next one follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -85,16 +86,168 @@ def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no
             sift_up(near, spot, value, spot[h])
 
 
-@njit(cache=True)
-def _extend(  # type: ignore[no-untyped-def]
-    starts, darts, face, gain, cost, code, prize, gone, back, most, longest, first, last, width, half,
-    at, paid, total, mask, won, role, size, parent, via, trail, pointer, used, now, budget,
-):  # fmt: skip
-    """List simple paths from the start face, depth first, until the budget or the space is used.
+class _Dual(NamedTuple):
+    """The dual of a start face.
 
-    `now` holds the number of paths and the depth (-1: all are listed).
+    Attributes
+    ----------
+    starts, darts : Array
+        The darts of face g are ``darts[starts[g]:starts[g + 1]]``.
+    face : Array
+        Of each dart.
+    gain : Array
+        Of each dart, the flow sum of the weights.
+    cost, code : Array
+        Of each edge: its cost, and its hash of separated pairs.
+    prize : Array
+        Of each dart, the flow sum of the prizes.
+    gone : Array
+        Whether each face is deleted.
     """
+
+    starts: Array
+    darts: Array
+    face: Array
+    gain: Array
+    cost: Array
+    code: Array
+    prize: Array
+    gone: Array
+
+
+class _Reach(NamedTuple):
+    """What a path may become.
+
+    Attributes
+    ----------
+    back : Array
+        The least cost from each face to the start; -1 out of reach.
+    most, longest : int
+        The largest cost and number of edges of a cycle.
+    first, last : Array
+        See `completion_bounds`; empty without bounds.
+    width, half : int
+        Of their buckets.
+    """
+
+    back: Array
+    most: int
+    longest: int
+    first: Array
+    last: Array
+    width: int
+    half: int
+
+
+class _Paths(NamedTuple):
+    """The paths of a start, by number; 0 is the empty path.
+
+    Attributes
+    ----------
+    at : Array
+        The face at the end.
+    paid, total, mask, won : Array
+        Sums along the path: of costs, of weights' flows, of codes, of prizes' flows.
+    role : Array
+        Whether a cycle within the threshold may begin with it (bit 1), or end with its reverse (bit 2).
+    size : Array
+        The number of its edges.
+    parent, via : Array
+        The path without its last dart, and that dart; -1 for the empty path.
+    """
+
+    at: Array
+    paid: Array
+    total: Array
+    mask: Array
+    won: Array
+    role: Array
+    size: Array
+    parent: Array
+    via: Array
+
+
+class _Walk(NamedTuple):
+    """Where the depth-first search is.
+
+    Attributes
+    ----------
+    trail, pointer : Array
+        For each depth the path, and the next dart to look at.
+    used : Array
+        Whether each face is on the path.
+    now : Array
+        The number of paths, and the depth (-1: all are listed).
+    """
+
+    trail: Array
+    pointer: Array
+    used: Array
+    now: Array
+
+
+class _Wanted(NamedTuple):
+    """Which cycles to give.
+
+    Attributes
+    ----------
+    windows, threshold : Array
+        Bounds on the sum of a cycle, and the largest reduced cost for each.
+    target : int
+        The hash of the pairs to separate.
+    longest : int
+        The largest number of edges.
+    every : bool
+        Whether to give all; else only cycles each cheaper than the one before.
+    enough : int
+        The number of cycles after which the search pauses.
+    """
+
+    windows: Array
+    threshold: Array
+    target: int
+    longest: int
+    every: bool
+    enough: int
+
+
+class _Groups(NamedTuple):
+    """The paths by group (end face and class of cost), and by rising sum in each.
+
+    Attributes
+    ----------
+    order, begins : Array
+        The paths in this order, and where each group begins.
+    total, paid, mask, won, role, size : Array
+        Columns of `_Paths` in this order, so that they are read contiguously.
+    cheapest : Array
+        The least cost plus prize of each group.
+    classes, step : int
+        The number of classes of a face, and their width.
+    """
+
+    order: Array
+    begins: Array
+    total: Array
+    paid: Array
+    mask: Array
+    won: Array
+    role: Array
+    size: Array
+    cheapest: Array
+    classes: int
+    step: int
+
+
+@njit(cache=True)
+def _extend(dual, reach, paths, walk, budget):  # type: ignore[no-untyped-def]
+    """List simple paths from the start face, depth first, until the budget or the space is used."""
+    starts, darts, face, gain, cost, code, prize, gone = dual
+    back, most, longest, first, last, width, half = reach
+    at, paid, total, mask, won, role, size, parent, via = paths
+    trail, pointer, used, now = walk
     count, depth = now
+    # The trail holds the prefixes of the path at its depth, and `used` marks the faces of that path.
     while depth >= 0 and budget > 0 and count < len(at):
         i = trail[depth]
         g = at[i]
@@ -131,16 +284,70 @@ def _extend(  # type: ignore[no-untyped-def]
     now[0], now[1] = count, depth
 
 
+@njit(cache=True, inline="always")
+def _marked(stamp, at, parent, i):  # type: ignore[no-untyped-def]
+    """Stamp the faces of path i, without the start face, with its number."""
+    p = i
+    while parent[p] >= 0:
+        stamp[at[p]] = i
+        p = parent[p]
+
+
+@njit(cache=True, inline="always")
+def _meets(stamp, at, parent, i, j):  # type: ignore[no-untyped-def]
+    """Whether path j has a face that is stamped with i."""
+    p, found = j, False
+    while parent[p] >= 0 and not found:
+        found = stamp[at[p]] == i
+        p = parent[p]
+    return found
+
+
+@njit(cache=True, inline="always")
+def _is_split(a, b, c):  # type: ignore[no-untyped-def]
+    """Whether a cycle of path, edge and path of these costs is split at its middle."""
+    return b < a + c and a <= b + c
+
+
+@njit(cache=True, inline="always")
+def _is_no_cycle(size, via, i, j, d, loop):  # type: ignore[no-untyped-def]
+    """Whether paths i and j and the dart d go there and back by one edge, or d is a loop on a path."""
+    return (size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1) or (loop and size[i] > 0)
+
+
 @njit(cache=True)
-def _join(  # type: ignore[no-untyped-def]
-    starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
-    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, cheapest, classes,
-    step, stamp, begin, budget, enough,
-):  # fmt: skip
+def _rewind(place, dual, begins, classes, g):  # type: ignore[no-untyped-def]
+    """Set the positions in all groups beside face g to their begins."""
+    for spot in range(dual.starts[g], dual.starts[g + 1]):
+        h = dual.face[dual.darts[spot] ^ 1]
+        for w in range(place.shape[1]):
+            for group in range(classes):
+                place[spot - dual.starts[g], w, group] = begins[h * classes + group]
+
+
+@njit(cache=True)
+def _widest(starts):  # type: ignore[no-untyped-def]
+    """The largest number of darts of a face."""
+    widest = 0
+    for g in range(len(starts) - 1):
+        widest = max(widest, starts[g + 1] - starts[g])
+    return widest
+
+
+@njit(cache=True)
+def _longer(found):  # type: ignore[no-untyped-def]
+    """The same rows with room for as many more."""
+    wider = np.empty((2 * len(found), 3), np.int64)
+    wider[: len(found)] = found
+    return wider
+
+
+@njit(cache=True)
+def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ignore[no-untyped-def]
     """Join the paths from ``order[begin]`` on with an edge and a second path.
 
-    If `every`, all cycles are given, else only cycles each cheaper than the one before. The search pauses
-    before a first path if it has looked at `budget` second paths, or has found `enough` cycles.
+    The search pauses before a first path if it has looked at `budget` second paths, or has found enough
+    cycles.
 
     Returns
     -------
@@ -151,15 +358,15 @@ def _join(  # type: ignore[no-untyped-def]
     x : int
         The position in `order` at which the search goes on.
     """
+    starts, darts, face, gain, cost, code, prize, gone = dual
+    windows, threshold, target, longest, every, enough = wanted
+    at, paid, total, mask, won, role, size, parent, via = paths
+    order, begins, sums, paid2, mask2, won2, role2, size2, cheapest, classes, step = groups
     found = np.empty((16, 3), np.int64)
     count = 0
     room = np.empty(len(windows))
-    paid2, mask2, won2, role2, size2 = ordered  # contiguous in the order of the search
-    widest = 0
-    for g in range(len(starts) - 1):
-        widest = max(widest, starts[g + 1] - starts[g])
     # Sums of first paths rise within a group, so the search in another group goes on at its last position.
-    place = np.zeros((widest, len(windows), classes), np.int64)
+    place = np.zeros((_widest(starts), len(windows), classes), np.int64)
     before = -1
     for x in range(begin, len(order)):
         if budget <= 0 or count >= enough:
@@ -169,11 +376,7 @@ def _join(  # type: ignore[no-untyped-def]
         g, a = at[i], paid[i]
         if g * classes + a // step != before:
             before = g * classes + a // step
-            for spot in range(starts[g], starts[g + 1]):
-                h = face[darts[spot] ^ 1]
-                for w in range(len(windows)):
-                    for group in range(classes):
-                        place[spot - starts[g], w, group] = begins[h * classes + group]
+            _rewind(place, dual, begins, classes, g)
         if a > most or role[i] & 1 == 0:
             continue
         marked = False
@@ -193,7 +396,7 @@ def _join(  # type: ignore[no-untyped-def]
                         continue
                     y, stop = place[spot - starts[g], w, group], begins[h * classes + group + 1]
                     budget -= 1
-                    while y < stop and sums[y] < low:
+                    while y < stop and sums[y] < low:  # no second path before y fits, now or later
                         y += 1
                     place[spot - starts[g], w, group] = y
                     while y < stop and sums[y] <= high:
@@ -201,35 +404,21 @@ def _join(  # type: ignore[no-untyped-def]
                         y += 1
                         budget -= 1
                         if (
-                            b + won2[z] > room[w] or b >= a + c or a > b + c or a + c + b > most
+                            b + won2[z] > room[w] or not _is_split(a, b, c) or a + c + b > most
                             or role2[z] & 2 == 0 or mask[i] ^ code[d >> 1] ^ mask2[z] != target
                             or size[i] + size2[z] + 1 > longest
                         ):  # fmt: skip
                             continue
                         j = order[z]
-                        if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
-                            continue  # there and back by one edge
-                        if h == g and size[i] > 0:
+                        if _is_no_cycle(size, via, i, j, d, h == g):
                             continue
                         if not marked:
                             marked = True
-                            p = i
-                            while parent[p] >= 0:
-                                stamp[at[p]] = i
-                                p = parent[p]
-                        simple = True
-                        p = j
-                        while parent[p] >= 0:
-                            if stamp[at[p]] == i:
-                                simple = False
-                                break
-                            p = parent[p]
-                        if not simple:
+                            _marked(stamp, at, parent, i)
+                        if _meets(stamp, at, parent, i, j):
                             continue
                         if count == len(found):
-                            wider = np.empty((2 * count, 3), np.int64)
-                            wider[:count] = found
-                            found = wider
+                            found = _longer(found)
                         found[count, 0], found[count, 1], found[count, 2] = i, d, j
                         count += 1
                         if not every:
@@ -238,10 +427,16 @@ def _join(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _enclosed(found, gain, cost, parent, via, order, above, sets, costs):  # type: ignore[no-untyped-def]
-    """Write the vertex set S of each cycle, and its cost; `above` holds the dart to each vertex of a tree."""
+def _enclosed(found, dual, paths, tree, sets, costs):  # type: ignore[no-untyped-def]
+    """Write the vertex set S of each cycle, and its cost.
+
+    The tree has its vertices with their parents, in an order from the root, and the dart to each vertex.
+    """
+    gain, cost = dual
+    parent, via = paths
+    order, above = tree
     crossed = np.zeros(len(cost), np.bool_)
-    for x in range(len(found)):
+    for x in range(len(found)):  # no edge is crossed before and after
         i, d, j = found[x]
         crossed[d >> 1] = True
         costs[x] = cost[d >> 1]
@@ -459,7 +654,7 @@ class WindowCycles:
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
             for found in self._through(start, gone, most, every or accept is not None, space, pause):
-                parent, via = space.labels[-2:]
+                parent, via = space.paths[-2:]
                 for i, d, j in found.tolist():
                     crossed = [d >> 1]
                     for p in (i, j):
@@ -529,15 +724,14 @@ class WindowCycles:
         rooms = np.concatenate([room, room + rest])[: len(self._windows)]
         highest = float(np.max(threshold))
         space = _Space(self.dual.faces)
-        order, above = self._tree
         for start, gone in self._starts(()):
             for found in self._through(start, gone, most, True, space, pause, gains, rooms):
                 if not len(found):
                     continue
-                *_, parent, via = space.labels
+                parent, via = space.paths[-2:]
                 sets = np.zeros((len(found), graph.size), np.bool_)
                 costs = np.zeros(len(found), np.int64)
-                _enclosed(found, self._links[3], self._links[4], parent, via, order, above, sets, costs)
+                _enclosed(found, self._links[3:5], (parent, via), self._tree, sets, costs)
                 costs //= factor
                 good = np.ones(len(found), np.bool_)
                 if prizes is not None:
@@ -629,6 +823,7 @@ class WindowCycles:
         gain = from_tree(starts, darts, face, gone, start, self._links[3])
         prize = from_tree(starts, darts, face, gone, start, prize)
         links = (*self._links[:3], gain, *self._links[4:])
+        dual = _Dual(*links, prize, gone)
         back = np.empty(self.dual.faces, np.int64)
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
@@ -641,35 +836,31 @@ class WindowCycles:
                 )  # fmt: skip
                 half = first.shape[1] // 2
                 space.begin(start, int(starts[start]))
-            if space.now[0] == len(space.at):
+            if space.now[0] == len(space.paths.at):
                 space.grow()
             before = int(space.now[0])
             budget = min(_PATHS, max(1000, 2 * finer[0][0] * self.many)) if finer else _PATHS
-            _extend(
-                *links, prize, gone, back, most, self._longest, first, last, width, half,
-                *space.labels, space.trail, space.pointer, space.used, space.now, budget,
-            )  # fmt: skip
+            reach = _Reach(back, most, self._longest, first, last, width, half)
+            _extend(dual, reach, space.paths, space.walk, budget)
             self.paths += int(space.now[0]) - before
             if pause is not None:
                 pause()
-        labels = tuple(column[: space.now[0]] for column in space.labels)
-        memory_budget().reserve(_JOINED * len(labels[0]))
+        paths = _Paths(*(column[: space.now[0]] for column in space.paths))
+        memory_budget().reserve(_JOINED * len(paths.at))
         step = 1 + max(0, most) // 2 // _CLASSES
         classes = max(0, most) // 2 // step + 1
-        group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
-        order, begins = _grouped(group, labels[2], self.dual.faces * classes, pause)
-        sums = labels[2][order]
-        ordered: tuple[Array, ...] = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
-        cheapest = _cheapest(ordered[0] + ordered[2], begins)
+        group = np.asarray(paths.at, np.int64) * classes + paths.paid // step
+        order, begins = _grouped(group, paths.total, self.dual.faces * classes, pause)
+        columns = (paths.total, paths.paid, paths.mask, paths.won, paths.role, paths.size)
+        total, paid, mask, won, role, size = (column[order] for column in columns)
+        cheapest = _cheapest(paid + won, begins)
+        groups = _Groups(order, begins, total, paid, mask, won, role, size, cheapest, classes, step)
+        wanted = _Wanted(self._windows, threshold, self._target, self._longest, every, _BATCH)
         begin = 0
         while begin < len(order):
             if pause is not None:
                 pause()
-            found, most, begin = _join(
-                *links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
-                *labels, order, begins, sums, ordered, cheapest, classes, step, space.stamp,
-                begin, _JOINS, _BATCH,
-            )  # fmt: skip
+            found, most, begin = _join(dual, wanted, most, paths, groups, space.stamp, begin, _JOINS)
             yield found
         space.clear()
 
@@ -725,50 +916,33 @@ def _grouped(
 
 
 class _Space:
-    """The paths of one start, in arrays that grow; `labels` holds them by column."""
+    """The paths of one start, in arrays that grow, and the search for them."""
 
     def __init__(self, faces: int) -> None:
-        self.trail, self.pointer = np.zeros(faces + 1, np.int64), np.zeros(faces + 1, np.int64)
-        self.used, self.stamp = np.zeros(faces, np.bool_), np.full(faces, -1, np.int64)
-        self.now = np.zeros(2, np.int64)
-        self.labels = tuple(
-            np.empty(1 << 16, kind)
-            for kind in (
-                np.int32,
-                np.int64,
-                np.int64,
-                np.int64,
-                np.float64,
-                np.int8,
-                np.int32,
-                np.int32,
-                np.int32,
-            )
-        )
-
-    @property
-    def at(self) -> Array:
-        """The end face of each path."""
-        return self.labels[0]
+        trail, pointer = np.zeros(faces + 1, np.int64), np.zeros(faces + 1, np.int64)
+        self.walk = _Walk(trail, pointer, np.zeros(faces, np.bool_), np.zeros(2, np.int64))
+        self.now, self.stamp = self.walk.now, np.full(faces, -1, np.int64)
+        kinds = (np.int32, np.int64, np.int64, np.int64, np.float64, np.int8, np.int32, np.int32, np.int32)
+        self.paths = _Paths(*(np.empty(1 << 16, kind) for kind in kinds))
 
     def begin(self, start: int, first: int) -> None:
         """Begin with the empty path at a face whose darts begin at `first`."""
-        for column, value in zip(self.labels, (start, 0, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
+        for column, value in zip(self.paths, (start, 0, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
             column[0] = value
-        self.used[:] = False
-        self.used[start] = True
+        self.walk.used[:] = False
+        self.walk.used[start] = True
         self.stamp[:] = -1
         self.now[:] = 1, 0
-        self.trail[0], self.pointer[0] = 0, first
+        self.walk.trail[0], self.walk.pointer[0] = 0, first
 
     def grow(self) -> None:
         """Double the space, if the memory limit of the run allows it."""
-        if len(self.at) >= _LARGEST:
+        if len(self.paths.at) >= _LARGEST:
             raise MemoryError(f"more than {_LARGEST} paths of one start face are not numbered")
-        memory_budget().reserve(2 * sum(column.nbytes for column in self.labels))
-        self.labels = tuple(np.concatenate([column, np.empty_like(column)]) for column in self.labels)
+        memory_budget().reserve(2 * sum(column.nbytes for column in self.paths))
+        self.paths = _Paths(*(np.concatenate([column, np.empty_like(column)]) for column in self.paths))
 
     def clear(self) -> None:
         """Give back large arrays."""
-        if len(self.at) > 1 << 22:
-            self.labels = tuple(column[: 1 << 16].copy() for column in self.labels)
+        if len(self.paths.at) > 1 << 22:
+            self.paths = _Paths(*(column[: 1 << 16].copy() for column in self.paths))

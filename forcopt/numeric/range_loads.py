@@ -77,7 +77,8 @@ class RangeLoads:
         tried = np.arange(len(first)) if order is None else order
         ends = np.asarray(first, np.int64), np.asarray(last, np.int64)
         given = np.ascontiguousarray(costs, np.int64)
-        _first_fit(self._largest, self._added, self._size, self.budgets, *ends, given, tried, took)
+        tree = (self._largest, self._added, self._size)
+        _first_fit(tree, self.budgets, ends, given, tried, took)
         return took
 
     def loads(self) -> Array:
@@ -135,8 +136,10 @@ def _add(largest, added, size, first, last, value):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _first_fit(largest, added, size, budgets, first, last, costs, order, took):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for j in order:
+def _first_fit(tree, budgets, ranges, costs, order, took):  # type: ignore[no-untyped-def]  # pragma: no cover
+    largest, added, size = tree
+    first, last = ranges
+    for j in order:  # the tree holds the loads of the ranges that were taken so far
         fits = True
         for r in range(len(budgets)):
             if _read(largest[r], added[r], size, first[j], last[j]) > budgets[r] - costs[r, j]:

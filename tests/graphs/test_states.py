@@ -7,7 +7,7 @@ import pytest
 
 from forcopt.graphs import states
 from forcopt.graphs.heap import sift_down, sift_up
-from forcopt.graphs.states import COUNT, LEAST, empty_store, enter, packed, unpacked
+from forcopt.graphs.states import COUNT, LEAST, Counting, empty_store, enter, packed, unpacked
 
 PRIMES = np.array([2**31 - 1, 2**31 - 19], np.int64)
 
@@ -23,7 +23,7 @@ def test_a_table_keeps_the_least_cost_or_the_sum_of_counts(mode, monkeypatch):
         key, cost = rng.integers(0, 3, 5), int(rng.integers(1, 100))
         one, two = rng.integers(1, 9, 2), rng.integers(1, 9, 2)
         ways = (one, one.astype(float)), (two, two.astype(float))
-        store, count, row = enter.py_func(store, count, key, mode, cost, 7, cost, *ways, PRIMES)
+        store, count, row = enter.py_func(store, count, key, cost, (7, cost), *ways, Counting(mode, PRIMES))
         assert store[0][row].tolist() == key.tolist()
         old = expected.get(tuple(key.tolist()))
         if mode == LEAST:
