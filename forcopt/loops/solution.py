@@ -22,7 +22,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
 from forcopt.language.structure import same_marks
 from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
-from forcopt.loops.tolerances import LEAST_VALUE
+from forcopt.loops.tolerances import AT_BOUND, LEAST_VALUE
 from forcopt.notebook import facts_html
 from forcopt.status import Status
 
@@ -434,7 +434,7 @@ class ModelSolution:
         value = self[constraint.expression]
         low, high = (np.broadcast_to(end, value.shape) for end in (constraint.lower, constraint.upper))
         slack = np.minimum(value - low, high - value)
-        near = 1e-6 * np.maximum(1.0, np.abs(value))
+        near = AT_BOUND * np.maximum(1.0, np.abs(value))
         status = np.select(
             [slack < -near, low == high, value - low <= near, high - value <= near],
             ["violated", "equal", "at lower", "at upper"],

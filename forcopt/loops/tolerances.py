@@ -9,6 +9,7 @@ import numpy as np
 
 __all__ = [
     "APART",
+    "AT_BOUND",
     "AT_TOLERANCE",
     "BETTER",
     "DEPENDENT",
@@ -115,3 +116,6 @@ ZERO_MULTIPLIER = 10.0
 
 LEAST_VALUE = 1e-9
 """In units of the objective; a gap is relative to at least this value, as solvers define it."""
+
+AT_BOUND = 1e-6
+"""Relative; a row whose activity is this near its bound is at the bound in a table of rows."""

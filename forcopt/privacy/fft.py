@@ -13,6 +13,7 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.privacy.losses import Loss
 from forcopt.privacy.tolerances import (
+    BESIDE_ATOMS,
     BEYOND_SPAN,
     EXPONENT,
     FAR,
@@ -161,7 +162,7 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
 
 def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     """The standard deviation of the loss under P, roughly."""
-    beyond = max(1e-3 * (span[1] - span[0]), 1e-9)  # so that atoms at the ends are within
+    beyond = max(1e-3 * (span[1] - span[0]), BESIDE_ATOMS)  # so that atoms at the ends are within
     edges = np.linspace(span[0] - beyond, span[1] + beyond, 4001)
     for _ in range(3):  # zoom in on where the mass is
         p, _ = loss.tails(edges)

@@ -17,7 +17,15 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.theorems import Guarantee, best_split, guarantee, transfer
-from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, RAISED, ROUNDING
+from forcopt.models.adaptive_queries.tolerances import (
+    DELTA_KEPT,
+    EXCEEDED,
+    HEIGHT,
+    LEAST_TARGET,
+    PLACE,
+    RAISED,
+    ROUNDING,
+)
 from forcopt.privacy import GDP
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem
@@ -341,7 +349,7 @@ def _least(error: Curve, axes: list[Array], deadline: Deadline) -> Array:
             break
         point = start
         for _ in range(2):  # anew from where it stopped: the simplex may have collapsed
-            options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 2000}
+            options = {"xatol": PLACE, "fatol": HEIGHT, "maxiter": 2000}
             point = scipy.optimize.minimize(
                 lambda x: float(error(x)), point, method="Nelder-Mead", options=options
             ).x
@@ -407,7 +415,7 @@ def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Ou
         value = float(answers.error(best(np.exp(log_target))))
         return min(value, 1e6) - float(np.exp(log_target))
 
-    low, high = log(1e-6), log(2.0)  # beyond, half of the error is less than the loss
+    low, high = log(LEAST_TARGET), log(2.0)  # beyond, half of the error is less than the loss
     target = scipy.optimize.brentq(excess, low, high, xtol=1e-6) if excess(low) > 0 > excess(high) else 0.0
     return _outcome(problem, answers.plan(best(float(np.exp(target)))))
 

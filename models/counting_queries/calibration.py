@@ -12,7 +12,7 @@ import scipy
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.problem import CountingQueries
-from forcopt.models.counting_queries.tolerances import LEAST_LOG_DELTA, SIZE, WHOLE_SIZE
+from forcopt.models.counting_queries.tolerances import LEAST_LOG_DELTA, SAFE_STEP, SIZE, WHOLE_SIZE
 from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, KNorm, Laplace, Noise
 from forcopt.problem import Outcome
@@ -157,7 +157,7 @@ def gaussian(problem: CountingQueries, *, time_limit: float | None = None) -> Ou
     if problem.whole:
         return calibrated(problem, lambda s: DiscreteGaussian(scale=s), scale, time_limit)
     law = Gaussian(scale=scale)
-    step = 1e-15
+    step = SAFE_STEP
     while problem.log_delta(law) > log(problem.delta):  # on the safe side of rounding
         law, step = Gaussian(scale=scale * exp(step)), 2 * step
     return Outcome(law)

@@ -13,7 +13,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, is_whole, least_size, needs_delta
 from forcopt.models.counting_queries.problem import CountingQueries
-from forcopt.models.counting_queries.tolerances import FISHER_SIZE, TABLE_END
+from forcopt.models.counting_queries.tolerances import FISHER_SIZE, RESCALED, TABLE_END
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -138,12 +138,12 @@ def _from_the_end(excess: Array) -> Array:
 
     An eigenvector of a solver has no relative accuracy where it is small, and is not log-concave there.
     """
-    root = [0.0, 1e-250]
+    root = [0.0, RESCALED]
     for e in excess[-2:0:-1].tolist():
         value = (2 + e) * root[-1] - root[-2]
-        if value > 1e250:
-            root = [v * 1e-250 for v in root]
-            value *= 1e-250
+        if value > 1 / RESCALED:
+            root = [v * RESCALED for v in root]
+            value *= RESCALED
         root.append(value)
     out = np.array(root[::-1])
     return np.asarray(np.maximum(out, 0.0) / out.max())

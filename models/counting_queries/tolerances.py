@@ -56,3 +56,9 @@ MIXED = 1e-4
 
 INERT = 1e-9
 """Probability: a smaller chance of any correction counts as 0."""
+
+SAFE_STEP = 1e-15
+"""Relative: the first step by which a scale is raised, until rounding is on the safe side."""
+
+RESCALED = 1e-250
+"""The first term of a recurrence, and the factor that brings its terms back from the largest floats."""

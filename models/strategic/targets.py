@@ -21,7 +21,7 @@ from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
 from forcopt.models.strategic.linear_agents import LinearAgents, move_costs, qualifies
 from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.responses import Responses
-from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
+from forcopt.models.strategic.tolerances import PAIR_SECONDS, ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Handles, Outcome
 from forcopt.status import Status
 
@@ -163,9 +163,6 @@ class TargetDesign2D(TargetDesign):
 
 MOST_CELLS = 50_000_000
 
-_SECONDS = 4e-7
-"""A pair of an agent and a point takes at most about this long."""
-
 
 @TargetDesign2D.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
 @TargetDesign.algorithm("grid", cites="Ahmadi et al. (2022), Algorithm 1 on a grid", rank="published")
@@ -195,7 +192,7 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
             f"step is {step:g}, which gives {cells} pairs of an agent and a point; it must give at most "
             f"{MOST_CELLS}"
         )
-    if time_limit is not None and cells * _SECONDS > time_limit:
+    if time_limit is not None and cells * PAIR_SECONDS > time_limit:
         message = f"{cells} pairs of an agent and a point take longer than {time_limit:g} s"
         return Outcome(None, status=Status.LIMIT, message=message)
     axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]

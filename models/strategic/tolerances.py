@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["POSITIVE", "PROVED", "REACHED", "ROUNDING", "TIE_MARGIN", "TOLERANCE"]
+__all__ = ["PAIR_SECONDS", "POSITIVE", "PROVED", "REACHED", "ROUNDING", "TIE_MARGIN", "TOLERANCE"]
 
 TOLERANCE = 1e-6
 """Costs and truth scores that differ by less count as equal, since solvers are no more accurate. Costs
@@ -23,3 +23,6 @@ REACHED = 1e-7
 TIE_MARGIN = 1e-4
 """By how much a feature that would win a tie must weigh less (relative, per effort) than the one moved
 along."""
+
+PAIR_SECONDS = 4e-7
+"""Seconds: a pair of an agent and a point takes at most about this long."""
