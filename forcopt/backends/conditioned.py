@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.clock import Improvement
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.compile.scaling import Scaling, geometric, scaling_of, without_dust
+from forcopt.compile.scaling import Scaling, geometric, objective_factor, scaling_of, without_dust
 
 __all__ = ["ScaledSession", "open_session"]
 
@@ -19,7 +20,9 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     """Translate a program to a solver so that it reads every coefficient.
 
     Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
-    the solver's threshold, or where `Backend.scales` is set. The results hold for the program as given.
+    the solver's threshold, or where `Backend.scales` is set. An objective whose costs are all far below 1 is
+    scaled, since a solver's tolerances are absolute. The results hold for the program as given; the solver's
+    own log speaks of the scaled one.
 
     Parameters
     ----------
@@ -40,6 +43,9 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)
     if scaling is None and plain and (backend.scales if scaled is None else scaled):
         scaling = geometric(clean)
+    if backend.capabilities.smallest and (factor := objective_factor(clean, scaling)) != 1.0:
+        given = scaling or Scaling(np.ones(clean.rows.count), np.ones(clean.columns))
+        scaling = replace(given, objective=factor)
     return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
 
 
@@ -64,18 +70,22 @@ class ScaledSession(Session):
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Solve the scaled program and undo the scaling."""
-        columns = self.scaling.columns
+        columns, unit = self.scaling.columns, 1 / self.scaling.objective
         if options.start is not None:
             options = replace(options, start=options.start / columns)
+        if (tell := options.on_improvement) is not None:
+            options = replace(options, on_improvement=lambda step: tell(_times(step, unit)))
         result = self.inner.solve(options)
+        result.bound *= unit
+        result.trace = [_times(step, unit) for step in result.trace]
         if result.x is not None:
             result.x = result.x * columns
             result.objective = self.program.stages[0].value(result.x)
         result.pool = [point * columns for point in result.pool]
         if result.row_dual is not None:
-            result.row_dual = result.row_dual * self._factors
+            result.row_dual = result.row_dual * self._factors * unit
         if result.reduced_cost is not None:
-            result.reduced_cost = result.reduced_cost / columns
+            result.reduced_cost = result.reduced_cost / columns * unit
         return result
 
     def add_rows(self, rows: RowBlock) -> None:
@@ -98,5 +108,12 @@ class ScaledSession(Session):
     def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
         """Append columns in their own units."""
         super().add_columns(cost, lower, upper, matrix)
-        self.scaling = Scaling(self.scaling.rows, np.concatenate([self.scaling.columns, np.ones(len(cost))]))
-        self.inner.add_columns(cost, lower, upper, sp.csc_array(sp.diags_array(self._factors) @ matrix))
+        columns = np.concatenate([self.scaling.columns, np.ones(len(cost))])
+        self.scaling = replace(self.scaling, columns=columns)
+        self.inner.add_columns(
+            cost * self.scaling.objective, lower, upper, sp.csc_array(sp.diags_array(self._factors) @ matrix)
+        )
+
+
+def _times(step: Improvement, unit: float) -> Improvement:
+    return replace(step, objective=step.objective * unit, bound=step.bound * unit)

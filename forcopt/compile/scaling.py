@@ -16,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
 from forcopt.errors import UnsupportedError
 
-__all__ = ["Scaling", "geometric", "scaling_of", "without_dust"]
+__all__ = ["Scaling", "geometric", "objective_factor", "scaling_of", "without_dust"]
 
 _DUST = 2.0**-50
 """An entry is dust if it can move its row by no more than this, relative to the row's largest entry."""
@@ -26,6 +26,10 @@ _ABSOLUTE_DUST = 2.0**-46
 
 _NEGLIGIBLE = 1e-8
 """Entries that a solver drops do no harm if together they move their row by no more than this."""
+
+_LEAST_COST = 2.0**-16
+"""In units of the objective per unit of a column. Solvers count a reduced cost of 1e-7 or 1e-6 as zero, which
+decides nothing if the largest cost is far above it."""
 
 _ROUNDS = 10
 """Passes of geometric scaling."""
@@ -64,16 +68,19 @@ def without_dust(program: Program) -> tuple[Program, int]:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Factors of rows and columns: ``x = columns * x'`` and row i is multiplied by ``rows[i]``.
+    """Factors of rows, columns and the objective: ``x = columns * x'``, row i is multiplied by ``rows[i]``.
 
     Attributes
     ----------
     rows, columns : Array
         Powers of two; 1 for integer columns.
+    objective : float, default 1
+        A power of two that multiplies the objective.
     """
 
     rows: Array
     columns: Array
+    objective: float = 1.0
 
     def program(self, program: Program) -> Program:
         """The scaled program."""
@@ -109,13 +116,14 @@ class Scaling:
         return RowBlock(rows.indptr, rows.indices, data, rows.lower * factors, rows.upper * factors)
 
     def stage(self, stage: StageCost) -> StageCost:
-        """Scale the columns of an objective; its value stays."""
+        """Scale an objective and its columns."""
         quadratic = stage.quadratic
         if quadratic is not None:
             by = sp.diags_array(self.columns)
-            quadratic = sp.csc_array(by @ quadratic @ by)
+            quadratic = sp.csc_array(by @ quadratic @ by * self.objective)
         rows = None if stage.rows is None else self.block(stage.rows)
-        return replace(stage, cost=stage.cost * self.columns, quadratic=quadratic, rows=rows)
+        cost, offset = stage.cost * self.columns * self.objective, stage.offset * self.objective
+        return replace(stage, cost=cost, offset=offset, quadratic=quadratic, rows=rows)
 
     def _cone(self, cone: Cone) -> Cone:
         return replace(cone, matrix=sp.csr_array(cone.matrix @ sp.diags_array(self.columns)))
@@ -181,6 +189,16 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
             "reads it, such as clarabel"
         )
     return scaling
+
+
+def objective_factor(program: Program, scaling: Scaling | None) -> float:
+    """The power of two that brings the largest cost of one small linear objective near 1; else 1."""
+    stage = program.stages[0]
+    if program.is_staged or stage.quadratic is not None:
+        return 1.0
+    cost = stage.cost if scaling is None else stage.cost * scaling.columns
+    largest = float(np.abs(cost).max(initial=0.0))
+    return float(np.exp2(-np.round(np.log2(largest)))) if 0 < largest < _LEAST_COST else 1.0
 
 
 def _counts(program: Program, size: Array, owner: Array, smallest: float) -> Array:

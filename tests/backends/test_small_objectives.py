@@ -1,0 +1,48 @@
+"""Solvers count small reduced costs as zero; an objective of small costs is optimal all the same."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+
+COSTS = np.array([-7.2e-6, -6.8e-6, 1.3e-6, 1e-7])
+
+
+def least(costs):
+    """The optimum of the model below, by enumeration."""
+    points = itertools.product((0, 1), (0, 1), (0, 1), range(-4, 7))
+    return min(costs @ p for p in points if p[0] + p[1] - p[2] <= 1 and p[3] - 2 * p[0] >= -5)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_the_cheapest_column_decides_too(backend, factor):
+    costs = COSTS * factor
+    m = fo.Model()
+    b = m.variable("b", 3, binary=True)
+    z = m.variable("z", lower=-4, upper=6, integer=True)
+    m.subject_to(b[0] + b[1] - b[2] <= 1)
+    m.subject_to(z - 2 * b[0] >= -5)
+    m.minimize(costs[:3] @ b + costs[3] * z)
+    seen = []
+    s = m.solve(backend, on_improvement=lambda step: seen.append((step.objective, step.bound)))
+    optimum = least(costs)
+    assert s.status == fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(optimum, rel=1e-9, abs=0)
+    assert s.bound == pytest.approx(optimum, rel=1e-6, abs=0)
+    assert all(abs(value) <= 2 * np.abs(costs).sum() * 7 for value, _ in seen)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_duals_are_in_units_of_the_objective(maximize):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=4)
+    row = m.subject_to(x.sum() <= 5)
+    value = 3e-6 * x[0] + 2e-6 * x[1]
+    m.maximize(value) if maximize else m.minimize(-value)
+    s = m.solve()
+    assert abs(s.objective) == pytest.approx(14e-6, rel=1e-9, abs=0)
+    assert abs(s.dual(row)) == pytest.approx(2e-6, rel=1e-6, abs=0)
+    assert np.abs(s.reduced_cost(x)) == pytest.approx([1e-6, 0], rel=1e-6, abs=1e-15)
