@@ -123,7 +123,9 @@ def test_random_programs_agree_with_enumeration_and_their_files_are_accepted(sta
 
 def test_viprchk_accepts_proofs(viprchk, shop, tmp_path):
     assert viprchk(shop[0] / "shop.vipr")
-    (tmp_path / "false.vipr").write_text((shop[0] / "shop.vipr").read_text().replace("rnd", "lin"))
+    claim = next(at for at in (shop[0] / "shop.vipr").read_text().splitlines() if at.startswith("RTP range"))
+    better = f"RTP range {shop[1].objective + 1} {shop[1].objective + 1}"
+    (tmp_path / "false.vipr").write_text((shop[0] / "shop.vipr").read_text().replace(claim, better))
     assert not viprchk(tmp_path / "false.vipr")
     for seed in range(40):
         lp, integer = instance(seed)

@@ -256,20 +256,33 @@ def test_an_algorithm_that_asks_for_too_much_ends_at_a_limit():
     assert s.status == "limit" and s.decision is None and "llocate" in s.message
 
 
+TIGHT = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import forcopt as fo
+backend, thread = sys.argv[1:]
+rng, m = np.random.default_rng(0), fo.Model()
+x = m.variable("x", 200, binary=True)
+rows = rng.integers(100, 1000, (30, 200))
+m.subject_to(rows @ x <= rows.sum(1) // 2)
+m.maximize(rng.integers(1, 100, 200) @ x)
+with ThreadPoolExecutor(1) as pool:
+    solve = m.solve if thread == "main" else lambda *a, **o: pool.submit(m.solve, *a, **o).result()
+    s = solve(backend, memory_limit="2 MB", time_limit=120)
+assert s.status in ("feasible", "limit") and "the memory limit of 2 MB is reached" in s.message, s
+assert not s.objective > s.bound
+"""
+
+
 @pytest.mark.parametrize("thread", ["main", "other"])
 @pytest.mark.parametrize("backend", ["highs", "scip", "gscip", "cp-sat"])
 def test_a_solver_ends_at_the_memory_limit(backend, thread):
+    """In a process of its own: one that has run other tests solves in the memory that they left."""
     pytest.importorskip({"highs": "highspy", "scip": "pyscipopt"}.get(backend, "ortools"))
-    rng, m = np.random.default_rng(0), fo.Model()
-    x = m.variable("x", 200, binary=True)
-    rows = rng.integers(100, 1000, (30, 200))
-    m.subject_to(rows @ x <= rows.sum(1) // 2)
-    m.maximize(rng.integers(1, 100, 200) @ x)
-    with ThreadPoolExecutor(1) as pool:
-        solve = m.solve if thread == "main" else lambda *a, **o: pool.submit(m.solve, *a, **o).result()
-        s = solve(backend, memory_limit="2 MB", time_limit=120)
-    assert s.status in ("feasible", "limit") and "the memory limit of 2 MB is reached" in s.message
-    assert not s.objective > s.bound
+    command = [sys.executable, "-c", TIGHT, backend, thread]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
 
 
 # -- studies -----------------------------------------------------------------------------------------------

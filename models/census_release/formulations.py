@@ -320,8 +320,10 @@ def milp(
 
     Parameters
     ----------
-    problem, model, reach
+    problem, model
         See `network_lp`.
+    reach : int or tuple of Array, default 3
+        Of the windows, in units of the counts; see `network_lp`.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from forcopt.models.districting import (
     column_generation,
     dual_cycles,
+    dynamic,
     formulations,
     large_neighbourhood,
     local_search,
@@ -11,8 +12,7 @@ from forcopt.models.districting import (
 )
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.counts import PlanCounts
-from forcopt.models.districting.dynamic import frontier, sphere_cut
-from forcopt.models.districting.ensemble import Ensemble, recom
+from forcopt.models.districting.ensemble import Ensemble
 from forcopt.models.districting.instances import bin_packing
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -40,12 +40,10 @@ __all__ = [
     "bin_packing",
     "column_generation",
     "dual_cycles",
+    "dynamic",
     "formulations",
-    "frontier",
     "large_neighbourhood",
     "local_search",
     "portfolio",
-    "recom",
     "set_partitioning",
-    "sphere_cut",
 ]
