@@ -3,8 +3,8 @@
     python benchmarks/methods/run.py --out RESULTS.md [--time-limit 10] [--seed 0] [PROBLEM ...]
 
 Of each problem it draws some instances by the seed, from those of the library and the shipped examples. Every
-method runs with its default options and backend, in a process of its own. Rows are kept in ``runs.sqlite`` (not
-committed) as they end, so that an interrupted run continues where it was.
+method runs with its default options and backend, in a process of its own. Rows are kept in ``runs.sqlite``
+(not committed) as they end, so that an interrupted run continues where it was.
 
 A method is supported by the table if it is the default, the paper's own or an oracle; if it is the quickest
 to the best objective, or to a proof of it, on one instance; or if it alone has the best objective or the best
