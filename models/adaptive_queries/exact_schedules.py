@@ -11,8 +11,6 @@ from forcopt.models.adaptive_queries.schedule import QuerySchedule
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["dynamic", "enumeration", "min_cost_flow"]
-
 
 def _compile() -> None:
     from forcopt.graphs.interval_packing import heaviest_disjoint, heaviest_packing

@@ -15,8 +15,6 @@ from forcopt.privacy import BudgetSpentError
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Ledger", "QueryRefusedError", "by_arrival", "density", "fitted"]
-
 _UNITS = 10**18
 """Units in which the budget of a window counts."""
 

@@ -11,8 +11,6 @@ from forcopt.models.adaptive_queries.schedule import QuerySchedule
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["local_ratio"]
-
 
 def _largest_distance(problem: QuerySchedule) -> float:
     outcome = local_ratio(problem)

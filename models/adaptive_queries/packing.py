@@ -13,8 +13,6 @@ from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
 from forcopt.models.adaptive_queries.tolerances import CHOSEN
 from forcopt.problem import Handles
 
-__all__ = ["incidence", "lp", "milp"]
-
 
 @QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10 to 17; packing")
 def milp(problem: QuerySchedule, model: Model) -> Handles:

@@ -21,20 +21,6 @@ from forcopt.problem import Solution
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "AdaptiveSession",
-    "Analyst",
-    "Population",
-    "Query",
-    "Sample",
-    "Thresholdout",
-    "Transcript",
-    "across_blocks",
-    "best_so_far",
-    "membership",
-    "sign_votes",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Query:

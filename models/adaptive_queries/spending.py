@@ -27,8 +27,6 @@ from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["BudgetAllocation", "Spending", "bottlenecked"]
-
 
 @dataclass(frozen=True, eq=False)
 class Spending:

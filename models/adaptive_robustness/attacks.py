@@ -16,8 +16,6 @@ from forcopt.models.adaptive_robustness.tolerances import BACK, LEAST_MOVE, LEAS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["attack", "draws", "gradient"]
-
 _DOUBLINGS = 40
 
 

@@ -14,8 +14,6 @@ from forcopt.models.adaptive_robustness.tolerances import MASS, SAME_RADIUS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["bayes", "constant", "enumeration"]
-
 
 def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
     """The best constant classifier and its loss."""

@@ -7,8 +7,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["CURVES", "draw_curves"]
-
 CURVES = ("sines", "s-figure", "nnn", "circles", "boxes")
 """The names of the generators."""
 

@@ -12,8 +12,6 @@ from forcopt.models.adaptive_robustness.tolerances import COUNT, LOSS, TOLERANCE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["enumeration"]
-
 _DIGITS = 9
 """Angles that agree in as many decimals are one; directions, in three more."""
 

@@ -16,8 +16,6 @@ from forcopt.models.adaptive_robustness.geometry import dual_length, length, mee
 from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERANCE
 from forcopt.problem import Handles
 
-__all__ = ["milp", "misocp"]
-
 _PREMISE = (
     "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
     "the border by as much"

@@ -19,8 +19,6 @@ from forcopt.models.adaptive_robustness.tolerances import NO_FRACTION, TIGHT
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["LargestFraction", "hinge", "largest_fraction", "svm"]
-
 
 @AdaptiveRobustClassification.algorithm(
     "hinge", cites="Chowdhury, Urner (2022), Definition 10, with the hinge loss", rank="published"

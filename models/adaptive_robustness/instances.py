@@ -14,8 +14,6 @@ from forcopt.models.adaptive_robustness.generators import draw_curves
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
 
-__all__ = ["INSTANCES"]
-
 
 def _fixed(name: str, count: int, radius: float) -> RobustBayes:
     points, labels = draw_curves(name, count, seed=count)

@@ -16,8 +16,6 @@ from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.tolerances import SAME_RADIUS, TIED
 from forcopt.models.adaptive_robustness.voronoi import border
 
-__all__ = ["MarginRate", "margin_rate"]
-
 
 @dataclass(frozen=True, eq=False)
 class MarginRate:

@@ -19,8 +19,6 @@ from forcopt.models.adaptive_robustness.tolerances import MASS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Network", "max_flow", "network"]
-
 _SCALE = 2**60
 """The unit of masses that have no small common denominator."""
 

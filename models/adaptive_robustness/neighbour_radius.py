@@ -19,8 +19,6 @@ from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, EDGE, EDGE_
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Projection", "constancy_radii", "cuts", "nearest_border", "qp", "shortest_vector"]
-
 
 @RobustnessRadius.algorithm(
     "qp", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs"

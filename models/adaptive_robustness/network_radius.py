@@ -21,8 +21,6 @@ from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadiu
 from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_UNIT, STEPS, SUMS
 from forcopt.problem import Handles
 
-__all__ = ["milp", "misocp"]
-
 _BESIDE = 200
 """Random points beside a solver's point at which a change of label is looked for, at each distance."""
 

@@ -17,8 +17,6 @@ from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes, RobustC
 from forcopt.models.adaptive_robustness.tolerances import HALF
 from forcopt.problem import Handles, Outcome
 
-__all__ = ["lp", "milp", "primal_dual"]
-
 
 @RobustBayes.formulation(
     "lp",

@@ -16,8 +16,6 @@ from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadiu
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Border", "SegmentTree", "border", "voronoi"]
-
 _LEAF = 8
 
 

@@ -24,8 +24,6 @@ from forcopt.models.allocation.tolerances import ROUNDING
 from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 
-__all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
-
 
 @StratifiedAllocation.formulation("socp", cites="Neyman (1934), as second-order cones")
 def socp(problem: StratifiedAllocation, model: Model) -> Handles:

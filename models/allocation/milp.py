@@ -14,10 +14,9 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import whole_and_precise
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import (
@@ -28,9 +27,6 @@ from forcopt.models.allocation.windows import (
 )
 from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
-
-__all__ = ["milp", "precise_milp", "private_milp"]
-
 
 _WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other sizes open"
 

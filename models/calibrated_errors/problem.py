@@ -42,8 +42,6 @@ from forcopt.models.calibrated_errors.transport import CalibratedTransport, Cuto
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.status import Status
 
-__all__ = ["CalibratedEqualErrors"]
-
 
 class CalibratedEqualErrors(Cutoffs, Problem):
     """Change calibrated scores of groups so that one cutoff leads to equal error rates, still calibrated.

@@ -14,8 +14,6 @@ from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 
-__all__ = ["Recalibration"]
-
 
 @dataclass(frozen=True, eq=False)
 class Recalibration(PolicyFile):

@@ -17,8 +17,6 @@ from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"]
-
 
 @ConsistentRelease.algorithm("clip", rank="published")
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:

@@ -15,8 +15,6 @@ from forcopt.models.census_release.release import noise_variances
 from forcopt.privacy import Accountant, DiscreteGaussian, DiscreteLaplace, Laplace, Noise, Profile, randomness
 from forcopt.privacy.tolerances import LAW_SUM
 
-__all__ = ["measure", "random_release", "state_like"]
-
 
 def measure(
     hierarchy: Hierarchy,

@@ -10,8 +10,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.models.census_release.generators import measure, random_release, state_like
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 
-__all__ = ["INSTANCES", "nested_release"]
-
 _SIZES = ((1, 5, 40), (1, 15, 80, 300, 2000), (1, 30, 120, 500, 8000))
 
 

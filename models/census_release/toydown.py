@@ -11,8 +11,6 @@ from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 
-__all__ = ["simplex", "toydown"]
-
 
 def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
     """Project each level onto the counts that the level before and the fixed counts below allow."""

@@ -16,8 +16,6 @@ from forcopt.privacy.noises import BoundedNoise, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["bounded"]
-
 
 @CountingQueries.algorithm("bounded", cites="Dagan and Kur (2022)", rank="published")
 def bounded(

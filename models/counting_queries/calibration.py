@@ -18,18 +18,6 @@ from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, 
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = [
-    "calibrated",
-    "gaussian",
-    "gaussian_shift",
-    "is_number",
-    "is_whole",
-    "k_norm",
-    "laplace",
-    "least_size",
-    "needs_delta",
-]
-
 
 def is_whole(value: Any) -> bool:
     """Whether a value is an integer of Python or numpy, and no truth value."""

@@ -28,8 +28,6 @@ from forcopt.models.counting_queries.tolerances import (
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["fixed_point", "hierarchical", "identity", "sdp", "square_root", "workload"]
-
 
 @LinearQueries.algorithm("identity", cites="noise on each count", rank="published")
 def identity(problem: LinearQueries, *, time_limit: float | None = None) -> Outcome:

@@ -10,22 +10,13 @@ from scipy.special import gammainc, gammaincc, gammaln
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, is_number, laplace, least_size
+from forcopt.models.counting_queries.calibration import is_number, laplace, least_size
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.models.counting_queries.tolerances import SIZE, TRIED_SHAPE, WHOLE_SIZE
+from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.noises import GeneralizedGaussian, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-__all__ = [
-    "even_shape",
-    "fisher_information",
-    "ganesh_zhao",
-    "out_of_range",
-    "shape_search",
-    "theorem17_error",
-    "theorem17_scale",
-]
 
 
 def theorem17_scale(queries: int, epsilon: float, delta: float, shape: float) -> float:

@@ -15,10 +15,9 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, is_whole
+from forcopt.models.counting_queries.calibration import is_whole
+from forcopt.privacy.losses import gaussian_shift
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-
-__all__ = ["Factorization", "LinearQueries"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,6 @@ from forcopt.models.counting_queries.tolerances import INERT
 from forcopt.privacy.noises import GeneralizedGaussian
 from forcopt.problem import Outcome
 
-__all__ = ["SparseVector", "sparse_vector"]
-
 
 class SparseVector(Declared):
     """The numeric sparse vector technique on realised noise (Theorem 19; Dwork and Roth 2014, Algorithm 3).

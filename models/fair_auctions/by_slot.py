@@ -16,8 +16,6 @@ from forcopt.models.fair_auctions.tolerances import JOINT
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["by_slot"]
-
 Rows = list[tuple[int, int, PairwiseStability]]
 """For each notion with rows on pairs: its position, the slot, and the family with the rows it has found."""
 

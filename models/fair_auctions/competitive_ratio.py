@@ -28,8 +28,6 @@ from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["CompetitiveRatio", "two_profile_bound"]
-
 _MOST = 4000
 """More profiles times ads have too many pairs."""
 

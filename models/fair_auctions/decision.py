@@ -20,8 +20,6 @@ from forcopt.problem.drawing import finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Allocation", "Audit", "audit"]
-
 
 @dataclass(frozen=True, eq=False)
 class Allocation:

@@ -17,8 +17,6 @@ from forcopt.models.fair_auctions.problem import FairAuction
 from forcopt.models.fair_auctions.rules import check_ell
 from forcopt.problem import Handles
 
-__all__ = ["cuts", "lp", "qp", "slot_steps", "write_shares"]
-
 _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 

@@ -29,8 +29,6 @@ from forcopt.models.fair_auctions.rules import (
 from forcopt.models.fair_auctions.tolerances import NEGATIVE, SLACK
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
-__all__ = ["FairMechanism"]
-
 _MOST = 4000
 """More profiles of bids have too many pairs."""
 

@@ -24,8 +24,6 @@ from forcopt.models.fair_auctions.payments import RuleName, read_factors, read_s
 from forcopt.models.fair_auctions.rules import best_welfare
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["FairAuction", "share_violations"]
-
 
 class FairAuction(Problem):
     """Allot ranked slots to ads, by lot, so that users whom advertisers value alike see nearly the same ads.

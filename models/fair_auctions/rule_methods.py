@@ -16,8 +16,6 @@ from forcopt.models.fair_auctions.rules import proportional as give_proportional
 from forcopt.models.fair_auctions.rules import uniform as give_uniform
 from forcopt.problem import Outcome
 
-__all__ = ["highest_bid", "inverse_proportional", "proportional", "uniform"]
-
 _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
