@@ -5,9 +5,8 @@ in sampling schemes: an analysis of stratified and cluster sampling, FORC 2022, 
 """
 
 from forcopt.models.allocation import (  # noqa: F401  (register the methods)
-    cones,
+    formulations,
     greedy,
-    milp,
     rounding,
 )
 from forcopt.models.allocation.precision import PrecisionAllocation
