@@ -21,8 +21,6 @@ from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, ha
 from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
 from forcopt.problem import Evaluation, Problem, Solution
 
-__all__ = ["AdaptiveRobustClassification"]
-
 
 class AdaptiveRobustClassification(Problem):
     """Find the halfspace of least empirical c-adaptive robust loss.

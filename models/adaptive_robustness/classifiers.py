@@ -16,8 +16,6 @@ from forcopt.errors import DeclarationError
 from forcopt.learning.names import aligned
 from forcopt.models.adaptive_robustness.geometry import check_points
 
-__all__ = ["Classifier", "Halfspace", "NearestNeighbour", "ReLUNetwork", "Tree"]
-
 
 class Classifier(Declared):
     """The base of classifiers: a label for each input, and by how much it is preferred.

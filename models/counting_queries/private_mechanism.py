@@ -20,8 +20,6 @@ from forcopt.models.counting_queries.tolerances import DELTA_LEFT, MIXED
 from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
-__all__ = ["PrivateMechanism"]
-
 
 class PrivateMechanism(Problem):
     """The stochastic matrix with the least expected loss among all (epsilon, delta)-private ones.

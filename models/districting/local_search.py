@@ -27,8 +27,6 @@ from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["local_search"]
-
 _CUT, _INERTIA, _DEVIATION, _SPLITS = 0, 1, 2, 3
 
 _MOMENT = 500_000

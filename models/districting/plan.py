@@ -25,8 +25,6 @@ from forcopt.problem import Outcome
 from forcopt.problem.drawing import finished
 from forcopt.status import Status
 
-__all__ = ["Plan", "feasible_start", "from_csv", "from_geojson", "only_plan", "to_csv", "to_geojson"]
-
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""
 

@@ -24,8 +24,6 @@ from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["portfolio"]
-
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 

@@ -40,8 +40,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["Cover", "set_partitioning"]
-
 CUT, INERTIA, DEVIATION, SPLITS = 0, 1, 2, 3
 _KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION, "splits": SPLITS}
 _BUDGET = 500_000

@@ -23,8 +23,6 @@ from forcopt.problem.drawing import finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RandomizedClassifier", "SeesGroups"]
-
 SHOWN = 12
 
 

@@ -37,8 +37,6 @@ from forcopt.models.fair_classification.tolerances import PROBABILITY
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["FairClassification"]
-
 
 class FairClassification(Problem):
     """Learn the randomised classifier of least error that is fair on the records.

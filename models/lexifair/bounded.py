@@ -18,8 +18,6 @@ from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 from forcopt.models.lexifair.tolerances import UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["BoundedLossRegression"]
-
 
 class BoundedLossRegression(Problem):
     """Fit a linear model of least squared error, if no group's mean squared error may exceed a bound.

@@ -27,8 +27,6 @@ from forcopt.learning.names import aligned
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.tolerances import NEGLIGIBLE
 
-__all__ = ["ClassifierMixture", "LexifairClassification"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassifierMixture(GroupModel, RandomizedPolicy):

@@ -22,8 +22,6 @@ from forcopt.learning.names import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK
 
-__all__ = ["LexifairRegression", "LinearModel"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(GroupModel):

@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
-__all__ = [
-    "QuotaRelaxation",
-    "draw_publicly",
-    "gini",
-    "least_relaxation",
-    "panel_fields",
-    "replacement_fields",
-]
-
 _QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
 """The columns of a table of quotas, with the names that they also have."""
 

@@ -17,8 +17,6 @@ from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome
 from forcopt.status import Status
 
-__all__ = ["LinearClassifier", "StrategicLinearClassifier", "shifted_truth", "truth"]
-
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

@@ -1,4 +1,4 @@
-"""Programs of responses: the linear relaxation, the mixed-integer program, and the least effort."""
+"""Sets of criteria: greedy deletion (Algorithm 1), programs of the responses, and enumeration."""
 
 from __future__ import annotations
 
@@ -8,21 +8,169 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximin, maximize
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
     OpenCriteria,
     StrategicClassification,
     StrategicGraph,
+    spans,
 )
-from forcopt.models.strategic.tolerances import POSITIVE
-from forcopt.problem import Handles
+from forcopt.models.strategic.tolerances import POSITIVE, ROUNDING
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
 
-__all__ = ["ResponseVariables", "lp", "milp", "values_by_group", "write_responses"]
+
+@StrategicClassification.algorithm(
+    "greedy-deletion", cites="Ahmadi et al. (2022), Algorithm 1, Theorem 2", rank="published"
+)
+def greedy_deletion(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
+    """Withdraw criteria until no agent games: optimal where no false positive is allowed, otherwise feasible.
+
+    The set that is left contains every set on which no agent games, and each agent that qualifies on any such
+    set qualifies on this one. So it is optimal for weights, groups and values of any kind (properties a to
+    d).
+    """
+    is_open, passes = largest_gaming_free_set(problem)
+    decision = OpenCriteria(np.flatnonzero(is_open).tolist())
+    proved = problem.allows_no_false_positive
+    return Outcome(decision, status=Status.OPTIMAL if proved else Status.APPROXIMATE, iterations=passes)
+
+
+def largest_gaming_free_set(problem: StrategicGraph, among: Array | None = None) -> tuple[Array, int]:
+    """Give the largest set of criteria on which no agent (of positive weight) games, and the number of
+    passes.
+
+    A pass deletes every criterion that some agent games on. That is safe: an agent's cheapest open criterion
+    stays its cheapest in any smaller set that holds it, so none of the deleted ones is in any gaming-free
+    set. Pointers into the agents' lists only move forward, and a pass visits only agents whose criterion was
+    just deleted: O(E) in all, after sorting.
+
+    Parameters
+    ----------
+    problem : StrategicGraph
+        Which.
+    among : Array, optional
+        Mask of the criteria to choose from; all by default.
+
+    Returns
+    -------
+    tuple[Array, int]
+        The mask of the set, shape ``(m,)``, and how many passes deleted something (Proposition 1: at most m).
+    """
+    graph, m = problem.graph, problem.criteria
+    is_open = np.append(
+        np.ones(m, dtype=bool) if among is None else among, True
+    )  # the last entry means "none"
+    edges = len(graph.criterion)
+    criterion = np.append(graph.criterion, m)
+    at, end = graph.start[:-1].copy(), graph.start[1:]
+    chosen = np.where(at < end, criterion[np.minimum(at, edges)], m)
+    by_criterion = sp.csr_array(
+        (np.ones(edges, np.int8), graph.criterion, graph.start), shape=(problem.agents, m)
+    ).tocsc()
+    counted = problem.agent_weights > 0
+    moving = np.flatnonzero(counted)
+    passes = 0
+    while True:
+        behind = moving[~is_open[chosen[moving]]]
+        while behind.size:
+            at[behind] += 1
+            chosen[behind] = np.where(at[behind] < end[behind], criterion[at[behind]], m)
+            behind = behind[~is_open[chosen[behind]]]
+        settled = moving[chosen[moving] < m]
+        gamed = np.unique(chosen[settled[~graph.improves[at[settled]]]])
+        if not gamed.size:
+            return is_open[:m], passes
+        passes += 1
+        is_open[gamed] = False
+        first, count = by_criterion.indptr[gamed], np.diff(by_criterion.indptr)[gamed]
+        neighbours = by_criterion.indices[spans(first, count)]
+        moving = neighbours[chosen[neighbours] == np.repeat(gamed, count)]
+        moving = moving[counted[moving]]
+
+
+MOST_CRITERIA = 20
+
+
+@StrategicClassification.algorithm(
+    "enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1", rank="oracle"
+)
+def enumerate_sets(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
+    """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
+    groups, deadline = problem.group_of, Deadline(time_limit)
+    found = _outcomes(problem, groups, problem.group_count, deadline)
+    if found is None:
+        message = f"{deadline.end}; no criterion is open, which has the value 0"
+        return Outcome(OpenCriteria(()), status=Status.FEASIBLE, message=message)
+    true, false, _ = found
+    allowed = np.flatnonzero(_within_limit(problem, false.sum(axis=0)))
+    values = (true - problem.penalty * false)[:, allowed]
+    # leximin: the smallest value first, then the next; lexsort's last key is its first
+    best = np.lexsort(np.sort(values.round(9), axis=0)[::-1])[-1]
+    return Outcome(_criteria(allowed[best], problem.criteria), iterations=true.shape[1])
+
+
+@LeastEffortClassification.algorithm(
+    "enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1", rank="oracle"
+)
+def enumerate_efforts(problem: LeastEffortClassification, *, time_limit: float | None = None) -> Outcome:
+    """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
+    deadline = Deadline(time_limit)
+    found = _outcomes(problem, np.zeros(problem.agents, dtype=np.int64), 1, deadline)
+    if found is None:
+        return Outcome(None, status=Status.LIMIT, message=deadline.end)
+    true, false, effort = found
+    enough = true[0] >= problem.min_true_positives - ROUNDING
+    allowed = np.flatnonzero(_within_limit(problem, false[0]) & enough)
+    if not allowed.size:
+        return Outcome(
+            None,
+            status=Status.INFEASIBLE,
+            iterations=true.shape[1],
+            message=f"no set of criteria has {problem.min_true_positives:g} true positives within the limit",
+        )
+    return Outcome(_criteria(allowed[np.argmin(effort[allowed])], problem.criteria), iterations=true.shape[1])
+
+
+def _outcomes(
+    problem: StrategicGraph, groups: Array, group_count: int, deadline: Deadline
+) -> tuple[Array, Array, Array] | None:
+    """True and false positives of each group, shape ``(groups, 2^m)``, and the effort, for every set of
+    criteria; None after the deadline."""
+    if problem.criteria > MOST_CRITERIA:
+        raise DeclarationError(
+            f"criteria is {problem.criteria}; enumeration tries 2^criteria sets, so it may be at most "
+            f"{MOST_CRITERIA}"
+        )
+    graph, sets = problem.graph, np.arange(2**problem.criteria)
+    true, false = np.zeros((group_count, len(sets))), np.zeros((group_count, len(sets)))
+    effort = np.zeros(len(sets))
+    for i, weight in enumerate(problem.agent_weights):
+        if deadline.passed:
+            return None
+        waiting = np.ones(len(sets), dtype=bool)  # the sets where i has not met a criterion yet
+        for e in range(graph.start[i], graph.start[i + 1]):
+            meets = waiting & (sets >> graph.criterion[e] & 1 == 1)
+            (true if graph.improves[e] else false)[groups[i], meets] += weight
+            effort[meets] += weight * graph.cost[e]
+            waiting &= ~meets
+    return true, false, effort
+
+
+def _within_limit(problem: StrategicGraph, false_positives: Array) -> Array:
+    limit = np.inf if problem.max_false_positives is None else problem.max_false_positives
+    return np.asarray(false_positives <= limit + ROUNDING)
+
+
+def _criteria(number: int, criteria: int) -> OpenCriteria:
+    return OpenCriteria(p for p in range(criteria) if number >> p & 1)
+
 
 LEVELS = np.linspace(0, 1, 20)
 
