@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.status import Status

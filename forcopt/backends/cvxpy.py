@@ -25,7 +25,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.clock import Deadline
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, triangle
 from forcopt.errors import BackendError, UnsupportedError, unknown
 from forcopt.status import Status

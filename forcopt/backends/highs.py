@@ -18,7 +18,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
 from forcopt.clock import watches_interrupts
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.compile.scaling import without_dust
 from forcopt.errors import BackendError, UnsupportedError

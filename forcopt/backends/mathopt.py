@@ -23,7 +23,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
 from forcopt.clock import catch_interrupt
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import IndicatorRows, Program
 from forcopt.errors import BackendError
 from forcopt.status import Status

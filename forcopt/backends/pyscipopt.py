@@ -27,7 +27,7 @@ from forcopt.backends.registry import register_backend
 from forcopt.backends.scip_callbacks import ScipCallbacks
 from forcopt.clock import catch_interrupt
 from forcopt.compile.assemble import assemble
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_spec
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -31,6 +30,9 @@ __all__ = [
     "SpecArgument",
     "TimeLimitOption",
     "check_target",
+    "complete_backend",
+    "complete_model",
+    "complete_spec",
     "console",
     "is_model_file",
     "plain",
@@ -40,6 +42,33 @@ __all__ = [
     "progress_wanted",
     "table",
 ]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Complete the name of a model."""
+    from forcopt.problem import registry
+
+    return _beginning(registry.problem_classes(), incomplete)
+
+
+def complete_backend(incomplete: str) -> list[str]:
+    """Complete the name of an installed backend."""
+    from forcopt.backends import registry
+
+    return _beginning((n for n, b in registry.backends().items() if not b.missing()), incomplete)
+
+
+def complete_spec(incomplete: str) -> list[str]:
+    """Complete the name of an example or instance; files are completed by the shell."""
+    from forcopt.problem import registry
+    from forcopt.study import library
+
+    return _beginning([*registry.examples(), *library.instances()], incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
 
 SpecArgument = Annotated[
     str,
