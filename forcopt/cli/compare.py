@@ -130,7 +130,7 @@ def opened(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
-    from forcopt.study.executors import executor_at
+    from forcopt.study.execute import executor_at
 
     with executor_at(address) as executor:
         yield executor

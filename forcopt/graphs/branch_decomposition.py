@@ -18,8 +18,7 @@ from typing import Any
 
 import networkx as nx
 
-from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 __all__ = ["BranchDecomposition", "Cluster"]
 

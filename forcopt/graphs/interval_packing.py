@@ -16,7 +16,7 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.graphs.heap import sift_down, sift_up
+from forcopt.graphs.kernels import sift_down, sift_up
 
 __all__ = ["IntervalPacking", "heaviest_disjoint", "heaviest_packing"]
 

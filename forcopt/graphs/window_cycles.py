@@ -15,9 +15,8 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
-from forcopt.graphs.heap import sift_down, sift_up
-from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.kernels import sift_down, sift_up
+from forcopt.graphs.planar_dual import PlanarDual, flow_sums, separation_codes, spanning_tree
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
 from forcopt.memory import memory_budget
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.study.estimates import Estimates
+from forcopt.study.estimates import Estimates, check_level, mean_interval
 from forcopt.study.execute import progress_bar
-from forcopt.study.statistics import check_level, mean_interval
 from forcopt.study.store import Store
 
 __all__ = ["replicate"]

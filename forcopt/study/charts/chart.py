@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.status import Status
-from forcopt.study.consistency import contradiction
+from forcopt.study.comparison import contradiction
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
