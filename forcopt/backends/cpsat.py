@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, as_fraction
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
-from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, Schedule
@@ -296,7 +295,7 @@ class CpSat(Backend):
     through = "ortools"
     install = "pip install 'ortools>=9.12'"
     capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "schedule"}), only_integer=True)
-    accuracy = 1e-8
+    accuracy: float = 1e-8
 
     def missing(self) -> str | None:
         """Whether ortools is there."""

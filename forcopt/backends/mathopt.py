@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.monitor import SolveMonitor
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
+from forcopt.backends.tolerances import DROPPED
 from forcopt.clock import catch_interrupt
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import IndicatorRows, Program
@@ -264,7 +264,7 @@ class MathOpt(Backend):
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
         self.careful = {"use_preprocessing": False} if solver == "glop" else {}
-        self.capabilities = Capabilities(frozenset(kinds), smallest=1e-9)
+        self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
 
     def missing(self) -> str | None:
         """Whether ortools is there."""

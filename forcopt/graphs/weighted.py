@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.graphs.tolerances import FIEDLER
 
 __all__ = ["WeightedGraph", "frontier_order", "frontier_sizes", "spectral_order"]
 
@@ -208,7 +209,7 @@ def spectral_order(graph: WeightedGraph) -> list[int]:
         adjacency = graph.adjacency[np.ix_(piece, piece)].astype(float)
         _, vectors = np.linalg.eigh(np.diag(adjacency.sum(axis=0)) - adjacency)
         fiedler = np.round(vectors[:, min(1, len(piece) - 1)], 9)
-        if fiedler[np.argmax(np.abs(fiedler) > 1e-6)] < 0:  # an eigenvector's sign is free
+        if fiedler[np.argmax(np.abs(fiedler) > FIEDLER)] < 0:  # an eigenvector's sign is free
             fiedler = -fiedler
         order += [piece[i] for i in np.lexsort((np.array(piece), fiedler))]
     return order

@@ -20,9 +20,10 @@ from forcopt.notebook import write_figure
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.estimates import summary
-from forcopt.study.run import INTERRUPTED, NUMBERS, TOLERANCE, Run
+from forcopt.study.run import INTERRUPTED, NUMBERS, Run
 from forcopt.study.store import Store
 from forcopt.study.tables import frame, html_notes, html_table, rich_table, text_table
+from forcopt.study.tolerances import EQUAL, SAME, TOLERANCE
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -80,7 +81,7 @@ def best_run(rows: Sequence[Run]) -> Run | None:
         return None
     least = min(_signed(r, r.objective) for r in fit)
     # Objectives that differ by rounding only are equal.
-    equal = [r for r in fit if _signed(r, r.objective) <= least + 1e-6 * max(1.0, abs(least))]
+    equal = [r for r in fit if _signed(r, r.objective) <= least + EQUAL * max(1.0, abs(least))]
     return min(equal, key=lambda r: (r.status is not Status.OPTIMAL, r.seconds))
 
 
@@ -97,7 +98,7 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
         if row.solved and not np.isnan(top):
             worse = _signed(row, row.objective) >= _signed(row, top)
             gap = relative_gap(top, row.objective) * (1 if worse else -1)
-            gap = 0.0 if abs(row.objective - top) <= 1e-9 else gap  # rounding is no share of a best near 0
+            gap = 0.0 if abs(row.objective - top) <= SAME else gap
         out.append(replace(row, gap_to_best=gap))
     return out
 

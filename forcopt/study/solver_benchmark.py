@@ -19,7 +19,8 @@ from forcopt.status import Status
 from forcopt.study.compare import compare
 from forcopt.study.comparison import Comparison
 from forcopt.study.library import MANIFEST, export
-from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 __all__ = ["Known", "SolverBenchmark", "published", "shifted_geometric_mean", "solver_benchmark"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.study.run import NUMBERS, Run
+from forcopt.study.tolerances import SAME
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,7 +63,7 @@ def _number(value: float, form: str = ".8g") -> str:
 def _percent(value: float) -> str:
     if not np.isfinite(value):
         return "-"
-    if abs(value) < 1e-9:  # rounding
+    if abs(value) < SAME:
         return "0%"
     if abs(value) > _LARGEST_PERCENT:  # the best is about 0: a share of it means nothing
         return f">{_LARGEST_PERCENT:.0%}" if value > 0 else f"<-{_LARGEST_PERCENT:.0%}"

@@ -8,7 +8,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.model import Model, Variable
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace

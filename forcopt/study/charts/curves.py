@@ -9,7 +9,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, all_solved, methods, naming, times
-from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison

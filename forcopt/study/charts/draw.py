@@ -12,7 +12,8 @@ from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS
 from forcopt.status import Status
 from forcopt.study.charts.chart import Chart, Series
-from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
