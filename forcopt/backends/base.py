@@ -25,8 +25,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Backend", "RawResult", "Session", "SolveMonitor", "SolveOptions", "without_solver"]
-
 
 _LARGEST_SEED = 2**31 - 1
 """The options that every solver takes."""

@@ -31,7 +31,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["CpSat", "CpSatSession", "rational"]
 
 _PLACES, _DENOMINATOR = 10**9, 10**6
 _LARGEST = 2**62

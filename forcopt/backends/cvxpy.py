@@ -34,7 +34,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import cvxpy
 
-__all__ = ["CONVEX", "Cvxpy", "CvxpySession"]
 
 # At import, cvxpy prints a line for every solver that it cannot load, wanted or not.
 logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())

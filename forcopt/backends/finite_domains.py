@@ -20,8 +20,6 @@ from forcopt.backends.tolerances import NOISE, SUM_NOISE
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import UnboundedExpressionError
 
-__all__ = ["finite_domains", "loosened"]
-
 
 def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
     """Move bounds outwards (up for sign 1) by the possible rounding error, not to another

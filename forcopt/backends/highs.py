@@ -27,7 +27,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["Highs", "HighsSession", "highs_of", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ortools.math_opt.result_pb2 import SolveResultProto
     from ortools.math_opt.sparse_containers_pb2 import SparseDoubleVectorProto
 
-__all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto"]
 
 NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
 """The capabilities of a MathOpt model, for any solver."""

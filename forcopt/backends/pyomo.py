@@ -32,7 +32,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import pyomo.environ as pyo
 
-__all__ = ["SMOOTH", "Pyomo", "PyomoSession"]
 
 SMOOTH = Capabilities(
     frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})

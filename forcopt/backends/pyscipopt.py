@@ -36,7 +36,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import pyscipopt
 
-__all__ = ["Scip", "ScipSession"]
 
 _HUGE = 1e15
 """Where SCIP's arithmetic ends (its parameter ``numerics/hugeval``)."""

@@ -26,8 +26,6 @@ from forcopt.language.evaluator import read_values
 if TYPE_CHECKING:
     import pyscipopt
 
-__all__ = ["ScipCallbacks"]
-
 
 _NODES = 1000
 """The nodes that may be searched for the columns that a proposal leaves open."""

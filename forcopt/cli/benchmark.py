@@ -15,8 +15,6 @@ from forcopt.cli.compare import ExecutorOption, StoreOption, opened
 from forcopt.cli.output import MemoryLimitOption, progress_wanted
 from forcopt.errors import DeclarationError, unknown
 
-__all__ = ["benchmark", "readme"]
-
 _INTRODUCTION = """# Benchmarks
 
 The measurements of this library beside its peers. Each table has its versions, machine and load. This page is

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from forcopt.problem import Problem
 
-__all__ = ["backends", "describe", "examples", "export", "instances", "models", "schema"]
-
 
 ModelArgument = Annotated[
     str,

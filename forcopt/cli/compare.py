@@ -30,24 +30,6 @@ from forcopt.errors import DeclarationError, unknown
 if TYPE_CHECKING:
     from forcopt.study import Comparison
 
-__all__ = [
-    "CsvOption",
-    "ExecutorOption",
-    "HtmlOption",
-    "KindOption",
-    "MethodsOption",
-    "PlotOption",
-    "StoreOption",
-    "XOption",
-    "YOption",
-    "check_report",
-    "compare",
-    "names",
-    "opened",
-    "report",
-    "sweep",
-]
-
 
 MethodsOption = Annotated[
     str | None,

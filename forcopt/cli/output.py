@@ -21,28 +21,6 @@ if TYPE_CHECKING:
 
     from forcopt.problem import Problem
 
-__all__ = [
-    "DRAWN",
-    "JsonOption",
-    "MemoryLimitOption",
-    "Screen",
-    "SeedOption",
-    "SpecArgument",
-    "TimeLimitOption",
-    "check_target",
-    "complete_backend",
-    "complete_model",
-    "complete_spec",
-    "console",
-    "is_model_file",
-    "plain",
-    "print_json",
-    "print_table",
-    "problem_from",
-    "progress_wanted",
-    "table",
-]
-
 
 def complete_model(incomplete: str) -> list[str]:
     """Complete the name of a model."""

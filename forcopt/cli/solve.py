@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
     from forcopt.problem import Solution
 
-__all__ = ["solve"]
 
 _MOST_VALUES = 40
 """How many values of a bare model are shown; JSON has all."""

@@ -20,9 +20,6 @@ from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.language.terms import mark
 
-__all__ = ["Bridge", "BridgeContext", "adds_exactly", "bridge", "bridges"]
-
-
 Rewrite = Callable[[Any, "BridgeContext"], None]
 
 

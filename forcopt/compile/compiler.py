@@ -32,8 +32,6 @@ from forcopt.language.relations import (
 )
 from forcopt.language.terms import mark
 
-__all__ = ["Capabilities", "compile_model", "compile_parametric", "fits"]
-
 
 def compile_model(
     model: Model,

@@ -12,19 +12,6 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.language.constraint import Cut, Heuristic, Lazy
 
-__all__ = [
-    "Cone",
-    "IndicatorRows",
-    "LeximinLayout",
-    "Program",
-    "RowBlock",
-    "Schedule",
-    "StageCost",
-    "elastic",
-    "row_scales",
-    "triangle",
-]
-
 
 def triangle(order: int) -> Array:
     """Where each entry of a symmetric matrix stands in its lower triangle, row by row; shape (order, order).

@@ -16,16 +16,6 @@ from forcopt.errors import DeclarationError, similar, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Dataset",
-    "binary_column",
-    "check_levels",
-    "nearest_level",
-    "read_csv",
-    "refuse_doubles",
-    "unknown_levels",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -16,8 +16,6 @@ from forcopt.data.dataset import check_levels, refuse_doubles
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
-__all__ = ["Hierarchy"]
-
 
 class Hierarchy(Declared):
     """A rooted tree of geographic units whose leaves all lie on the last level.

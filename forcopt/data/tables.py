@@ -16,15 +16,6 @@ from forcopt.errors import DeclarationError, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "COMPAS_DECILES",
-    "compas_counts",
-    "load_adult",
-    "load_communities",
-    "load_compas",
-    "load_lawschool",
-]
-
 
 _ADULT_NUMBERS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 _ADULT_NAMES = ("workclass", "marital-status", "occupation", "relationship", "native-country")

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = [
-    "ERROR",
-    "FALSE_POSITIVE",
-    "NEGATIVE_PREDICTIVE",
-    "POSITIVE_PREDICTIVE",
-    "SELECTION",
-    "TRUE_POSITIVE",
-    "CountNoise",
-    "GroupRates",
-    "Rate",
-    "RateTable",
-    "binomial_interval",
-    "calibration_gaps",
-]
-
 
 Table = tuple[tuple[int, int], tuple[int, int]]
 

@@ -10,8 +10,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["ExponentiatedGradient", "GradientDescent", "PerturbedLeader"]
-
 
 class ExponentiatedGradient:
     """Play vectors ``x >= 0`` with ``sum(x) < bound`` that maximize the sum of ``gain . x`` over the rounds.

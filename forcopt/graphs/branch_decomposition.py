@@ -20,8 +20,6 @@ import networkx as nx
 
 from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
-__all__ = ["BranchDecomposition", "Cluster"]
-
 _ROOTS = 6
 """How many roots of least hops to try in full."""
 

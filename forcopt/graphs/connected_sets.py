@@ -17,8 +17,6 @@ from forcopt.arrays import Array
 from forcopt.graphs.tolerances import SLACK
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["ConnectedSets"]
-
 _FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 

@@ -9,8 +9,6 @@ from forcopt.arrays import Array
 from forcopt.graphs.tolerances import LEAST_PRICE
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["largest_boundary", "least_value"]
-
 _SHARES = (0.1, 0.35, 0.7)
 """The shares of the boundary cost that are charged in the relaxation, beside 0."""
 

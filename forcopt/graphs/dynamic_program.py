@@ -37,8 +37,6 @@ from forcopt.graphs.tolerances import LEAST_PRICE
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 
-__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into", "classes_of"]
-
 _NO_LIMIT = int(NEVER)
 _MOST_STATES = 2**31 - 1
 """32 bits number the states of a table."""

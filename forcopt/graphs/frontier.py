@@ -32,8 +32,6 @@ from forcopt.graphs.states import (
 )
 from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
-__all__ = ["Sweep"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Layer:

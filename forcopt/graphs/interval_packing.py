@@ -19,8 +19,6 @@ from forcopt.clock import Deadline
 from forcopt.graphs.kernels import sift_down, sift_up
 from forcopt.graphs.tolerances import NO_GAIN
 
-__all__ = ["IntervalPacking", "heaviest_disjoint", "heaviest_packing"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalPacking:

@@ -11,21 +11,6 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = [
-    "LARGEST",
-    "first",
-    "has",
-    "masks",
-    "meets",
-    "members",
-    "minus",
-    "sift_down",
-    "sift_up",
-    "union",
-    "without_first",
-]
-
-
 LARGEST = 128
 """The largest number of vertices."""
 _ONE = np.uint64(1)

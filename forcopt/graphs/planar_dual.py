@@ -12,8 +12,6 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["PlanarDual", "flow_sums", "separation_codes", "spanning_tree"]
-
 
 @dataclass(frozen=True, eq=False)
 class PlanarDual:

@@ -10,8 +10,6 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.graphs.tolerances import LEAST_LENGTH
 
-__all__ = ["completion_bounds", "from_tree"]
-
 _NEVER = np.int32(2**29)
 """The length of a walk that does not exist; lengths are integers below it."""
 

@@ -11,8 +11,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.graphs.tolerances import FIEDLER
 
-__all__ = ["WeightedGraph", "frontier_order", "frontier_sizes", "spectral_order"]
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedGraph:

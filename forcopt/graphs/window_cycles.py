@@ -21,8 +21,6 @@ from forcopt.graphs.tolerances import SLACK
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
 from forcopt.memory import memory_budget
 
-__all__ = ["WindowCycles"]
-
 _PATHS = 2_000_000
 """Darts to look at between two looks at the clock."""
 

@@ -28,9 +28,6 @@ from forcopt.learning.tolerances import LEAST, SAME_ANGLE
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["Cut", "Halfspace", "Halfspaces", "Plane", "write_halfspace"]
-
-
 MOST_CELLS = 50_000_000
 
 

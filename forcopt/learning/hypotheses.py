@@ -19,21 +19,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 
-__all__ = [
-    "Classifier",
-    "Constant",
-    "Hull",
-    "Hypotheses",
-    "Hypothesis",
-    "Oracle",
-    "OracleTimeout",
-    "aligned",
-    "as_cells",
-    "costs_by_class",
-    "names_of",
-    "take_names",
-]
-
 
 def as_cells(codes: Any, classes: int) -> Array:
     """The predictions as methods compare them.

@@ -24,8 +24,6 @@ from forcopt.learning.hypotheses import (
 from forcopt.learning.thresholds import Cuts, Offsets, best_cuts
 from forcopt.learning.tolerances import LEAST
 
-__all__ = ["Learner", "LearnerOracle", "ScoreCut", "ScoreOffsets"]
-
 
 def _read(value: Any) -> Any:
     if not isinstance(value, Mapping):

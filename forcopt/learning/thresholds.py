@@ -27,19 +27,6 @@ from forcopt.learning.hypotheses import (
 )
 from forcopt.learning.tolerances import ROUNDING
 
-__all__ = [
-    "Cuts",
-    "Offsets",
-    "Stumps",
-    "Threshold",
-    "Thresholds",
-    "best_cuts",
-    "between",
-    "levels",
-    "lowest_cut",
-    "middles",
-]
-
 
 class Thresholds(Hypotheses):
     """All cuts of one feature: 1 from some value on, or below some value.

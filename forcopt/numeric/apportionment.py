@@ -14,16 +14,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.tolerances import BAND
 
-__all__ = [
-    "Apportionment",
-    "DivisorMethod",
-    "apportion",
-    "apportion_by_heap",
-    "largest_remainder",
-    "quota_violations",
-    "signpost",
-]
-
 DivisorMethod = Literal["adams", "dean", "hill", "webster", "jefferson"]
 """A divisor method, from the one kindest to small parties to the one kindest to large ones."""
 

@@ -12,8 +12,6 @@ from forcopt.errors import DeclarationError
 from forcopt.notebook import table_html
 from forcopt.numeric.tolerances import NO_ENTRY, NO_SLACK
 
-__all__ = ["MatchingLottery", "RankingWeights", "birkhoff", "decompose_permutahedron"]
-
 
 class MatchingLottery(NamedTuple):
     """A lottery over matchings of rows with columns.

@@ -12,8 +12,6 @@ from forcopt.errors import DeclarationError
 from forcopt.notebook import table_html
 from forcopt.numeric.tolerances import MARGINAL, NO_SLACK
 
-__all__ = ["SetLottery", "Vertex", "decompose", "laminar_lottery"]
-
 Vertex = Callable[[Array, Array, Array, Array, Array], Array | None]
 """``vertex(weights, low, high, least, most)``: a 0-1 vector v that maximizes ``weights @ v`` with
 ``low <= v <= high`` and ``least <= rows @ v <= most``, or None if no vector does."""

@@ -10,9 +10,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.tolerances import CLOSE
 
-__all__ = ["controlled_rounding", "dependent_rounding", "systematic_rounding"]
-
-
 _GRID = 2.0**40
 """Cumulated sums are multiples of one over this, so that sums with equal fractions round together."""
 

@@ -11,16 +11,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.tolerances import LEAST_DECREASE, LEAST_GRADIENT, ROUNDING
 
-__all__ = [
-    "Filled",
-    "Limit",
-    "least_reciprocals",
-    "project_box",
-    "project_capped_simplex",
-    "project_simplex",
-    "water_fill",
-]
-
 
 def project_simplex(point: Any, total: float = 1.0) -> Array:
     """Project onto the simplex ``{x >= 0, x.sum() = total}``.

@@ -29,21 +29,6 @@ from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
 
-__all__ = [
-    "UNCONSTRAINED",
-    "GroupedClassifier",
-    "GroupedEstimator",
-    "Training",
-    "TrainingReport",
-    "check_labels",
-    "column_names",
-    "combined",
-    "crossing_title",
-    "crossings",
-    "draw",
-    "subset",
-]
-
 UNCONSTRAINED = DemographicParity(1.0)
 """A constraint that every classifier meets."""
 

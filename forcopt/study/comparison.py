@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from forcopt.study.charts import Chart
 
-__all__ = ["Comparison", "best_run", "by_instance", "contradiction", "ranked", "unique_names"]
-
 
 def _signed(run: Run, value: float) -> float:
     """In the sense in which less is better."""

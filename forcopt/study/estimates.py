@@ -15,8 +15,6 @@ from forcopt.notebook import new_figure
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
 
-__all__ = ["Estimates", "Mean", "check_level", "mean_interval", "summary"]
-
 
 class Mean(NamedTuple):
     """A mean and an interval for the expectation.

@@ -23,8 +23,6 @@ from forcopt.study.isolate import pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
 from forcopt.study.store import Store
 
-__all__ = ["execute", "executor_at", "progress_bar"]
-
 
 def execute(
     jobs: Sequence[Job],

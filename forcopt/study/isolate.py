@@ -24,9 +24,6 @@ from forcopt.errors import DeclarationError
 from forcopt.status import Status
 from forcopt.study.run import Job, Run, measure
 
-__all__ = ["Parcel", "main", "pack", "run_isolated", "stop_all"]
-
-
 GRACE = 5.0
 """The seconds by which a run may exceed its time limit before its process is killed."""
 

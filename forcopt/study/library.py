@@ -24,8 +24,6 @@ from forcopt.problem import Evaluation, Handles, Problem, examples, load, proble
 from forcopt.problem.registry import example_file
 from forcopt.study.store import metadata
 
-__all__ = ["KNOWN", "ModelFile", "best_known", "export", "find", "instances", "known", "problem_of"]
-
 
 class ModelFile(Problem):
     """The model in an MPS or LP file; a decision is the values of its columns, shape ``(columns,)``.

@@ -17,8 +17,6 @@ from forcopt.study.estimates import Estimates, check_level, mean_interval
 from forcopt.study.execute import progress_bar
 from forcopt.study.store import Store
 
-__all__ = ["replicate"]
-
 _FEWEST = 30
 """Repetitions before the half width is looked at: below, Student's interval is too rough to stop by."""
 

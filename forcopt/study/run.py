@@ -23,8 +23,6 @@ from forcopt.memory import available
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["INTERRUPTED", "NUMBERS", "Job", "Run", "measure"]
-
 INTERRUPTED = "not run: interrupted"
 """The message of a row that Ctrl-C kept from being run."""
 

@@ -22,8 +22,6 @@ from forcopt.study.library import MANIFEST, export
 from forcopt.study.run import Run
 from forcopt.study.tolerances import TOLERANCE
 
-__all__ = ["Known", "SolverBenchmark", "published", "shifted_geometric_mean", "solver_benchmark"]
-
 _SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 

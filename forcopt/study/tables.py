@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
     from forcopt.study.comparison import Comparison
 
-__all__ = [
-    "Column",
-    "frame",
-    "further_columns",
-    "html_notes",
-    "html_table",
-    "identifying_columns",
-    "rich_table",
-    "text_table",
-]
-
 
 class Column(NamedTuple):
     """A column of the table.

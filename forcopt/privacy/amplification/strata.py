@@ -32,19 +32,6 @@ from forcopt.privacy.losses import Neighbours
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "ClusterSample",
-    "ProportionalAllocation",
-    "RandomizedRounding",
-    "StratifiedSample",
-    "cluster_sample",
-    "data_dependent_allocation",
-    "proportional_allocation",
-    "randomized_rounding",
-    "revealed_cluster",
-    "rounded_sizes",
-]
-
 
 class RandomizedRounding(Design):
     """A share of the records; the size is rounded up or down at random so that its mean is the share.
@@ -344,6 +331,7 @@ def data_dependent_allocation(epsilon: float, before: Any, after: Any) -> Privac
 
 
 def simplest(rate: float) -> Fraction:
+    """The fraction nearest to a rate, with a denominator of at most 1e9."""
     return as_fraction(rate, "nearest", 10**9)
 
 

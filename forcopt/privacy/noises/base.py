@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from forcopt.privacy.noises.bounded import TabulatedNoise
     from forcopt.privacy.profile import Profile
 
-__all__ = ["MOST_VALUES", "Noise"]
 
 MOST_VALUES = 2**24
 """The most values on one side of 0 that a secure draw tabulates."""

@@ -17,8 +17,6 @@ from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.tolerances import LAW_SUM, ROUND_END, ROUNDING
 
-__all__ = ["BoundedNoise", "TabulatedNoise"]
-
 
 class BoundedNoise(Noise):
     """The density in proportion to ``(1 - x^2 / radius^2)^power`` on [-radius, radius].

@@ -18,8 +18,6 @@ from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
 from forcopt.privacy.tolerances import FEW_ROUNDINGS, SMALLEST, TINY
 
-__all__ = ["DiscreteGaussian", "Gaussian", "GeneralizedGaussian"]
-
 
 class Gaussian(Noise):
     """The normal law with standard deviation `scale`.

@@ -18,8 +18,6 @@ from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure
 from forcopt.privacy.tolerances import EXPONENT, NEAREST_SHIFT, ROUNDING
 
-__all__ = ["DiscreteLaplace", "KNorm", "Laplace", "Staircase"]
-
 
 class Laplace(Noise):
     """The density ``exp(-|x| / scale) / (2 scale)``.

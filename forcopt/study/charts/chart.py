@@ -17,8 +17,6 @@ from forcopt.study.tolerances import TOLERANCE
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
 
-__all__ = ["Chart", "Series", "all_solved", "methods", "naming", "solved", "tests", "times"]
-
 
 @dataclass(frozen=True)
 class Series:

@@ -15,8 +15,6 @@ from forcopt.study.tolerances import TOLERANCE
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
 
-__all__ = ["cactus", "primal_gap", "profile", "progress", "scaling"]
-
 
 def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:
     """The share of the tests on which a method takes at most a given multiple of the best one's amount.

@@ -18,8 +18,6 @@ from forcopt.study.tolerances import TOLERANCE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "plot_runs"]
-
 
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
 

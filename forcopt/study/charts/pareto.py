@@ -15,8 +15,6 @@ from forcopt.study.estimates import summary
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
 
-__all__ = ["front", "pareto"]
-
 
 def front(x: Array, y: Array) -> Array:
     """The positions of the points that no other beats, less being better in both, by rising x; O(n log n).
