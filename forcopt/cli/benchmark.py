@@ -11,11 +11,9 @@ from typing import Annotated
 
 import typer
 
+from forcopt.cli.compare import ExecutorOption, StoreOption, opened
 from forcopt.cli.output import MemoryLimitOption, progress_wanted
-from forcopt.cli.report import ExecutorOption, StoreOption, opened
 from forcopt.errors import DeclarationError, unknown
-
-__all__ = ["benchmark", "readme"]
 
 _INTRODUCTION = """# Benchmarks
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_backend
 from forcopt.cli.output import (
     DRAWN,
     JsonOption,
@@ -20,6 +19,7 @@ from forcopt.cli.output import (
     SpecArgument,
     TimeLimitOption,
     check_target,
+    complete_backend,
     console,
     is_model_file,
     print_json,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
     from forcopt.problem import Solution
 
-__all__ = ["solve"]
 
 _MOST_VALUES = 40
 """How many values of a bare model are shown; JSON has all."""

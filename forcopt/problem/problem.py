@@ -28,8 +28,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
-__all__ = ["Problem"]
-
 
 class _Text(str):
     """A text that is shown without quotes."""

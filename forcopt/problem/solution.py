@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
-__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "broken_demand", "disagreement"]
 
 FEASIBILITY_TOLERANCE = 1e-6
 """A violation up to this size counts as rounding."""

@@ -30,8 +30,6 @@ from forcopt.study.library import best_known, problem_of
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
-__all__ = ["check_limits", "check_options", "compare", "expanded"]
-
 
 def compare(
     problems: Problem | str | Path | Iterable[Problem | str | Path] | Mapping[str, Problem | str | Path],

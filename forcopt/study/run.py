@@ -23,11 +23,6 @@ from forcopt.memory import available
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["INTERRUPTED", "NUMBERS", "TOLERANCE", "Job", "Run", "measure"]
-
-TOLERANCE = 1e-4
-"""How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
-
 INTERRUPTED = "not run: interrupted"
 """The message of a row that Ctrl-C kept from being run."""
 

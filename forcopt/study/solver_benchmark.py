@@ -19,9 +19,8 @@ from forcopt.status import Status
 from forcopt.study.compare import compare
 from forcopt.study.comparison import Comparison
 from forcopt.study.library import MANIFEST, export
-from forcopt.study.run import TOLERANCE, Run
-
-__all__ = ["Known", "SolverBenchmark", "published", "shifted_geometric_mean", "solver_benchmark"]
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 _SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 

@@ -24,8 +24,6 @@ from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
-__all__ = ["Store", "declaration", "fingerprint", "job_key", "metadata"]
-
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
 _ASIDE = ("key", "decision", "gap_to_best")
 """Columns that are no plain field of a run; a gap to the best depends on the other runs."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.models.strategic.linear_agents import LinearAgents
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE

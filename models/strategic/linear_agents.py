@@ -12,7 +12,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 from forcopt.arrays import Array, as_numbers, by_label
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import take_names
+from forcopt.learning.hypotheses import take_names
 from forcopt.models.strategic.responses import Responses, read_table
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Problem

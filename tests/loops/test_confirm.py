@@ -7,8 +7,7 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, SolveOptions
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
 from forcopt.loops.checks.farkas import infeasibility_doubt

@@ -14,8 +14,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
-from forcopt.compile.elastic import elastic, row_scales
-from forcopt.compile.program import Program
+from forcopt.compile.program import Program, elastic, row_scales
 from forcopt.loops.checks.claim import Claim, Confirmed, Verdict, check_of, is_checkable, verdict
 from forcopt.loops.checks.multipliers import dual_bound
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, farkas
