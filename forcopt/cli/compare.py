@@ -8,6 +8,7 @@ import typer
 
 from forcopt.cli.completion import complete_spec
 from forcopt.cli.output import (
+    CertifyOption,
     JsonOption,
     MemoryLimitOption,
     SeedOption,
@@ -50,6 +51,7 @@ def compare(
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
     seed: SeedOption = None,
+    certify: CertifyOption = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
     plot: PlotOption = None,
@@ -78,6 +80,7 @@ def compare(
             time_limit=time_limit,
             memory_limit=memory_limit,
             seed=seed,
+            certify=certify,
             store=store,
             executor=pool,
             progress=progress_wanted(),

@@ -71,9 +71,9 @@ class Comparison:
     >>> Comparison((a, b))
     <comparison of 2 runs: best 4 by milp@highs>
     >>> Comparison((a, b)).table()
-    method      status       objective  bound  gap  to best  violation  seconds
-    milp@highs  optimal              4      4   0%       0%          0      0.5
-    greedy      approximate          5      -    -   25.00%          0      0.5
+    method      status       proved by  objective  bound  gap  to best  violation  seconds
+    milp@highs  optimal      claim              4      4   0%       0%          0      0.5
+    greedy      approximate  -                  5      -    -   25.00%          0      0.5
     """
 
     rows: tuple[Run, ...]

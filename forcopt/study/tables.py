@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["frame", "html_notes", "html_table", "rich_table", "text_table"]
 
-_LEAST_NEEDED = ("MB", "gap", "bound", "to best")
+_LEAST_NEEDED = ("MB", "gap", "bound", "to best", "proved by")
 """Columns that a narrow terminal does without, in this order."""
 
 
