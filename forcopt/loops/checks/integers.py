@@ -17,7 +17,7 @@ from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.loops.checks.claim import Claim, Confirmed, Verdict, check_of, is_checkable, verdict
 from forcopt.loops.checks.undecided import without_objective
-from forcopt.loops.tolerances import BETTER, HIGHS_GAP
+from forcopt.loops.tolerances import BETTER, HIGHS_GAP, NODES
 from forcopt.status import Status
 
 __all__ = [
@@ -104,7 +104,8 @@ def integer_optimality_doubt(
     options : SolveOptions
         Its gap and time limit are kept.
     seconds : float
-        The seconds of the claim; the search may take a twentieth of it, or 0.05 seconds if that is more.
+        The seconds of the claim. The search has some nodes, fewer in a larger program; it ends earlier only
+        after a twentieth of these seconds, or half a second if that is more.
     accuracy : float
         The tolerance of a row.
     """
@@ -126,11 +127,12 @@ def integer_optimality_doubt(
         np.array([-np.inf]),
         np.array([value - least - stage.offset]),
     )
-    limit = min(max(0.05, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
+    limit = min(max(0.5, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
+    work = {"presolve": "off", "mip_max_nodes": 1 + int(NODES / (1 + program.rows.data.size))}
     try:
         session = open_session(get_backend("highs"), replace(without_objective(program), callbacks=()))
         session.add_rows(better)
-        found = session.solve(SolveOptions(time_limit=limit, extra={"presolve": "off"})).x
+        found = session.solve(SolveOptions(time_limit=limit, extra=work)).x
     except (BackendError, UnsupportedError):
         return ""
     if found is None:
