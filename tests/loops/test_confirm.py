@@ -11,9 +11,8 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
-from forcopt.loops.checks.farkas import infeasibility_doubt
 from forcopt.loops.checks.integers import integer_infeasibility_doubt, integer_optimality_doubt
-from forcopt.loops.checks.multipliers import dual_bound, optimality_doubt
+from forcopt.loops.checks.multipliers import dual_bound, infeasibility_doubt, optimality_doubt
 from forcopt.models.fair_postprocessing import FairPostprocessing
 
 LINEAR = [
