@@ -401,11 +401,12 @@ def test_a_row_without_integer_points_is_proved_by_divisibility(right, tmp_path)
     assert check.check_vipr(str(path), None) == "no point satisfies the program"
 
 
-def test_a_form_that_is_not_convex_is_not_proved():
+@pytest.mark.parametrize("less", [1e-9, 2e-10])
+def test_a_form_that_is_not_convex_is_not_proved(less):
     m = fo.Model()
     x = m.variable("x", 2, lower=-1e6, upper=1e6)
-    m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - 1e-9]])))
-    c = m.solve().certify()  # the minimum is below -900
+    m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - less]])))
+    c = m.solve().certify()  # the minimum is below -900 * 1e9 * less
     assert c.optimal is None and "not proved to be convex" in c.how
 
 
@@ -433,6 +434,7 @@ def conic(kind):
 def test_multipliers_of_cones_and_squares_are_a_file(kind, tmp_path, capsys):
     path = tmp_path / "proof.json"
     c = conic(kind).solve().certify(save=path)
+    assert kind == "norm" or c.optimal is True
     assert 0 <= c.objective - c.bound < 1e-6 and f"the proof is in {path}" in c.how
     assert check.main([str(path)]) == 0
     assert f"every objective is at least {c.bound}" in capsys.readouterr().out
@@ -454,6 +456,28 @@ def test_conic_infeasibility_is_proved_by_multipliers(kind, tmp_path):
     data["program"]["rows"] = [[*row[:2], None, None] for row in data["program"]["rows"]]
     path.write_text(json.dumps(data))
     assert check.main([str(path)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optima_of_convex_quadratic_programs_are_exact(seed, tmp_path):
+    """Flat directions, tight and redundant rows; the file is refused after a change of its square."""
+    rng, path = np.random.default_rng(seed), tmp_path / "proof.json"
+    n = int(rng.integers(2, 9))
+    m = fo.Model()
+    x = m.variable("x", n, lower=0, upper=rng.choice([0.3, 1.0, np.inf]))
+    root = rng.integers(-3, 4, (int(rng.integers(1, n + 2)), n)).astype(float)
+    m.subject_to(x.sum() == 1 if seed % 2 else x.sum() <= 1, x[0] + x[1] <= 0.5, x[0] + x[1] <= 0.75)
+    m.minimize(fo.sum_squares(root @ x - rng.integers(0, 3, len(root))) + rng.integers(-2, 3, n) @ x)
+    s = m.solve()
+    c = s.certify(save=path)
+    if s.status == "infeasible":
+        return
+    assert c.optimal is True and abs(float(c.objective) - s.objective) < 1e-6
+    assert check.main([str(path)]) == 0
+    data = json.loads(path.read_text())
+    for change in ({"square": [["x[0]", "x[0]", -1]]}, {"cost": {"x[0]": "-99"}}):
+        path.write_text(json.dumps(data | {"program": data["program"] | change}))
+        assert check.main([str(path)]) == 1
 
 
 def test_a_feasible_conic_model_is_not_proved_infeasible():

@@ -160,8 +160,9 @@ def _certified(
     if model.lazies:
         program = _with_cuts(model, program)
     if program.stages[-1].quadratic is not None:
-        found = certify_quadratic(program, own, tolerance)
-        conic = _conic(model) if found.bound is None or effort.save is not None else None
+        found = certify_quadratic(program, own, tolerance, effort.save)
+        unsaved = effort.save is not None and not found.optimal
+        conic = _conic(model) if found.bound is None or unsaved else None
         other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
         return found if other is None or other.bound is None else other
     return certify_linear(program, own, tolerance, effort)
