@@ -22,6 +22,7 @@ import forcopt as fo
 from benchmarks.proofs.mutations import KINDS, mutated
 from forcopt import check
 from forcopt.clock import Deadline
+from forcopt.loops.diagnose import IrreducibleSubset
 from forcopt.loops.exact_lp import LinearProgram
 from forcopt.loops.exact_milp import branch_and_bound
 
@@ -478,6 +479,58 @@ def test_optima_of_convex_quadratic_programs_are_exact(seed, tmp_path):
     for change in ({"square": [["x[0]", "x[0]", -1]]}, {"cost": {"x[0]": "-99"}}):
         path.write_text(json.dumps(data | {"program": data["program"] | change}))
         assert check.main([str(path)]) == 1
+
+
+def saved_subset(path):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=[0.1, 0.7, 5])
+    m.subject_to(x[:2].sum() >= 1, name="need")
+    m.subject_to(x <= np.array([0.2, 0.3, 4]), name="caps")
+    m.subject_to(3 * x[0] + x[2] <= 0.3, name="more")
+    m.irreducible_subset().save_proof(path)
+    return "rows", {"need": "1", "caps[1]": "-1/2"}
+
+
+def saved_matrix(path):
+    from forcopt.models import PrivateMechanism
+
+    p = PrivateMechanism.counts(3, 1, epsilon=0.7, delta=0.05)
+    assert p.save_proof(p.solve().decision, path) < 0.05 + 1e-9
+    return "delta", "1/21"
+
+
+def saved_rates(path):
+    from forcopt.fairness import RateTable
+
+    rng = np.random.default_rng(2)
+    drawn, truth = rng.integers(0, 2, (2, 60))
+    table = RateTable.from_predictions(drawn, rng.choice(["a", "b"], 60), truth)
+    table.save_proof(path)
+    assert len(json.loads(path.read_text())["rates"]) == 6
+    return "table", [["a", 1, 1], ["b", 1, 1], ["a", 0, 1], ["b", 0, 0]]
+
+
+@pytest.mark.parametrize("saved", [saved_subset, saved_matrix, saved_rates])
+def test_other_certificates_are_files_too(saved, tmp_path):
+    path = tmp_path / "proof.json"
+    field, wrong = saved(path)
+    assert check.main([str(path)]) == 0
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: wrong}))
+    assert check.main([str(path)]) == 1
+
+
+def test_what_no_file_states_is_refused(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, binary=True)
+    m.subject_to(x.sum() == 0.5, name="half")
+    with pytest.raises(fo.DeclarationError, match="integers"):
+        m.irreducible_subset().save_proof(tmp_path / "p.json")
+    with pytest.raises(fo.DeclarationError, match="no constraint"):
+        IrreducibleSubset(()).save_proof(tmp_path / "p.json")
+    from forcopt.fairness import ERROR, RateTable
+
+    with pytest.raises(fo.DeclarationError, match="rates"):
+        RateTable.from_predictions([1], ["a"], [1], rates=(ERROR,)).save_proof(tmp_path / "p.json")
 
 
 def test_a_feasible_conic_model_is_not_proved_infeasible():

@@ -16,7 +16,6 @@ SIAM Journal on Numerical Analysis 46 (2007).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import BackendError
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.evaluation import ExactPoint, distance
+from forcopt.loops.certify.files import write_multipliers
 from forcopt.loops.certify.linear import fixed, repaired
 from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import (
@@ -110,7 +110,7 @@ def certify_conic(
     if bound is not None:
         how = "rational multipliers of rows and cones, the latter by LDL', prove the bound"
     if bound is not None and best is not None and save is not None:
-        _write(save, program, lp, best, bound)
+        write_multipliers(save, program, lp, best, bound)
         how += f"; the proof is in {save}"
     optimal = (True if point.values[0] == bound else None) if point.holds else False
     return certificate_of(point, own, bound, optimal, how)
@@ -188,66 +188,9 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
         if bound is not None and bound > 0:
             if save is not None:
                 assert exact is not None
-                _write(save, program, lp, exact, None)
+                write_multipliers(save, program, lp, exact, None)
             return exact
     return None
-
-
-def _write(
-    path: Path,
-    program: Program,
-    lp: LinearProgram,
-    multipliers: Sequence[Rational],
-    bound: Rational | None,
-    optimum: tuple[ExactPoint, Mapping[tuple[int, int], Rational]] | None = None,
-) -> None:
-    """Write program and multipliers as the certificate ``bound``, or ``infeasible`` without a bound.
-
-    With an optimum of a quadratic program and its Hessian, `lp` has the tangent there.
-    """
-    names, count = [program.column_name(j) for j in range(program.columns)], program.rows.count
-
-    def form(entries: Mapping[int, Rational]) -> dict[str, str]:
-        return {names[j]: str(a) for j, a in entries.items() if a}
-
-    def ends(*values: Rational | None) -> list[str | None]:
-        return [None if v is None else str(v) for v in values]
-
-    own = zip(lp.rows[:count], lp.row_lower[:count], lp.row_upper[:count], strict=True)
-    cones, duals, at = [], [], count
-    for cone in program.cones:
-        for start in range(at, at + cone.matrix.shape[0], cone.size):
-            span = range(start, start + cone.size)
-            cones.append([cone.kind, [[str(-(lp.row_lower[i] or 0)), form(lp.rows[i])] for i in span]])
-            duals.append([str(multipliers[i]) for i in span])
-        at += cone.matrix.shape[0]
-    square, point = [], {}
-    if optimum is not None:
-        (at_point, hessian), cost, offset = optimum, list(lp.cost), lp.offset
-        x = at_point.x
-        for (j, k), a in hessian.items():
-            cost[j] -= a * x[k]
-            offset += a * x[j] * x[k] / 2
-        lp = replace(lp, cost=cost, offset=offset)
-        square = [[names[j], names[k], str(a)] for (j, k), a in hessian.items() if j >= k]
-        point = {"point": {names[j]: str(x[j]) for j in at_point.given}}
-    data = {
-        "kind": "infeasible" if bound is None else "bound",
-        "program": {
-            "columns": [[x, *ends(*pair)] for x, *pair in zip(names, lp.lower, lp.upper, strict=True)],
-            "rows": [[f"r{i}", form(row), *ends(low, high)] for i, (row, low, high) in enumerate(own)],
-            "cones": cones,
-            "square": square,
-            "cost": form(dict(enumerate(lp.cost))),
-            "offset": str(lp.offset),
-            "maximize": False,
-        },
-        "rows": {f"r{i}": str(y) for i, y in enumerate(multipliers[:count]) if y},
-        "cones": duals,
-        **({} if bound is None else {"bound": str(bound)}),
-        **point,
-    }
-    path.write_text(json.dumps(data), encoding="utf-8")
 
 
 def _multipliers(
@@ -364,7 +307,7 @@ def certify_quadratic(
                 continue
             how = "the conditions of Karush, Kuhn and Tucker hold exactly there"
             if save is not None and found.dual is not None:
-                _write(save, program, tangent, found.dual, found.bound, (point, square or {}))
+                write_multipliers(save, program, tangent, found.dual, found.bound, (point, square or {}))
                 how += f"; the proof is in {save}"
             return certificate_of(point, own, found.bound, True, how)
     point = own if own.holds else repaired(fixed(lp, integer, own.x), own, tolerance)
