@@ -13,6 +13,7 @@ import typer
 
 from forcopt.cli.output import (
     DRAWN,
+    CertifyOption,
     JsonOption,
     MemoryLimitOption,
     SeedOption,
@@ -162,6 +163,7 @@ def compare(
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
     seed: SeedOption = None,
+    certify: CertifyOption = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
     plot: PlotOption = None,
@@ -190,6 +192,7 @@ def compare(
             time_limit=time_limit,
             memory_limit=memory_limit,
             seed=seed,
+            certify=certify,
             store=store,
             executor=pool,
             progress=progress_wanted(),

@@ -64,6 +64,7 @@ MemoryLimitOption = Annotated[
     str | None,
     typer.Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free."),
 ]
+CertifyOption = Annotated[bool, typer.Option("--certify", help="Prove it in exact arithmetic, too.")]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 

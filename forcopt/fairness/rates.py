@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -259,6 +261,13 @@ def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
     return values @ joint - outputs * joint.sum(axis=0)
 
 
+_STATED = {
+    SELECTION: "acceptance",
+    TRUE_POSITIVE: "true positive",
+    FALSE_POSITIVE: "false positive",
+}
+"""Rates that a certificate states, and their names there."""
+
 EVERY = (SELECTION, ERROR, FALSE_POSITIVE, TRUE_POSITIVE, POSITIVE_PREDICTIVE, NEGATIVE_PREDICTIVE)
 
 
@@ -330,8 +339,8 @@ class RateTable:
         Names of the K groups.
     rates : tuple[Rate, ...]
         The R rates.
-    events, trials : Array
-        How many records of each group have the event of each rate, of how many; shape ``(K, R)``.
+    counts : Array
+        Records by group, prediction and label; shape ``(K, 2, 2)``.
     confidence : float, default 0.95
         Of each interval for itself, not of all together.
     method : str, default "clopper-pearson"
@@ -352,8 +361,7 @@ class RateTable:
 
     groups: tuple[str, ...]
     rates: tuple[Rate, ...]
-    events: Array
-    trials: Array
+    counts: Array
     confidence: float = 0.95
     method: Literal["clopper-pearson", "wilson"] = "clopper-pearson"
 
@@ -391,13 +399,48 @@ class RateTable:
             For columns of different length, or other values than 0 and 1.
         """
         counts, names = tabulate(predictions, groups, labels)
-        by_cell = counts.transpose(1, 0, 2)  # group, prediction, label
-        events, trials = (
-            np.stack([(by_cell * np.array(table)).sum(axis=(1, 2)) for table in tables], axis=1)
-            for tables in ([rate.event for rate in rates], [rate.given for rate in rates])
-        )
         binomial_interval(0, 1, confidence, method)  # refuses both, if they are wrong
-        return cls(names, tuple(rates), events, trials, confidence, method)
+        return cls(names, tuple(rates), counts.transpose(1, 0, 2), confidence, method)
+
+    @property
+    def events(self) -> Array:
+        """How many records of each group have the event of each rate, shape ``(K, R)``."""
+        return np.tensordot(self.counts, np.array([rate.event for rate in self.rates]), ((1, 2), (1, 2)))
+
+    @property
+    def trials(self) -> Array:
+        """How many records of each group each rate counts, shape ``(K, R)``."""
+        return np.tensordot(self.counts, np.array([rate.given for rate in self.rates]), ((1, 2), (1, 2)))
+
+    def save_proof(self, path: str | Path) -> None:
+        """Write the records and their rates as the certificate ``rates``, to be counted again by others.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which ``python -m forcopt.check`` reads. It holds group, label and prediction of each
+            record, and the selection, true and false positive rates of the table.
+
+        Raises
+        ------
+        DeclarationError
+            If the table has none of these rates.
+        """
+        stated = [
+            [_STATED[rate], name, str(Fraction(int(event), int(trial)))]
+            for name, events, trials in zip(self.groups, self.events, self.trials, strict=True)
+            for rate, event, trial in zip(self.rates, events, trials, strict=True)
+            if rate in _STATED and trial
+        ]
+        if not stated:
+            raise DeclarationError("rates has no selection, true positive or false positive rate")
+        rows = [
+            [self.groups[k], int(label), int(predicted)]
+            for (k, predicted, label), count in np.ndenumerate(self.counts)
+            for _ in range(int(count))
+        ]
+        data = {"kind": "rates", "table": rows, "rates": stated}
+        Path(path).write_text(json.dumps(data), encoding="utf-8")
 
     def frame(self) -> pd.DataFrame:
         """A row for each rate and group, and for each rate overall; NaN without a record."""

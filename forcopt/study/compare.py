@@ -38,6 +38,7 @@ def compare(
     repeats: int = 1,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
+    certify: bool = False,
     isolate: bool = True,
     memory_limit: float | str | None = None,
     executor: Executor | None = None,
@@ -68,6 +69,9 @@ def compare(
         that takes no time limit fails.
     seed : int or numpy.random.Generator, optional
         An int or a generator; each method that takes a seed gets the same.
+    certify : bool, default False
+        Prove each answer in exact arithmetic after its run, where that takes at most 60 s, and have
+        `forcopt.check` check the file of the proof; releases of private data are left out.
     isolate : bool, default True
         Run each method in a process of its own. Without, a crash takes everything down.
     memory_limit : float or str, optional
@@ -130,7 +134,7 @@ def compare(
             time_limit,
             memory_limit,
             seed + repeat if isinstance(seed, int | np.integer) else seed,
-            own[name][method, backend],
+            own[name][method, backend] | ({"certify": True} if certify else {}),
             {"repeat": repeat, **known},
         )
         for name, problem in instances.items()

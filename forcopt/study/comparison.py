@@ -84,9 +84,9 @@ def best_run(rows: Sequence[Run]) -> Run | None:
 
 
 def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
-    """The rows with their gap to the best of their instance, or to a better known value of it."""
-    tops = {}
-    for key, group in by_instance(rows).items():
+    """The rows with their proof, and their gap to the best of their instance or to a better known value."""
+    tops, groups = {}, by_instance(rows)
+    for key, group in groups.items():
         found = [winner.objective] if (winner := best_run(group)) is not None else []
         found += [best_known[key[1]]] if key[1] in best_known else []
         tops[key] = (min if group[0].sense == "min" else max)(found, default=float("nan"))
@@ -97,8 +97,33 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
             worse = _signed(row, row.objective) >= _signed(row, top)
             gap = relative_gap(top, row.objective) * (1 if worse else -1)
             gap = 0.0 if abs(row.objective - top) <= SAME else gap
-        out.append(replace(row, gap_to_best=gap))
+        proof = _proof(row, groups[row.instance, row.fingerprint])
+        out.append(replace(row, gap_to_best=gap, proved_by=proof))
     return out
+
+
+def _proof(row: Run, group: Sequence[Run]) -> str:
+    """What proves the answer of a row: a certificate, two solvers that agree, or its own claim."""
+    if row.certified or not (row.exact and row.status in _SETTLED):
+        return "exact certificate" if row.certified else ""
+    agree = any(
+        r.exact
+        and r.status is row.status
+        and (r.backend or r.method) != (row.backend or row.method)
+        and (row.status is not Status.OPTIMAL or _same(r, row))
+        for r in group
+    )
+    return "two solvers" if agree else "claim"
+
+
+def _same(a: Run, b: Run) -> bool:
+    """Whether two optima agree, up to `TOLERANCE` and the accuracies of both backends."""
+    tolerance = TOLERANCE + _accuracy(a) + _accuracy(b)
+    return abs(a.objective - b.objective) <= tolerance * max(1.0, abs(a.objective))
+
+
+_SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+"""Claims that a proof can have."""
 
 
 def contradiction(a: Run, b: Run) -> str:
@@ -180,9 +205,9 @@ class Comparison:
     >>> Comparison((a, b))
     <comparison of 2 runs: best 4 by milp@highs>
     >>> Comparison((a, b)).table()
-    method      status       objective  bound  gap  to best  violation  seconds
-    milp@highs  optimal              4      4   0%       0%          0      0.5
-    greedy      approximate          5      -    -   25.00%          0      0.5
+    method      status       proved by  objective  bound  gap  to best  violation  seconds
+    milp@highs  optimal      claim              4      4   0%       0%          0      0.5
+    greedy      approximate  -                  5      -    -   25.00%          0      0.5
     """
 
     rows: tuple[Run, ...]

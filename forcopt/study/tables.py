@@ -110,6 +110,20 @@ def _megabytes(value: float) -> str:
 _COLUMNS = [
     Column("method", _plain("label"), _plain("label"), number=False),
     Column("status", lambda r: r.status, lambda r: str(r.status or "not run"), number=False),
+    Column(
+        "proved by",
+        _plain("proved_by"),
+        lambda r: r.proved_by or "-",
+        number=False,
+        shown=lambda r: bool(r.proved_by),
+    ),
+    Column(
+        "checked",
+        _plain("checked"),
+        lambda r: "yes" if r.checked else "no" if r.certified else "-",
+        number=False,
+        shown=lambda r: r.certified,
+    ),
     _numeric("objective", "objective", _number, shown=True),
     _numeric("bound", "bound", _number, shown=True),
     _numeric("gap", "gap", _percent, shown=True),
@@ -160,7 +174,7 @@ def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]
     return filled + [Column(name, _metric(name), _metric_text(name)) for name in metrics]
 
 
-_LEAST_NEEDED = ("MB", "gap", "bound", "to best")
+_LEAST_NEEDED = ("MB", "gap", "bound", "to best", "proved by")
 """Columns that a narrow terminal does without, in this order."""
 
 
