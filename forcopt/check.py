@@ -274,7 +274,7 @@ def check_vipr(path: str, model: Program | None) -> str:
     need(not take(), "there is text behind the last line")
     if infeasible or goal is not None:
         need(best is None or (not infeasible and goal <= best), "a solution refutes the claim")
-        aim = ({}, LOWER, 1) if infeasible else (cost, flip, flip * goal)
+        aim = ({}, LOWER, 1) if goal is None else (cost, flip, flip * goal)
         need(len(lines) > size and not under[-1], "the last line rests on assumptions")
         need(dominates(lines[-1], aim), "the last line is not what was to be proved")
     need(reach is None or (best is not None and best <= reach), "no solution is as good as claimed")
@@ -374,9 +374,9 @@ def check_json(path: str, model: Program | None) -> str:
     if kind == "infeasible":
         return "no point satisfies the program"
     need(set(data["rows"]) <= set(data["members"]) == set(data["points"]), "members, multipliers, points")
-    rows = p.rows
+    every = p.rows
     for name, texts in data["points"].items():
-        p.rows = {other: rows[other] for other in data["members"] if other != name}
+        p.rows = {other: every[other] for other in data["members"] if other != name}
         p.require({x: number(v) for x, v in texts.items()})
     return f"the rows {', '.join(data['members'])} cannot hold together, and any of them may be left out"
 

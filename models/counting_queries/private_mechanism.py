@@ -185,7 +185,7 @@ class PrivateMechanism(Problem):
             sum(max(p - below * q, Fraction(0)) for p, q in zip(table[a], table[b], strict=True))
             for a, b in self.ordered.tolist()
         )
-        delta = max([Fraction(self.delta), *lost])
+        delta: Fraction = max([Fraction(self.delta), *lost])
         data = {
             "kind": "privacy",
             "probabilities": {
