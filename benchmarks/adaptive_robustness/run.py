@@ -39,9 +39,9 @@ from forcopt.models.adaptive_robustness import (
     exact_radii,
     sampled_loss,
 )
-from forcopt.models.adaptive_robustness.generators import CURVES, draw_curves
-from forcopt.models.adaptive_robustness.max_flow import warm_up
-from forcopt.models.adaptive_robustness.voronoi import border
+from forcopt.models.adaptive_robustness.instances import CURVES, draw_curves
+from forcopt.models.adaptive_robustness.neighbour_radius import border
+from forcopt.models.adaptive_robustness.vertex_cover import warm_up
 
 PEERS = {"adversarial-robustness-toolbox": "1.20.1", "packaging": "26.3"}
 LIMIT = 10.0  # seconds for one halfspace

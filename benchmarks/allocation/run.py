@@ -24,7 +24,7 @@ import forcopt as fo
 from benchmarks.report import Page, Row, environment, parser, progress, row, table
 from forcopt.backends.registry import backends
 from forcopt.models import StratifiedAllocation, TightAmplification
-from forcopt.models.allocation.generators import random_strata
+from forcopt.models.allocation.instances import random_strata
 from forcopt.privacy.amplification import (
     PrivacyLoss,
     cluster_sample,

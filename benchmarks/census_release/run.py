@@ -24,8 +24,7 @@ from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.data import Hierarchy, load_graph
 from forcopt.models import ConsistentRelease, Districting
 from forcopt.models.census_release import Region, deviation_factor, measure, noise_variances
-from forcopt.models.census_release.generators import TEXAS, random_release
-from forcopt.models.census_release.instances import nested_release
+from forcopt.models.census_release.instances import TEXAS, nested_release, random_release
 
 SMALL = (1, 10, 100, 400, 3980)  # 4,491 nodes
 MIDDLE = (1, 20, 300, 1471, 48000)  # 49,792 nodes
@@ -304,7 +303,7 @@ def seven(quick: bool) -> tuple[str, list[Row]]:
     sizes = (1, 5, 40, 300) if quick else TEXAS
     code = (
         "from pathlib import Path\n"
-        "from forcopt.models.census_release.generators import random_release\n"
+        "from forcopt.models.census_release.instances import random_release\n"
         "def peak():\n"
         "    lines = Path('/proc/self/status').read_text().splitlines()\n"
         "    return next(int(x.split()[1]) for x in lines if x.startswith('VmHWM')) / 2**20\n"

@@ -19,7 +19,7 @@ import pandas as pd
 
 from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.models.strategic import StrategicClassification, learn_bandit, learn_full_information
-from forcopt.models.strategic.generators import credit, max_cover, random_discrete, random_plane
+from forcopt.models.strategic.instances import credit, max_cover, random_discrete, random_plane
 from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 from forcopt.problem import Solution
 

@@ -21,8 +21,6 @@ from forcopt.language.objective import Objective
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["COMMON_OPTIONS", "RANKS", "Handles", "Method", "Outcome", "Rank"]
-
 Rank = Literal["default", "alternative", "published", "oracle"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
 """The purposes of methods, in the order in which methods are listed; see `Method.rank`."""

@@ -5,11 +5,8 @@ adaptively chosen queries from overfitting; privacy of the records is not claime
 """
 
 from forcopt.models.adaptive_queries import (  # noqa: F401  (register the methods)
-    exact_schedules,
-    ledger,
-    local_ratio,
-    packing,
     plan,
+    schedule_methods,
 )
 from forcopt.models.adaptive_queries.bit_populations import (
     BitPopulation,
@@ -29,9 +26,9 @@ from forcopt.models.adaptive_queries.data_models import (
     dependence_order,
     run_probability,
 )
-from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.schedule_methods import Ledger, QueryRefusedError
 from forcopt.models.adaptive_queries.sessions import (
     AdaptiveSession,
     Population,

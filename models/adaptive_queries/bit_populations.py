@@ -13,8 +13,6 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
-__all__ = ["BitPopulation", "BitQuery", "BitSample", "Haplotypes", "MarkovBits", "NeighborAnds", "best_pairs"]
-
 _MOST = 20
 """Bits of one query, at most: its table has 2 to this power entries."""
 

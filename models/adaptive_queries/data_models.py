@@ -14,17 +14,6 @@ from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.tolerances import LAW_SUM
 
-__all__ = [
-    "DataModel",
-    "DecayingCorrelation",
-    "Dependence",
-    "IndependentBlocks",
-    "NaiveComposition",
-    "StreamedBlocks",
-    "dependence_order",
-    "run_probability",
-]
-
 
 def run_probability(links: int, related: float, length: int) -> float:
     """The probability of a run of at least `length` related links among independent ones.

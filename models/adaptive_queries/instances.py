@@ -10,8 +10,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation
 from forcopt.models.adaptive_queries.schedule import QuerySchedule
 
-__all__ = ["INSTANCES", "random_schedule"]
-
 
 def random_schedule(attributes: int, queries: int, *, equal: bool = False, seed: int = 0) -> QuerySchedule:
     """Queries on random intervals of a row of attributes, with weights from 1 to 99.

@@ -31,8 +31,6 @@ from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["AccuracyPlan", "Plan", "half_target", "hoeffding_error", "naive", "search", "split_sample"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -25,8 +25,6 @@ from forcopt.problem.drawing import COLOURS, finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["QuerySchedule", "Schedule", "whole_units"]
-
 _LARGEST = 2**62
 _DIGITS = 12
 

@@ -12,28 +12,14 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.bit_populations import BitPopulation, BitQuery, BitSample
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation, NaiveComposition
-from forcopt.models.adaptive_queries.ledger import QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
+from forcopt.models.adaptive_queries.schedule_methods import QueryRefusedError
 from forcopt.numeric.range_loads import RangeLoads
 from forcopt.privacy import Gaussian, Laplace
 from forcopt.problem import Solution
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = [
-    "AdaptiveSession",
-    "Analyst",
-    "Population",
-    "Query",
-    "Sample",
-    "Thresholdout",
-    "Transcript",
-    "across_blocks",
-    "best_so_far",
-    "membership",
-    "sign_votes",
-]
 
 
 @dataclass(frozen=True, eq=False)

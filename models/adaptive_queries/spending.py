@@ -20,14 +20,12 @@ from forcopt.language.model import Model
 from forcopt.language.objective import leximin
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
-from forcopt.models.adaptive_queries.packing import incidence
 from forcopt.models.adaptive_queries.schedule import check_intervals
+from forcopt.models.adaptive_queries.schedule_methods import incidence
 from forcopt.models.adaptive_queries.tolerances import EXCEEDED, LEAST_SPEND, ROUNDING
 from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
-
-__all__ = ["BudgetAllocation", "Spending", "bottlenecked"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,19 +19,6 @@ from forcopt.models.adaptive_queries.tolerances import EXCEEDED
 from forcopt.privacy.tolerances import EXPONENT
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 
-__all__ = [
-    "Guarantee",
-    "Split",
-    "TransferSplit",
-    "best_split",
-    "closed_form",
-    "combine_labels",
-    "cone",
-    "guarantee",
-    "label_split",
-    "transfer",
-]
-
 
 @dataclass(frozen=True)
 class Guarantee:

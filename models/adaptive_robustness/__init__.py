@@ -4,17 +4,11 @@ Chowdhury, Urner: Robustness should not be at odds with accuracy, FORC 2022.
 """
 
 from forcopt.models.adaptive_robustness import (  # noqa: F401  (register the methods)
-    attacks,
-    bayes,
-    halfspace_enumeration,
-    halfspace_milp,
-    hinge,
-    max_flow,
+    halfspaces,
     neighbour_radius,
     network_radius,
     robustness_radius,
     vertex_cover,
-    voronoi,
 )
 from forcopt.models.adaptive_robustness.adaptive_radii import (
     Augmented,
@@ -32,7 +26,7 @@ from forcopt.models.adaptive_robustness.classifiers import (
     ReLUNetwork,
     Tree,
 )
-from forcopt.models.adaptive_robustness.hinge import LargestFraction, largest_fraction
+from forcopt.models.adaptive_robustness.halfspaces import LargestFraction, largest_fraction
 from forcopt.models.adaptive_robustness.margin_rate import MarginRate, margin_rate
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier

@@ -21,16 +21,6 @@ from forcopt.models.adaptive_robustness.geometry import (
 )
 from forcopt.models.adaptive_robustness.tolerances import WHOLE
 
-__all__ = [
-    "Augmented",
-    "adaptive_radii",
-    "augment",
-    "check_fraction",
-    "check_labels",
-    "nn_sample_size",
-    "sampled_loss",
-]
-
 
 def check_labels(labels: Any, count: int) -> Array:
     """Read labels, shape ``(count,)``, of any type.

@@ -16,8 +16,6 @@ from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNei
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
 from forcopt.problem import Outcome
 
-__all__ = ["ExpansionNearestNeighbour", "augmented"]
-
 
 @AdaptiveRobustClassification.algorithm(
     "augmented", cites="Chowdhury, Urner (2022), Definition 11", rank="published"

@@ -13,19 +13,6 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.tolerances import TOUCH
 
-__all__ = [
-    "Norm",
-    "check_points",
-    "check_radii",
-    "draw_in_ball",
-    "dual_length",
-    "length",
-    "meeting_pairs",
-    "order_of",
-    "places_of",
-    "shared_pairs",
-]
-
 Norm = Literal["l2", "linf"]
 """The norm in which inputs are moved: Euclidean or maximum."""
 

@@ -11,12 +11,9 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
-from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
+from forcopt.models.adaptive_robustness.neighbour_radius import border, constancy_radii
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.tolerances import SAME_RADIUS, TIED
-from forcopt.models.adaptive_robustness.voronoi import border
-
-__all__ = ["MarginRate", "margin_rate"]
 
 
 @dataclass(frozen=True, eq=False)

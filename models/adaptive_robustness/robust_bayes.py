@@ -31,8 +31,6 @@ from forcopt.models.adaptive_robustness.geometry import (
 from forcopt.models.adaptive_robustness.tolerances import MASS, MASS_TOLERANCE
 from forcopt.problem import Evaluation, Problem
 
-__all__ = ["Pairing", "RobustBayes", "RobustClassifier"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pairing:

@@ -23,8 +23,6 @@ from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, lengt
 from forcopt.problem import Evaluation, Method, Outcome, Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["RobustnessRadius", "closed_form", "exact_radii", "halfspace_radii"]
-
 
 class _FittingMethods:
     """The registered methods; of an instance, the methods for its classifier."""

@@ -5,17 +5,13 @@ in sampling schemes: an analysis of stratified and cluster sampling, FORC 2022, 
 """
 
 from forcopt.models.allocation import (  # noqa: F401  (register the methods)
-    cones,
-    enumeration,
+    formulations,
     greedy,
-    milp,
-    neyman,
-    sweep,
+    rounding,
 )
-from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
-from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.models.allocation.problem import Allocation, StratifiedAllocation
 from forcopt.models.allocation.two_stage import TwoStageDesign, two_stage_design
 
 __all__ = [

@@ -1,21 +1,22 @@
-"""One record after the other, where it gains most: exact for whole sizes, if all records cost the same."""
+"""Whole sizes: one record after the other, a sweep over scales of noise, and enumeration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.errors import DeclarationError
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import StratifiedAllocation
-from forcopt.models.allocation.tolerances import SUM
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.tolerances import ROUNDING, SUM
 from forcopt.numeric import Limit, least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-__all__ = ["greedy", "greedy_sizes", "precise_greedy"]
 
 
 @StratifiedAllocation.algorithm("greedy", exact=True, cites="Fox (1966); Wright (2012)")
@@ -143,3 +144,184 @@ def rising(gains: Array, prices: Array, sizes: Array, caps: Array) -> Iterator[i
         yield i
         if before < sizes[i] < caps[i]:
             heappush(heap, (-float(gains[i] / (sizes[i] * (sizes[i] + 1)) / prices[i]), i))
+
+
+@PrivateAllocation.algorithm("sweep", exact=True, cites="Bun et al. (2022), equation (5)")
+def sweep(
+    problem: PrivateAllocation,
+    *,
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Search the noise scales by branch and bound; greedy gives the least variance for each scale.
+
+    A noise scale requires a minimum sample of each stratum. Greedy distributes the other records. The
+    stratum with the largest requirement determines the scale, so a lower scale needs one more record of that
+    stratum. There are at most `sample_size` such steps. Along the steps the sampling variance never falls,
+    and the noise variance never rises. Therefore the sampling variance at the first step of an interval plus
+    the noise variance at its last step is a lower bound on the interval. An interval whose bound is not below
+    the best known value is discarded. Each evaluated step costs O(k log k) for k strata.
+    """
+    short = problem.without_privacy().infeasibility_reason()
+    if short:
+        return Outcome(None, status=Status.INFEASIBLE, message=short)
+    trace = Trace(Deadline(time_limit), on_improvement)
+    gains, caps, limits = problem.coefficients[:, 0], problem.caps, problem.limits()
+    raised, scales, all_known = _steps(problem, trace.deadline)
+    noise = 2 * scales**2
+    ended = "the run ended before all intervals of noise scales were searched"
+    best, chosen, solved = np.inf, np.empty(0), 0
+    open_intervals: list[tuple[float, int, int]] = []
+
+    def variance(step: int) -> float:
+        nonlocal best, chosen, solved
+        floors = problem.floors + np.bincount(raised[:step], minlength=len(caps))
+        filled = least_reciprocals(gains, floors, caps, limits)
+        assert filled is not None
+        sizes = greedy_sizes(gains, filled.prices, floors, caps, limits)
+        value, solved = problem.evaluate(sizes).objective, solved + 1
+        if value < best:
+            best, chosen = value, sizes
+            trace.add(value, open_intervals[0][0] if open_intervals else 0.0)
+        return float(problem.variances(sizes)[0])
+
+    last = len(raised)
+    least_variance = {0: variance(0), last: variance(last)}
+    if not all_known:
+        bound = least_variance[0] + 2 * float(problem.scales(caps).max()) ** 2
+        return Outcome(problem.allocation(chosen), bound, Status.FEASIBLE, solved, ended, trace.steps)
+    open_intervals = [(least_variance[0] + noise[last], 0, last)]
+    while open_intervals:
+        bound, first, end = heappop(open_intervals)
+        if bound >= best:
+            break
+        if end - first > 1 and trace.over:
+            return Outcome(problem.allocation(chosen), bound, Status.FEASIBLE, solved, ended, trace.steps)
+        if end - first > 1:
+            middle = (first + end) // 2
+            least_variance[middle] = variance(middle)
+            for a, b in ((first, middle), (middle, end)):
+                heappush(open_intervals, (least_variance[a] + noise[b], a, b))
+    return Outcome(problem.allocation(chosen), iterations=solved, trace=trace.steps)
+
+
+def _steps(problem: PrivateAllocation, deadline: Deadline) -> tuple[Array, Array, bool]:
+    """List the steps from one noise scale to the next.
+
+    Returns
+    -------
+    tuple[Array, Array, bool]
+        The growing stratum of each step, shape ``(n,)``; the noise scales, ``(n + 1,)``; False if the
+        deadline ended the list.
+    """
+    floors, caps = problem.floors.astype(float), problem.caps
+    spare = int(np.floor(problem.sample_size + ROUNDING - floors.sum()))
+    needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
+    heapify(needs)
+    raised: list[int] = []
+    scales = [-needs[0][0]]
+    while (more := spare > len(raised) and floors[i := needs[0][1]] < caps[i]) and not deadline.passed:
+        floors[i] += 1
+        raised.append(i)
+        heapreplace(needs, (-float(problem.scales(floors[[i]], np.array([i]))[0]), i))
+        scales.append(-needs[0][0])
+    return np.array(raised, dtype=np.int64), np.array(scales), not more
+
+
+MOST = 1_000_000
+DECIMALS = 9
+_BATCH = 100_000
+
+
+@StratifiedAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
+def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million.
+
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        With whole sizes.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        INFEASIBLE with the reason if no sizes are within the limits; FEASIBLE after the time limit.
+    """
+    if problem.criterion == "weighted":
+        return _best(problem, lambda m: _variances(problem, m) @ problem.variable_weights, time_limit)
+    scale = float((_variances(problem, problem.floors[None]) * problem.variable_weights).max()) or 1.0
+
+    def sorted_losses(sizes: Array) -> Array:
+        losses = _variances(problem, sizes) * problem.variable_weights / scale
+        return np.asarray(-np.sort(-losses, axis=1).round(DECIMALS))
+
+    return _best(problem, sorted_losses, time_limit)
+
+
+@PrivateAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
+def enumerate_private(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
+
+    def losses(sizes: Array) -> Array:
+        return np.asarray(_variances(problem, sizes)[:, 0] + 2 * problem.scales(sizes).max(axis=1) ** 2)
+
+    return _best(problem, losses, time_limit)
+
+
+@PrecisionAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
+def enumerate_precise(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
+
+    def losses(sizes: Array) -> Array:
+        precise = (_variances(problem, sizes) <= problem.allowed).all(axis=1)
+        return np.where(precise, sizes @ problem.unit_costs, np.inf)
+
+    return _best(problem, losses, time_limit)
+
+
+def _batches(problem: Strata) -> Iterator[Array]:
+    """All whole sizes within floors, caps and limits, in batches of shape ``(n, k)``."""
+    if not problem.integer:
+        raise DeclarationError("integer is False; enumeration tries whole sizes only")
+    counts = (problem.caps - problem.floors + 1).astype(float)
+    if counts.prod() > MOST:
+        raise DeclarationError(
+            f"there are {counts.prod():.3g} allocations; enumeration tries {MOST:,} at most"
+        )
+    shape, total = tuple(counts.astype(int).tolist()), int(counts.prod())
+    for first in range(0, total, _BATCH):
+        places = np.unravel_index(np.arange(first, min(first + _BATCH, total)), shape)
+        sizes = problem.floors + np.stack(places, axis=1)
+        for costs, limit in problem.limits():
+            sizes = sizes[sizes @ costs <= limit * (1 + ROUNDING)]
+        yield sizes
+
+
+def _variances(problem: Strata, sizes: Array) -> Array:
+    return np.asarray((1 / sizes - 1 / problem.sizes) @ problem.coefficients)
+
+
+def _best(problem: Strata, losses: Callable[[Array], Array], time_limit: float | None) -> Outcome:
+    """The sizes of the least loss; losses of shape ``(n, V)`` are compared lexicographically."""
+    deadline = Deadline(time_limit)
+    best, chosen, tried = (np.inf,), None, 0
+    for sizes in _batches(problem):
+        if deadline.passed:
+            break
+        tried += len(sizes)
+        if not len(sizes):
+            continue
+        values = losses(sizes).reshape(len(sizes), -1)
+        at = int(np.lexsort(values.T[::-1])[0])
+        if tuple(values[at].tolist()) < best:
+            best, chosen = tuple(values[at].tolist()), sizes[at]
+    if deadline.passed:
+        status = Status.LIMIT if chosen is None else Status.FEASIBLE
+        found = None if chosen is None else problem.allocation(chosen)
+        return Outcome(found, status=status, iterations=tried, message=f"{deadline.end} after {tried} sizes")
+    if chosen is None:
+        message = problem.infeasibility_reason() or "no whole sizes are within the limits"
+        return Outcome(None, status=Status.INFEASIBLE, message=message)
+    return Outcome(problem.allocation(chosen), iterations=tried)

@@ -11,12 +11,9 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.allocation.decision import Allocation
-from forcopt.models.allocation.problem import Strata
+from forcopt.models.allocation.problem import Allocation, Strata
 from forcopt.models.allocation.tolerances import SUM, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
-
-__all__ = ["PrecisionAllocation"]
 
 
 class PrecisionAllocation(Strata):

@@ -11,16 +11,13 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.allocation.decision import Allocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
 from forcopt.numeric import Limit
 from forcopt.privacy.amplification import PrivacyLoss, data_dependent_allocation, simple_random_sample
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 if TYPE_CHECKING:
     from forcopt.models.allocation.problem import Strata
-
-__all__ = ["AllocationLoss", "PrivateAllocation", "allocation_loss"]
 
 
 class AllocationLoss(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FLAT", "PROVED", "ROUNDING", "SLOPE", "STEP", "SUM", "UNIT"]
-
 ROUNDING = 1e-9
 """The relative excess over a limit that counts as rounding: three times 0.1 is more than 0.3."""
 

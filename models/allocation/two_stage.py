@@ -9,8 +9,6 @@ import numpy as np
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
 
-__all__ = ["TwoStageDesign", "two_stage_design"]
-
 
 class TwoStageDesign(NamedTuple):
     """A sample of clusters, and of units within each.

@@ -15,8 +15,6 @@ from forcopt.models.allocation.rounding import precise_enough, whole_and_precise
 from forcopt.models.allocation.tolerances import FLAT, ROUNDING, SLOPE, STEP, SUM
 from forcopt.numeric import Filled, Limit, least_reciprocals
 
-__all__ = ["allocation_windows", "leximax_windows", "precision_windows", "private_windows", "windows"]
-
 
 def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float) -> tuple[Array, Array]:
     """The sizes m of each stratum for which ``gains / m + prices * m`` is within `gap` of its least value.

@@ -4,7 +4,6 @@ Bun, Drechsler, Gaboardi, McMillan, Sarathy: Controlling privacy loss in samplin
 stratified and cluster sampling, FORC 2022. Bounds and closed forms are in `forcopt.privacy.amplification`.
 """
 
-from forcopt.models.amplification.hypothesis import DPHypothesisTest, DPTest
-from forcopt.models.amplification.problem import Distinguisher, TightAmplification
+from forcopt.models.amplification.problem import Distinguisher, DPHypothesisTest, DPTest, TightAmplification
 
 __all__ = ["DPHypothesisTest", "DPTest", "Distinguisher", "TightAmplification"]

@@ -7,10 +7,7 @@ from functools import partial
 import numpy as np
 
 from forcopt.instance import Instance, by_name
-from forcopt.models.amplification.hypothesis import DPHypothesisTest
-from forcopt.models.amplification.problem import TightAmplification
-
-__all__ = ["INSTANCES"]
+from forcopt.models.amplification.problem import DPHypothesisTest, TightAmplification
 
 
 def _test(counts: int, epsilon: float) -> DPHypothesisTest:

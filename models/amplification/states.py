@@ -19,8 +19,6 @@ from forcopt.privacy.amplification import whole_number
 from forcopt.privacy.amplification.design import SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 
-__all__ = ["Pair", "cluster_pair", "stratified_pair"]
-
 MOST_STATES = 100_000
 
 

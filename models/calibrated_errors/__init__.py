@@ -6,8 +6,7 @@ Reconciled? FORC 2021.
 
 from forcopt.models.calibrated_errors import formulations  # noqa: F401  (register the methods)
 from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
-from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
-from forcopt.models.calibrated_errors.recalibration import Recalibration
+from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors, Recalibration
 from forcopt.models.calibrated_errors.region import FeasibleRegion
 from forcopt.models.calibrated_errors.transport import CalibratedTransport
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["CalibratedScores", "ScoreKernel"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreKernel(PolicyFile):

@@ -14,8 +14,6 @@ from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors, dema
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["as_predicted", "equal_odds", "lp", "polygon", "qp"]
-
 
 @CalibratedEqualErrors.formulation("lp", exact=True, cites="Reich and Vijaykumar (2021), (11), (13)")
 def lp(problem: CalibratedEqualErrors, model: Model) -> Handles:

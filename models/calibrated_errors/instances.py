@@ -11,8 +11,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 from forcopt.models.calibrated_errors.transport import CalibratedTransport
 
-__all__ = ["INSTANCES"]
-
 
 def _score(values: int, slope: float, rng: np.random.Generator) -> Array:
     """Score values from 0.02 to 0.98, and masses that grow or fall along them."""

@@ -18,18 +18,6 @@ from forcopt.problem.drawing import COLOURS, finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FeasibleRegion",
-    "HalfPlane",
-    "Point",
-    "check_time",
-    "clip",
-    "least",
-    "roc",
-    "simplest_fraction",
-    "value_at",
-]
-
 Point = tuple[Fraction, Fraction]
 """A false positive rate and a true positive rate."""
 

@@ -17,8 +17,6 @@ from forcopt.models.calibrated_errors.decision import ScoreKernel
 from forcopt.models.calibrated_errors.tolerances import MARGIN, MISSED, ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["MARGIN", "CalibratedTransport", "Cutoffs", "read_score"]
-
 
 class Cutoffs:
     """The common part of problems with the fields ``cutoff``, ``interval`` and ``margin``."""

@@ -7,13 +7,12 @@ FORC 2021.
 from forcopt.models.census_release import (  # noqa: F401  (register the methods)
     baselines,
     formulations,
-    toydown,
     tree_integer,
     tree_real,
 )
 from forcopt.models.census_release.budget import LevelBudget
 from forcopt.models.census_release.district import StableDistrict
-from forcopt.models.census_release.generators import measure
+from forcopt.models.census_release.instances import measure
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant, Measurement
 from forcopt.models.census_release.regression import EcologicalRegression, Rates
 from forcopt.models.census_release.release import Region, Release, deviation_factor, noise_variances

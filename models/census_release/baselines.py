@@ -1,4 +1,4 @@
-"""Baselines of agencies and scripts: clip, round, or solve whole problems level by level."""
+"""Baselines of agencies and scripts: clip, round, whole problems level by level; and ToyDown."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
-from forcopt.models.census_release.common import infeasible, out_of_time, real_optimum, round_by_remainders
+from forcopt.models.census_release.common import (
+    answered,
+    demand,
+    infeasible,
+    out_of_time,
+    real_optimum,
+    round_by_remainders,
+)
 from forcopt.models.census_release.formulations import Counts
+from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-__all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"]
 
 
 @ConsistentRelease.algorithm("clip", rank="published")
@@ -161,3 +167,52 @@ def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> Cons
         invariants=tuple(invariants),
         zeros=zeros,
     )
+
+
+def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
+    """Project each level onto the counts that the level before and the fixed counts below allow."""
+    h = problem.hierarchy
+    low, fixed = problem.floors[0]
+    found = np.where(fixed, low, np.maximum(problem.noisy[0], low))
+    for level in range(1, h.depth):
+        check_clock(deadline)
+        (low, fixed), (order, begin) = problem.floors[level], h.children[level - 1]
+        columns = [
+            project_children(
+                order,
+                begin,
+                np.array(found[:, t]),
+                np.array(problem.noisy[level][:, t]),
+                np.array(low[:, t]),
+                np.array(fixed[:, t]),
+                not problem.nonnegative,
+            )
+            for t in range(problem.types)
+        ]
+        found = np.stack(columns, axis=1)
+    return found
+
+
+@ConsistentRelease.algorithm(
+    "toydown", exact=True, cites="Cohen et al. (2021), Algorithm 2 and Theorem 2", rank="published"
+)
+def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Real counts of any sign in top-down order: a unit's children share equally in their deficit, in O(n).
+
+    The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
+    """
+    demand(problem, "toydown", order="top-down", nonnegative=False)
+    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
+
+
+@ConsistentRelease.algorithm(
+    "simplex", exact=True, cites="Cohen et al. (2021), section 3.3; Held et al. (1974)", rank="published"
+)
+def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Real nonnegative counts in top-down order, in O(n log n).
+
+    The children of each unit are projected onto the simplex of the unit's count. A unit's count is at least
+    the sum of the invariants below it, so that no level is infeasible.
+    """
+    demand(problem, "simplex", order="top-down", nonnegative=True)
+    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))

@@ -23,8 +23,6 @@ from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT, STA
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["LevelBudget"]
-
 
 class LevelBudget(Problem):
     """Split a privacy budget over the levels of a hierarchy, for the least variance of regions' counts.

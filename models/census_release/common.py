@@ -17,18 +17,6 @@ from forcopt.models.census_release.tolerances import WHOLE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = [
-    "Column",
-    "centre",
-    "column_of",
-    "demand",
-    "demand_formulation",
-    "infeasible",
-    "out_of_time",
-    "real_optimum",
-    "round_by_remainders",
-]
-
 
 def demand(
     problem: ConsistentRelease,

@@ -19,8 +19,6 @@ from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.release import Region, deviation_factor, noise_variances
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 
-__all__ = ["StableDistrict"]
-
 
 class StableDistrict(Problem):
     """Choose the leaves of a district whose top-down count has the least variance.

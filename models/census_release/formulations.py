@@ -24,19 +24,6 @@ from forcopt.models.census_release.tolerances import BEYOND, SQUARES_KEPT, STEPS
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = [
-    "Counts",
-    "level_qp",
-    "measured",
-    "milp",
-    "miqp",
-    "network_lp",
-    "objective_unit",
-    "qp",
-    "squares",
-    "unit_steps",
-]
-
 
 class Counts:
     """Variables for the counts of all levels, tied by the sums and the invariants.

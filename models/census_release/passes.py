@@ -11,8 +11,6 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 
-__all__ = ["check_clock", "least_squares", "project_children"]
-
 
 def check_clock(deadline: Deadline | None) -> None:
     """Raise `TimeoutError` once the time limit has passed."""

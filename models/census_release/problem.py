@@ -24,8 +24,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
-__all__ = ["ConsistentRelease", "Invariant", "Measurement"]
-
 
 def _listed(types: tuple[int, ...]) -> str:
     return ", ".join(map(str, types))

@@ -18,8 +18,6 @@ from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.tolerances import NO_SPREAD
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
-__all__ = ["EcologicalRegression", "Rates", "duncan_davis"]
-
 Interval = tuple[float, float]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["Estimator", "Region", "Release", "deviation_factor", "noise_variances", "region_effects"]
-
 Estimator = Literal["top-down", "joint"]
 """Level by level from the root, or all levels at once by weighted least squares."""
 

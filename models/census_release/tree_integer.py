@@ -21,8 +21,6 @@ from forcopt.models.census_release.release import Release
 from forcopt.models.census_release.tree_real import nonnegative_leaves
 from forcopt.problem import Outcome
 
-__all__ = ["tree_certificate", "tree_integer"]
-
 _NARROWEST = 2
 """Half the width of a unit's first window."""
 

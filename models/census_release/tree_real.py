@@ -15,8 +15,6 @@ from forcopt.models.census_release.passes import check_clock, least_squares
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 
-__all__ = ["nonnegative_leaves", "tree_nnls", "tree_wls"]
-
 
 @ConsistentRelease.algorithm(
     "tree-wls",

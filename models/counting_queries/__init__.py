@@ -4,12 +4,10 @@ Ganesh and Zhao: Privately answering counting queries with generalized Gaussian 
 """
 
 from forcopt.models.counting_queries import (  # noqa: F401  (register the methods)
-    bounded,
     calibration,
-    factorizations,
     fisher,
     ganesh_zhao,
-    sparse_vector,
+    linear_queries,
 )
 from forcopt.models.counting_queries.lattice import LatticeLaw, LatticeNoise
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries

@@ -11,14 +11,13 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import gaussian_shift, is_whole, least_size, needs_delta
+from forcopt.models.counting_queries.calibration import is_whole, least_size, needs_delta
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.models.counting_queries.tolerances import FISHER_SIZE, RESCALED, TABLE_END
+from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-__all__ = ["FisherShape", "fisher", "fisher_shape"]
 
 TABLE = 200_000
 """The most entries of a table."""

@@ -8,8 +8,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.models.counting_queries.lattice import LatticeNoise
 from forcopt.models.counting_queries.private_mechanism import PrivateMechanism
 
-__all__ = ["INSTANCES"]
-
 INSTANCES = by_name(
     [
         *(

@@ -22,8 +22,6 @@ from forcopt.models.counting_queries.tolerances import DUST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["LatticeLaw", "LatticeNoise"]
-
 MASS = 1e3
 """The sum of the masses of a model: solvers' tolerances are absolute, and add up over many small rows."""
 

@@ -18,8 +18,6 @@ from forcopt.privacy.randomness import Randomness, Release
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 
-__all__ = ["CountingQueries"]
-
 
 class CountingQueries(Problem):
     """The noise that answers k counts best under (epsilon, delta)-differential privacy.

@@ -14,8 +14,6 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 from forcopt.models.districting.tolerances import ROUNDING
 
-__all__ = ["plan_of_all_but_one"]
-
 _LOOKS = 300_000
 """Partial plans to look at between two looks at the clock."""
 

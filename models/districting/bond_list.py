@@ -17,8 +17,6 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["BondList", "greatest", "greatest_cost", "split_districts"]
-
 _STEPS = 3_000_000
 """Darts to look at between two looks at the clock."""
 

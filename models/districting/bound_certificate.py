@@ -22,8 +22,6 @@ from forcopt.loops.certify import Certificate
 from forcopt.models.districting.bond_list import BondList, split_districts
 from forcopt.models.districting.problem import Districting
 
-__all__ = ["BoundCertificate"]
-
 _LOOKS = 20_000_000
 """Pairs of districts to compare between two looks at the clock."""
 

@@ -41,8 +41,6 @@ from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["column_generation"]
-
 _POOL = 3
 """The first master program holds about this number of districts for each node."""
 

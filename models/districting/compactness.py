@@ -18,8 +18,6 @@ from forcopt.models.districting.tolerances import CIRCLE, NOT_ZERO
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-__all__ = ["AREA", "BORDER", "PERIMETER", "polsby_popper", "polygons_of", "reock", "smallest_circle"]
-
 AREA, PERIMETER, BORDER = "area", "boundary_perim", "shared_perim"
 
 

@@ -21,8 +21,6 @@ from forcopt.models.districting.tolerances import LIMIT, SAME_COST
 from forcopt.problem import Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 
-__all__ = ["PlanCounts", "below"]
-
 
 class _Counter:
     """Counts and ranks by a dynamic program."""

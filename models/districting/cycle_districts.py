@@ -13,8 +13,6 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.tolerances import ROUNDING
 
-__all__ = ["CycleDistricts"]
-
 
 def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
     """Bound ``prizes(S)`` over sets S of at most a weight: the fractional knapsack."""

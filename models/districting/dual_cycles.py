@@ -19,8 +19,6 @@ from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["TAKES", "CycleCounter", "cycles_of", "dual_cycles"]
-
 _STEP = 2
 """The limit on the cost rises by the cost of 2 average edges a round: about 2.2 times as many paths."""
 

@@ -19,8 +19,6 @@ from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["check_features", "dynamic_program", "frontier", "sphere_cut", "sweep_of", "tables_of"]
-
 _FINER = (10, 20, 60, 200, 800)
 """Relaxations round weights to these fractions of the mean in turn, each bounded by the one before."""
 

@@ -23,8 +23,6 @@ from forcopt.notebook import new_figure, write_figure
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["ChainStuckError", "Ensemble", "draw_ensemble", "recom", "recom_chain"]
-
 _ATTEMPTS = 200
 """Spanning trees that are drawn for one pair of districts, before another pair is tried."""
 

@@ -14,8 +14,6 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 from forcopt.models.districting.tolerances import ROUNDING
 
-__all__ = ["cheapest_cover"]
-
 _LOOKS = 20_000_000
 """Districts to look at between two looks at the clock."""
 

@@ -31,15 +31,6 @@ from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Fixed
 from forcopt.problem import Handles
 
-__all__ = [
-    "flow",
-    "flow_per_district",
-    "labels_separators",
-    "relaxed",
-    "separators",
-    "shirabe",
-]
-
 _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
 
 

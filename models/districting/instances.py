@@ -13,8 +13,6 @@ from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.districting.problem import Districting
 
-__all__ = ["INSTANCES", "bin_packing"]
-
 
 def bin_packing(values: Sequence[int], bins: int) -> Districting:
     """A planar instance whose plans are the assignments of items to (named) bins that fill every bin equally.

@@ -21,8 +21,6 @@ from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.side_constraints import CannotLink, MustLink
 from forcopt.problem import Outcome
 
-__all__ = ["large_neighbourhood"]
-
 _SECONDS = 60.0
 """The search for three districts ends after this time, and keeps the best that it found."""
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.data.dataset import nearest_level
 from forcopt.data.graphs import graph_to_dict
-from forcopt.data.levels import nearest_level
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.problem import Districting
@@ -24,8 +24,6 @@ from forcopt.notebook import new_figure, picture_html
 from forcopt.problem import Outcome
 from forcopt.problem.drawing import finished
 from forcopt.status import Status
-
-__all__ = ["Plan", "feasible_start", "from_csv", "from_geojson", "only_plan", "to_csv", "to_geojson"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.clock import Deadline, Improvement, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.graphs.bits import LARGEST
+from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
@@ -23,8 +23,6 @@ from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-__all__ = ["portfolio"]
 
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""

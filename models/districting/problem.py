@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from forcopt.models.districting.ensemble import Ensemble
     from forcopt.models.districting.plan import Plan
 
-__all__ = ["Districting", "jit_warmup"]
-
 Made = TypeVar("Made")
 
 _LARGEST = 2**53

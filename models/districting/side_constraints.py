@@ -15,8 +15,6 @@ from forcopt.errors import DeclarationError
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-__all__ = ["CannotLink", "CutLimit", "Fixed", "MustLink", "Share", "SideConstraint", "SplitLimit"]
-
 
 def _node(value: Any) -> Any:
     return tuple(_node(v) for v in value) if isinstance(value, list) else value

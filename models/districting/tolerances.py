@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CIRCLE",
-    "LESS",
-    "LIMIT",
-    "NOT_ZERO",
-    "ROUNDING",
-    "SAME_COST",
-    "TIE",
-]
-
 ROUNDING = 1e-6
 """Cost units of `Districting.arrays`: costs are whole, and sums of shadow prices are off by less."""
 

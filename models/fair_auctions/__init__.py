@@ -3,9 +3,8 @@
 Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
 """
 
-from forcopt.models.fair_auctions import by_slot, formulations, rule_methods  # noqa: F401  (register methods)
+from forcopt.models.fair_auctions import formulations, problem  # noqa: F401  (register methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
-from forcopt.models.fair_auctions.decision import Allocation, Audit, audit
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
 from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
@@ -17,7 +16,7 @@ from forcopt.models.fair_auctions.notions import (
     ValueStability,
 )
 from forcopt.models.fair_auctions.payments import Charges, payments
-from forcopt.models.fair_auctions.problem import FairAuction
+from forcopt.models.fair_auctions.problem import Allocation, Audit, FairAuction, audit
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     highest_bid,

@@ -15,11 +15,10 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.model import Model, Variable
-from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
 from forcopt.models.fair_auctions.notions import Function, PowerStability
 from forcopt.models.fair_auctions.payments import read_slots
-from forcopt.models.fair_auctions.problem import share_violations
+from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_proportional_guarantee
 from forcopt.models.fair_auctions.rules import (
     inverse_proportional as give_inverse_proportional,
@@ -27,8 +26,6 @@ from forcopt.models.fair_auctions.rules import (
 from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
-
-__all__ = ["CompetitiveRatio", "two_profile_bound"]
 
 _MOST = 4000
 """More profiles times ads have too many pairs."""

@@ -19,8 +19,6 @@ from forcopt.models.fair_auctions.notions import (
 )
 from forcopt.models.fair_auctions.problem import FairAuction
 
-__all__ = ["INSTANCES", "random_auction", "random_segments"]
-
 
 def random_auction(
     users: int,

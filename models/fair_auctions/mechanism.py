@@ -17,19 +17,16 @@ from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.models.fair_auctions.decision import Allocation
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
 from forcopt.models.fair_auctions.notions import Function, PowerStability, value_ratios
 from forcopt.models.fair_auctions.payments import Charges, read_slots
-from forcopt.models.fair_auctions.problem import share_violations
+from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell
 from forcopt.models.fair_auctions.rules import (
     inverse_proportional as give_inverse_proportional,
 )
 from forcopt.models.fair_auctions.tolerances import NEGATIVE, SLACK
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
-
-__all__ = ["FairMechanism"]
 
 _MOST = 4000
 """More profiles of bids have too many pairs."""

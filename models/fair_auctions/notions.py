@@ -21,23 +21,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.joins import concatenate
 from forcopt.models.fair_auctions.tolerances import SLACK, TIE
 
-__all__ = [
-    "AllNotions",
-    "Family",
-    "Function",
-    "OrderedValueStability",
-    "PiecewiseStability",
-    "Place",
-    "PowerStability",
-    "PreferenceAligned",
-    "StabilityFunction",
-    "StabilityNotion",
-    "TotalVariationStability",
-    "Users",
-    "ValueStability",
-    "value_ratios",
-]
-
 
 class StabilityFunction(Declared):
     """A nondecreasing function f of the ratio ``lambda >= 1`` of two users' values, with f(1) = 0."""

@@ -23,8 +23,6 @@ from forcopt.models.fair_auctions.rules import (
 )
 from forcopt.models.fair_auctions.tolerances import AREA, AREA_SHARE, FALLS, NOT_ZERO
 
-__all__ = ["Charges", "RuleName", "payments", "read_factors", "read_slots"]
-
 RuleName = Literal["inverse-proportional", "proportional", "highest-bid", "uniform"]
 """The rules whose payments have a closed form."""
 

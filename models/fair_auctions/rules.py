@@ -14,21 +14,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_auctions.tolerances import ROOT
 
-__all__ = [
-    "best_welfare",
-    "by_rank",
-    "by_units",
-    "check_ell",
-    "highest_bid",
-    "inverse_proportional",
-    "inverse_proportional_guarantee",
-    "proportional",
-    "proportional_guarantee",
-    "read_values",
-    "two_ads",
-    "uniform",
-]
-
 
 def read_values(values: Any, slots: int) -> Array:
     """Effective values as an array of shape ``(T, n)``.

@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AREA",
-    "AREA_SHARE",
-    "EQUAL_RATIO",
-    "FALLS",
-    "JOINT",
-    "NEGATIVE",
-    "NOT_ZERO",
-    "ROOT",
-    "SLACK",
-    "SUM",
-    "TIE",
-]
-
 JOINT = 1e-7
 """Probability: a cumulative share may fall by this much from a slot to the next."""
 

@@ -17,8 +17,6 @@ from forcopt.privacy import RandomizedResponse
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "AuditedRate", "audit"]
-
 
 @dataclass(frozen=True, eq=False)
 class AuditedRate:

@@ -18,8 +18,6 @@ from forcopt.models.fair_classification.tolerances import GAP, WORTH_RECALLING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["generate"]
-
 NEARBY = (1.25, 0.8)
 """Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
 SECOND = 0.3

@@ -14,16 +14,13 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
-from forcopt.learning.hypotheses import as_cells
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned, as_cells
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.models.fair_classification.records import as_table
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["RandomizedClassifier", "SeesGroups"]
 
 SHOWN = 12
 

@@ -27,8 +27,6 @@ from forcopt.privacy import (
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["dp_oracle_learner"]
-
 
 @FairClassification.algorithm(
     "dp-oracle-learner",

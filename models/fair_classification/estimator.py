@@ -17,9 +17,7 @@ from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem.estimator import GroupedClassifier, TrainingReport, draw
-
-__all__ = ["FairClassifier", "TrainingReport"]
+from forcopt.problem.estimator import GroupedClassifier, draw
 
 
 class FairClassifier(GroupedClassifier):

@@ -18,8 +18,6 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
 
-__all__ = ["exponentiated_gradient", "grid", "multiplier_bound", "rounds_needed"]
-
 MOST_ROUNDS = 1000
 
 

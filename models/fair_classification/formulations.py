@@ -9,8 +9,6 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["lp", "milp", "write"]
-
 
 @FairClassification.formulation(
     "lp",

@@ -10,8 +10,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.data import Dataset
 from forcopt.errors import DeclarationError
 
-__all__ = ["defendants", "stakeholders"]
-
 RACES = {"African-American": 3175, "Caucasian": 2103, "Hispanic": 509, "Asian": 31, "Native American": 11}
 """How many of the 5829 defendants of Jung et al. (2021), section 5."""
 BASE_RATE = 0.46

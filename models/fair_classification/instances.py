@@ -12,8 +12,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.learning import AllFunctions, Hypotheses, Thresholds
 from forcopt.models.fair_classification.problem import FairClassification
 
-__all__ = ["INSTANCES", "draw"]
-
 
 def draw(
     records: int, groups: int, constraint: Notion, hypotheses: Hypotheses, seed: int

@@ -21,16 +21,6 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING
 from forcopt.status import Status
 
-__all__ = [
-    "GRACE",
-    "HypothesisPool",
-    "Lagrangian",
-    "Moments",
-    "SaddleGaps",
-    "check_options",
-    "is_whole",
-]
-
 
 def is_whole(value: Any) -> bool:
     """Whether a value is an integer of Python or numpy, and no truth value."""

@@ -15,8 +15,6 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Auditor", "LagrangianGame"]
-
 _ENDED = {
     "gap": "the gap is within the accuracy",
     "rounds": "all rounds were played",

@@ -15,8 +15,6 @@ from forcopt.models.fair_classification.tolerances import SAME
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["min_cut"]
-
 SCALE = 2.0**50
 """Capacities are rounded to multiples of this fraction of the largest."""
 

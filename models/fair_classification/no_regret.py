@@ -19,8 +19,6 @@ from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
-__all__ = ["elicitation_game", "no_regret", "rounds_of_theorem_1"]
-
 MOST_ROUNDS = 1000
 
 

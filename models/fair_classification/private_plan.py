@@ -18,8 +18,6 @@ from forcopt.models.fair_classification.lagrangian import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
 
-__all__ = ["PrivatePlan", "Sensitivity", "plan", "printed_plan", "rate_rows", "sensitivity"]
-
 MOST_ROUNDS = 20_000
 """More are not planned, to spare time; a caller may plan more."""
 

@@ -15,8 +15,6 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 
-__all__ = ["Features", "GroupColumn", "Groups", "as_table"]
-
 KEYS = ("shape", "rows", "columns", "values")
 
 

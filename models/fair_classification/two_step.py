@@ -25,8 +25,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TwoStepClassifier", "disparity_bound", "two_step"]
-
 
 @dataclass(frozen=True, eq=False)
 class TwoStepClassifier(PolicyFile):

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["Apportionment", "Criterion", "Seats", "check_counts"]
-
 
 def check_counts(counts: Array, name: str) -> None:
     """Check that counts form a list of numbers >= 0 with a positive sum.

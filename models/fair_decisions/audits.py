@@ -22,8 +22,6 @@ from forcopt.privacy.randomness import Simulated
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["audit"]
-
 Rule = CoverageRule | GrantRule | Apportionment | Callable[[Array], Array]
 """A rule of the package, or a function of noisy counts to outcomes, shape ``(trials, k)``."""
 

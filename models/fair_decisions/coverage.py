@@ -25,8 +25,6 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["CoverageDecision", "CoverageRule", "DecisionTable", "Nested"]
-
 _REACH = 42.0
 """Scales of the noise beyond which it has probability below 1e-18."""
 

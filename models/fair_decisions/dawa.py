@@ -25,8 +25,6 @@ from forcopt.privacy.randomness import Randomness
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["Dawa", "IntervalPartition", "Partition", "shortest"]
-
 _MOST = 10_000
 """Counts whose buckets of all lengths fit into memory."""
 

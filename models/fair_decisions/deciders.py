@@ -12,8 +12,6 @@ from forcopt.models.fair_decisions.coverage import CoverageDecision, DecisionTab
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
 from forcopt.problem import Handles, Outcome
 
-__all__ = ["decision_table", "margins", "posterior", "standard"]
-
 
 @CoverageDecision.algorithm("standard", cites="Pujol et al. (2020), Table 1", rank="published")
 def standard(problem: CoverageDecision, *, time_limit: float | None = None) -> Outcome:

@@ -6,8 +6,6 @@ import numpy as np
 
 from forcopt.arrays import Array
 
-__all__ = ["INDIA_1971", "random_jurisdictions"]
-
 
 def random_jurisdictions(covered: int = 175, uncovered: int = 5005, *, seed: int = 0) -> Array:
     """Draw nested counts, a given number of which are covered by the printed rule.

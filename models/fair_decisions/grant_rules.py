@@ -17,8 +17,6 @@ from forcopt.privacy.randomness import Simulated
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["exact_quantile", "finite_or_infeasible", "least_slacks", "no_penalty", "plain", "scenario"]
-
 
 @FormulaGrant.algorithm("plain", cites="Pujol et al. (2020), Table 2", rank="published")
 def plain(problem: FormulaGrant, *, time_limit: float | None = None) -> Outcome:

@@ -20,8 +20,6 @@ from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["FormulaGrant", "GrantRule", "known_noise", "laplace_scale"]
-
 
 @dataclass(frozen=True, eq=False)
 class GrantRule(FrozenArrays):

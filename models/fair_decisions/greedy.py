@@ -13,8 +13,6 @@ from forcopt.models.fair_decisions.apportionment import Apportionment
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["greedy"]
-
 Claim = tuple[Fraction, bool, Fraction, Fraction]
 """The change by a seat, as an order: the least comes first."""
 

@@ -13,8 +13,6 @@ from forcopt.models.fair_decisions.dawa import IntervalPartition
 from forcopt.models.fair_decisions.generators import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, Laplace
 
-__all__ = ["INSTANCES"]
-
 
 def _states(states: int, criterion: Criterion) -> Apportionment:
     """Lognormal populations, about nine seats a state."""

@@ -13,14 +13,6 @@ from forcopt.models.fair_decisions.lattice import LOG_STEP, lattice_shares
 from forcopt.models.fair_decisions.tolerances import ORIGIN, POLE, QUANTILE, SINGULAR, TAIL
 from forcopt.privacy.noises import Noise
 
-__all__ = [
-    "clipped_mean",
-    "clipped_transforms",
-    "expected_shares",
-    "laplace_sum_quantile",
-    "laplace_sum_tail",
-]
-
 _STEP, _REACH, _TILT = 0.05, 12.0, 0.5
 _NODES_AT_ONCE = 64
 

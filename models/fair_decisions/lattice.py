@@ -18,16 +18,6 @@ from forcopt.privacy.noises import Noise, TabulatedNoise
 if TYPE_CHECKING:
     from forcopt.models.fair_decisions.coverage import CoverageRule
 
-__all__ = [
-    "LOG_STEP",
-    "LatticeSum",
-    "lattice_clipped_mean",
-    "lattice_joint_rates",
-    "lattice_scale",
-    "lattice_shares",
-    "masses",
-]
-
 _MOST_POINTS = 2**24
 _CELLS_AT_ONCE, _RATE_CELLS_AT_ONCE = 4_000_000, 2_000_000
 LOG_STEP = 0.08

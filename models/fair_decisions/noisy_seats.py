@@ -18,8 +18,6 @@ from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
 
-__all__ = ["lattice_seat_probabilities", "rounded_seat_probabilities", "seat_probabilities"]
-
 _REACH = 36.0
 """Scales of the noise beyond which it has probability below 2e-16."""
 

@@ -15,8 +15,6 @@ from forcopt.numeric.apportionment import largest_remainder as by_remainders
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["as_printed", "divisor", "largest_remainder"]
-
 
 @Apportionment.algorithm("divisor", exact=True, cites="Huntington (1928); Balinski and Young (2001), A.3")
 def divisor(problem: Apportionment, *, time_limit: float | None = None) -> Outcome:

@@ -16,8 +16,6 @@ from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment,
 from forcopt.numeric.apportionment import signpost
 from forcopt.problem import Handles
 
-__all__ = ["milp"]
-
 
 @Apportionment.formulation(
     "milp", exact=True, cites="Balinski and Young (2001); Pujol et al. (2020), Table 3"

@@ -14,8 +14,6 @@ from forcopt.models.fair_decisions.apportionment import Apportionment
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["thresholds"]
-
 _EVERY = 512
 """Moves between two looks at the clock."""
 

@@ -19,8 +19,6 @@ from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RandomizedPostprocessor", "RandomizedRemix", "RandomizedThresholds"]
-
 
 @dataclass(frozen=True, eq=False)
 class RandomizedPostprocessor(FrozenArrays, PolicyFile):

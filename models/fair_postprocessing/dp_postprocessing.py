@@ -16,8 +16,6 @@ from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudge
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["PrivacyCost", "dp_postprocessing", "privacy_cost"]
-
 SENSITIVITY = 2.0
 """The change of the counts by one person's group: one cell loses one, another gains one."""
 

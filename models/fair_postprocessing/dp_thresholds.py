@@ -18,8 +18,6 @@ from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["dp_thresholds"]
-
 SENSITIVITY = 2.0
 """The change of the histogram by one person's group: one cell loses one, another gains one."""
 

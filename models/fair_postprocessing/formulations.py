@@ -9,8 +9,6 @@ from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.problem import Handles, Outcome
 
-__all__ = ["as_predicted", "lp"]
-
 
 @FairPostprocessing.formulation(
     "lp", exact=True, cites="Jagielski et al. (2019), LP (5) and (6); Mozannar et al. (2020), LP (14)"

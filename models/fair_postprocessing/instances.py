@@ -11,8 +11,6 @@ from forcopt.instance import Instance, by_name
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 
-__all__ = ["INSTANCES", "draw", "draw_scores"]
-
 
 def draw(groups: int, constraint: Notion, seed: int) -> FairPostprocessing:
     """Draw a table: each group has 20 to 2000 records, base rates from 0.2 to 0.8, error rates to 0.4."""

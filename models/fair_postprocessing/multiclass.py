@@ -20,8 +20,6 @@ from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["MulticlassPostprocessing"]
-
 
 class MulticlassPostprocessing(Problem):
     """Remix the predicted classes group by group, for the least error that is fair.

@@ -25,8 +25,6 @@ from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["FairPostprocessing", "check_declared", "emptied", "undefined_rates"]
-
 
 def emptied(rates: GroupRates, notion: Notion) -> str:
     """The reason if the noise leaves a group without records for a rate, else an empty text.

@@ -31,8 +31,6 @@ from forcopt.models.fair_postprocessing.problem import check_declared, undefined
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
-__all__ = ["RocHull", "ScorePostprocessing", "roc_hull"]
-
 
 @dataclass(frozen=True, eq=False)
 class RocHull:

@@ -34,8 +34,6 @@ from forcopt.problem.estimator import (
     subset,
 )
 
-__all__ = ["ThresholdPostprocessor"]
-
 
 class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ignore[misc]
     """Cuts the score of a classifier at group-wise randomised thresholds: `ScorePostprocessing`.

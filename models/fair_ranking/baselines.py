@@ -15,8 +15,6 @@ from forcopt.models.fair_ranking.tolerances import COUNT, NOT_ZERO
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
 
-__all__ = ["counterfactual", "det_const_sort", "fair_star", "fair_table", "quotas", "sort"]
-
 _YANG = "Yang, Loftus and Stoyanovich (2021)"
 
 

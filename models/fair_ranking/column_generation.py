@@ -21,8 +21,6 @@ from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["generate_rankings"]
-
 
 @FairRanking.algorithm("column-generation", exact=True, cites="Gilmore and Gomory (1961)")
 def generate_rankings(

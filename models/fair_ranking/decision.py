@@ -20,8 +20,6 @@ from forcopt.problem.drawing import MARKERS, finished, panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ranking", "RankingLottery"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:

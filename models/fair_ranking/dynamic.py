@@ -14,8 +14,6 @@ from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["dynamic_programme", "greedy"]
-
 _MOST_STATES = 4_000_000
 """Of one prefix; more do not fit into memory."""
 

@@ -20,8 +20,6 @@ from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.models.fair_ranking.tolerances import DEEP, LEFT_OUT, NOISE, NOT_ZERO, VIOLATED
 from forcopt.problem import Handles
 
-__all__ = ["assignment", "exposures", "majorized", "milp", "unit_of"]
-
 
 def unit_of(problem: FairRanking) -> float:
     """A power of two near the largest utility: objectives are counted in it."""

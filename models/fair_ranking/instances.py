@@ -22,8 +22,6 @@ from forcopt.models.fair_ranking.problem import FairRanking
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["INSTANCES", "moving_company", "random_ranking"]
-
 
 def moving_company(n: int = 2000, seed: int | np.random.Generator | None = None) -> DataFrame:
     """Applicants of a moving company: sex G, race R, strength X, score Y.

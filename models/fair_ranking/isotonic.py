@@ -15,8 +15,6 @@ from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Blocks", "isotonic", "regression_on_semiorder"]
-
 
 class Blocks(NamedTuple):
     """An isotonic regression on a semiorder, as far as positions with different weights reach.

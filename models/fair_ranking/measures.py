@@ -10,8 +10,6 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
-__all__ = ["average_precision", "in_group_ratio", "selection_rates", "sensitivity", "utility_loss"]
-
 
 def _prefix(order: Any, k: int, count: int | None = None) -> Array:
     """The first k of a ranking of `count` candidates, or of any number."""

@@ -17,8 +17,6 @@ from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Handles
 
-__all__ = ["Cells", "infeasible_prefix", "prefix_counts"]
-
 
 class Cells:
     """The cells of a problem: who is in each by falling score, and the bounds on counts in prefixes.

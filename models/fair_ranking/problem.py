@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from forcopt.causal import FittedCausalModel
 
-__all__ = ["FairRanking"]
-
-
 _MOST_COLUMNS = 300_000
 """Larger linear programs give way to column generation."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COUNT", "DEEP", "LEFT_OUT", "NOISE", "NOT_ZERO", "SHARE", "VIOLATED"]
-
 COUNT = 1e-9
 """Members: a bound on a count may fall short of a whole number by this."""
 

@@ -12,13 +12,11 @@ from forcopt.arrays import rounded_up
 from forcopt.declaration import Name, Numbers
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
-from forcopt.learning.names import take_names
+from forcopt.learning.hypotheses import take_names
 from forcopt.models.lexifair.problem import members_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 from forcopt.models.lexifair.tolerances import UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
-
-__all__ = ["BoundedLossRegression"]
 
 
 class BoundedLossRegression(Problem):

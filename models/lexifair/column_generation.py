@@ -19,8 +19,6 @@ from forcopt.models.lexifair.tolerances import FITTED, HELD, NEGLIGIBLE, PRICED,
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["audit", "column_generation", "finish"]
-
 
 @LexifairRegression.algorithm(
     "column-generation", exact=True, cites="Diana et al. (2021), equation (4), dual"

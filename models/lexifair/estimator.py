@@ -17,8 +17,6 @@ from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, column_names, combined
 
-__all__ = ["FairRegressor"]
-
 
 class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     """Linear least squares that is fair to groups: `LexifairRegression` or `BoundedLossRegression`.

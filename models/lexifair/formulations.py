@@ -15,8 +15,6 @@ from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["compact", "enumeration", "row_generation", "saturation"]
-
 
 def _write(problem: Lexifair, model: Model, method: SortedMethod) -> Handles:
     losses, decision, parts = problem.write(model)

@@ -13,8 +13,6 @@ from forcopt.models.lexifair.game import check_game, play_levels
 from forcopt.models.lexifair.problem import GroupModel
 from forcopt.problem import Outcome
 
-__all__ = ["ftpl"]
-
 
 class Leader:
     """Plays mixtures of the classifiers that are best for randomly perturbed costs.

@@ -23,8 +23,6 @@ from forcopt.models.lexifair.problem import (
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 
-__all__ = ["Learner", "LevelGame", "between", "check_game", "play_levels"]
-
 FIRST = 500
 """The rounds before the gap is measured first; the number doubles each time."""
 

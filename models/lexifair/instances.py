@@ -13,8 +13,6 @@ from forcopt.learning import Stumps
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.regression import LexifairRegression
 
-__all__ = ["INSTANCES", "random_regression"]
-
 
 def random_regression(
     records: int,

@@ -21,8 +21,6 @@ from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["is_impossible", "no_regret", "theorem_parameters"]
-
 
 class Space(Protocol):
     """A convex set of parameters with convex group losses.

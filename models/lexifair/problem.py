@@ -30,19 +30,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "GroupModel",
-    "Level",
-    "Lexifair",
-    "Multipliers",
-    "groups_of",
-    "members_of",
-    "most_violated",
-    "prove",
-    "records_needed",
-    "sums_of_largest",
-]
-
 
 def most_violated(losses: Array, limits: Array) -> Array:
     """The set of groups whose total loss exceeds the limit for sets of its size by the most.

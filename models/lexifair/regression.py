@@ -18,11 +18,9 @@ from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.learning.files import finite_numbers
-from forcopt.learning.names import aligned, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK
-
-__all__ = ["LexifairRegression", "LinearModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,8 +15,6 @@ from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["all_cohorts", "brute_force"]
-
 _MOST = 5_000_000
 _BATCH = 50_000
 _DECIMALS = 9

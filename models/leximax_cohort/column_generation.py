@@ -16,8 +16,6 @@ from forcopt.models.leximax_cohort.tolerances import GAP, LEVEL, SHARE, UNUSED
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["column_generation"]
-
 _MOST_COVERING = 100
 """The largest number of cohorts in the first master."""
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort, Quotas
 
-__all__ = ["CohortLottery", "cohort_lottery", "exact_marginals"]
-
-
 _MOST_LISTED = 40
 """How many candidates `str` lists."""
 

@@ -11,8 +11,6 @@ from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["ellipsoid"]
-
 
 @LeximaxCohort.algorithm(
     "ellipsoid", cites="Henzinger et al. (2022), Lemma 16, made full-dimensional", rank="published"

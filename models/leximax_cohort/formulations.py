@@ -15,17 +15,6 @@ from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles
 
-__all__ = [
-    "compact",
-    "cuts",
-    "enumeration",
-    "maximin",
-    "milp",
-    "ordered_values",
-    "saturation",
-    "write_choice",
-]
-
 _HENZINGER = "Henzinger, Peale, Reingold and Shen (2022)"
 _OGRYCZAK = "Ogryczak and Śliwiński (2006)"
 

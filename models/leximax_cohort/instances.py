@@ -11,8 +11,6 @@ from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
-__all__ = ["INSTANCES", "random_block", "random_cohort", "random_panel"]
-
 
 def random_cohort(
     candidates: int,

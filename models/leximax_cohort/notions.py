@@ -27,8 +27,6 @@ from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import FEASIBILITY_TOLERANCE
 
-__all__ = ["FeasibleCohorts", "LeximaxNotions", "SolutionSet"]
-
 
 class LeximaxNotions(ABC):
     """Judges vectors of utilities against a set of solutions.

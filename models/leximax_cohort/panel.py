@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.data.dataset import read_csv
-from forcopt.data.levels import check_levels, nearest_level, refuse_doubles, unknown_levels
+from forcopt.data.dataset import check_levels, nearest_level, read_csv, refuse_doubles, unknown_levels
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
-
-__all__ = [
-    "QuotaRelaxation",
-    "draw_publicly",
-    "gini",
-    "least_relaxation",
-    "panel_fields",
-    "replacement_fields",
-]
 
 _QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
 """The columns of a table of quotas, with the names that they also have."""

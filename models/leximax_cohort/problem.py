@@ -21,8 +21,6 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["LeximaxCohort", "Quotas"]
-
 _SHOWN = 10
 """How many levels are listed as metrics."""
 

@@ -17,8 +17,6 @@ from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["cumulative", "recursive"]
-
 
 def _first_slack(problem: LeximaxCohort) -> float:
     return float(problem.slacks[0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CLOSE", "GAP", "LEVEL", "SAME", "SHARE", "UNUSED", "WHOLE"]
-
 WHOLE = 1e-6
 """Probability: one so near to 0 or 1 is shown as certain; sums are off by less."""
 

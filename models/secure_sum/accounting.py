@@ -16,22 +16,6 @@ from forcopt.privacy.losses import GaussianLoss, gaussian_shift
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.tolerances import SMALLEST
 
-__all__ = [
-    "Gap",
-    "acceptance",
-    "conditioning",
-    "exact_gap",
-    "gaussian_epsilon",
-    "gaussian_loss",
-    "joint_delta",
-    "laurent_massart",
-    "least_check_noise",
-    "no_projection_gap",
-    "printed_check_noise",
-    "printed_gap",
-    "printed_sigma",
-]
-
 NODES = 128
 
 

@@ -12,22 +12,6 @@ import scipy
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
-__all__ = [
-    "Attack",
-    "CancellingShares",
-    "DropShare",
-    "DuplicateShare",
-    "Fault",
-    "LostServer",
-    "Message",
-    "ReplaceShare",
-    "ServerFault",
-    "WrongProjection",
-    "WrongSums",
-    "poisoned_disparity",
-    "poisoned_rate",
-]
-
 
 class Message(NamedTuple):
     """A client's message to a server: its name and its share, in steps."""

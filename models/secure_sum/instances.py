@@ -7,8 +7,6 @@ from functools import partial
 from forcopt.instance import Instance, by_name
 from forcopt.models.secure_sum.problem import SecureSum
 
-__all__ = ["INSTANCES"]
-
 
 def _design(servers: int, dimension: int, bits: int) -> SecureSum:
     return SecureSum(servers=servers, dimension=dimension, epsilon=1.0, delta=1e-6, bits=bits)

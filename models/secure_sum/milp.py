@@ -16,8 +16,6 @@ from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.search import Search, within
 from forcopt.problem import Handles
 
-__all__ = ["milp"]
-
 
 @SecureSum.formulation("milp", exact=True, cites="Talwar (2022), Theorems 13 to 15 with exact quantiles")
 def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:

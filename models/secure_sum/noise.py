@@ -23,8 +23,6 @@ from forcopt.privacy import (
 )
 from forcopt.privacy.noises.base import MOST_VALUES
 
-__all__ = ["SharedNoise", "shared_noise"]
-
 
 def shared_noise(
     noise: Noise, servers: int, corrupted: int, size: int, seed: int | np.random.Generator | None = None

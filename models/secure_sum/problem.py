@@ -28,8 +28,6 @@ from forcopt.models.secure_sum.tolerances import ROUNDING
 from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["MOST_BITS", "SecureSum"]
-
 MOST_BITS = 48
 """Noise of 53 bits leaves the last bits of longer shares without noise."""
 

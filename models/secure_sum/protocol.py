@@ -16,8 +16,6 @@ from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
 from forcopt.privacy.randomness import randomness
 
-__all__ = ["SumProtocol", "Transcript"]
-
 BATCH_NUMBERS = 100_000
 
 

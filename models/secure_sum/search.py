@@ -25,8 +25,6 @@ from forcopt.models.secure_sum.tolerances import COMPARED, NEGLIGIBLE_LOSS, ROUN
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Candidate", "Search", "enumeration", "no_projection", "within"]
-
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
 BLOCK = 128

@@ -17,8 +17,6 @@ from forcopt.models.secure_sum.tolerances import LEAST_EIGENVALUE, SAFE
 from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["ShareDesign"]
-
 
 class ShareDesign(Problem):
     """The Gaussian shares of least variance that keep a vector private against coalitions of servers.

@@ -16,8 +16,6 @@ from forcopt.models.secure_sum.tolerances import DECLARED, ROUNDING, SAFE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
-__all__ = ["even", "sdp", "talwar", "worst_coalition", "worst_coalitions"]
-
 
 @ShareDesign.algorithm("even", exact=True, cites="symmetrization: see even_shares")
 def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:

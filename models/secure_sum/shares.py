@@ -21,8 +21,6 @@ from forcopt.models.secure_sum.tolerances import (
 )
 from forcopt.privacy.tolerances import SMALLEST
 
-__all__ = ["Shares", "View", "coalition_view", "even_shares", "talwar_shares"]
-
 
 @dataclass(frozen=True, eq=False)
 class Shares:

@@ -23,8 +23,6 @@ from forcopt.models.secure_sum.tolerances import ROUNDING
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["exact_tails", "split", "talwar"]
-
 
 @SecureSum.algorithm(
     "talwar", guarantee=lambda problem: inf, cites="Talwar (2022), Theorems 13 to 16", rank="published"

@@ -5,30 +5,28 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 """
 
 from forcopt.models.strategic import (  # noqa: F401  (register the methods)
-    enumeration,
-    formulations,
-    greedy_deletion,
+    criteria,
     linear,
     linear_milp,
-    separator_lp,
-    sweep,
     targets,
 )
-from forcopt.models.strategic.intervals import (
+from forcopt.models.strategic.learning import (
+    Learned,
     ObjectiveInterval,
     OutcomeIntervals,
+    learn_bandit,
+    learn_full_information,
     objective_interval,
     outcome_intervals,
 )
-from forcopt.models.strategic.learning import Learned, learn_bandit, learn_full_information
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
+from forcopt.models.strategic.linear_milp import find_separator
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
     OpenCriteria,
     StrategicClassification,
 )
 from forcopt.models.strategic.responses import Responses
-from forcopt.models.strategic.separator_lp import find_separator
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D, Targets
 
 __all__ = [

@@ -1,28 +1,326 @@
-"""Seeded instances: random graphs and points, applicants for credit, and the reductions of the hardness
-proofs, whose optima solve hard covering problems.
-"""
+"""Random instances, reductions of the proofs of hardness, applicants for credit; those of the library."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
-from forcopt.models.strategic.generators import (
-    credit,
-    hitting_set,
-    max_cover,
-    random_discrete,
-    random_linear,
-    random_plane,
-)
 from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
-from forcopt.models.strategic.targets import TargetDesign
+from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D
 
-__all__ = ["INSTANCES"]
+
+def random_discrete(
+    agents: int,
+    criteria: int,
+    *,
+    density: float = 0.7,
+    gaming: float = 0.4,
+    gameable: float = 1.0,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> StrategicClassification:
+    """Draw a graph of agents and criteria.
+
+    Parameters
+    ----------
+    agents, criteria : int
+        How many.
+    density : float, default 0.7
+        The probability of an edge between an agent and a criterion.
+    gaming : float, default 0.4
+        The probability that an edge to a gameable criterion is gaming.
+    gameable : float, default 1.0
+        The share of the criteria on which anyone can game; the first ones.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem; ``value`` is 100 by default, costs are whole numbers from 1 to 100.
+
+    Examples
+    --------
+    >>> random_discrete(3, 2, seed=0).edges.shape
+    (5, 4)
+    """
+    for name, share in (("density", density), ("gaming", gaming), ("gameable", gameable)):
+        if not 0 <= share <= 1:
+            raise DeclarationError(f"{name} is {share}; it must be from 0 to 1")
+    rng = np.random.default_rng(seed)
+    # Sparse draws: the gaps between the edges of a graph with independent edges are geometric.
+    cells = agents * criteria
+    if density == 1:
+        at = np.arange(cells)
+    else:
+        expected = int(cells * density + 6 * np.sqrt(cells * density + 1)) + 10
+        at = np.cumsum(rng.geometric(density, expected) if density else [cells + 1]) - 1
+        at = at[at < cells]
+    agent, criterion = np.divmod(at, max(criteria, 1))
+    cost = rng.integers(1, 101, len(at))
+    games = (rng.random(len(at)) < gaming) & (criterion < round(gameable * criteria))
+    edges = np.column_stack([agent, criterion, cost, ~games])
+    return StrategicClassification(
+        agents=agents, criteria=criteria, edges=edges, **{"value": 100.0, **fields}
+    )
+
+
+def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> StrategicClassification:
+    """The reduction of Theorem 4: cover many of the `elements` by at most `most` of the sets.
+
+    The most true positives with at most `most` false positives equal the most elements that `most` sets
+    cover. The first agents are the elements, the others the sets; criterion j is set j.
+
+    Parameters
+    ----------
+    sets : Sequence[Sequence[int]]
+        Distinct, of three elements each, counted from 0.
+    elements : int
+        How many.
+    most : int
+        How many sets, and false positives.
+
+    Examples
+    --------
+    >>> max_cover([(0, 1, 2), (1, 2, 3)], elements=4, most=1).solve().objective
+    3.0
+    """
+    members = np.zeros((len(sets), elements))
+    for j, chosen in enumerate(sets):
+        if len(set(chosen)) != 3 or len(chosen) != 3 or not all(0 <= e < elements for e in chosen):
+            raise DeclarationError(
+                f"sets[{j}] is {tuple(chosen)}; it must be three different elements from 0 to {elements - 1}"
+            )
+        members[j, list(chosen)] = 1
+    if len(np.unique(members, axis=0)) < len(sets):
+        raise DeclarationError("sets: two of them are equal; they must be distinct")
+    element_agents = np.hstack([np.eye(elements), np.ones((elements, 1))])
+    set_agents = np.hstack([members, -np.ones((len(sets), 1))])
+    d = elements + 1
+    return StrategicClassification.from_features(
+        X=np.vstack([element_agents, set_agents]),
+        targets=np.hstack([members, np.ones((len(sets), 1))]),
+        truth=(np.ones(d), 4.0),
+        costs=np.full(d, 0.5),
+        improvable=np.arange(d) < elements,
+        max_false_positives=most,
+    )
+
+
+def hitting_set(
+    sets: Sequence[Sequence[int]], elements: int, size: int, gaming_cost: float | None = None
+) -> TargetDesign:
+    """The reduction of Theorem 5: hit all sets with few elements.
+
+    If `size` elements hit every set, all agents can be true positives (see `hitting_targets`); if all agents
+    can, then 2 * `size` elements hit every set. The first agents are the sets, the last one is special.
+
+    Parameters
+    ----------
+    sets : Sequence[Sequence[int]]
+        Of equal size s, of elements counted from 0.
+    elements : int
+        How many, n.
+    size : int
+        How many elements may be used, k.
+    gaming_cost : float, optional
+        Strictly between 1 / (L + 1) and 1 / L with L = 2 k (n - s) + s; the middle by default.
+
+    Examples
+    --------
+    >>> hitting_set([(0, 1), (1, 2)], elements=3, size=1).X.tolist()
+    [[1.0, 1.0, 2.0, 0.0], [2.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 4.0]]
+    """
+    members = np.zeros((len(sets), elements), dtype=bool)
+    for j, chosen in enumerate(sets):
+        if not chosen or len(chosen) != len(sets[0]) or len(set(chosen)) != len(chosen):
+            raise DeclarationError(
+                f"sets[{j}] is {tuple(chosen)}; it must have {len(sets[0])} different elements, at least one"
+            )
+        if not all(0 <= e < elements for e in chosen):
+            raise DeclarationError(
+                f"sets[{j}] is {tuple(chosen)}; its elements must be from 0 to {elements - 1}"
+            )
+        members[j, list(chosen)] = True
+    if size < 1:
+        raise DeclarationError(f"size is {size}; it must be at least 1")
+    s = len(sets[0]) if sets else 0
+    reach = 2 * size * (elements - s) + s
+    cost = (1 / (reach + 1) + 1 / reach) / 2 if gaming_cost is None else gaming_cost
+    if not 1 / (reach + 1) < cost < 1 / reach:
+        raise DeclarationError(
+            f"gaming_cost is {cost:g}; it must be strictly between 1/{reach + 1} and 1/{reach}"
+        )
+    usual = np.hstack([np.where(members, 1.0, 2.0 * size), np.zeros((len(sets), 1))])
+    special = np.append(np.zeros(elements), reach)
+    return TargetDesign(
+        X=np.vstack([usual, special]),
+        truth=(np.ones(elements + 1), reach + 2.0 * size),
+        costs=np.append(np.full(elements, 1 / (2 * size)), cost),
+        improvable=np.arange(elements + 1) < elements,
+    )
+
+
+def hitting_targets(problem: TargetDesign, size: int, hits: Sequence[int]) -> Any:
+    """The targets of Theorem 5's proof for a hitting set: all agents of `hitting_set` are true positives on
+    them.
+
+    Parameters
+    ----------
+    problem : TargetDesign
+        Made by `hitting_set` with this `size`.
+    size : int
+        K, the number of elements that are used.
+    hits : Sequence[int]
+        The k elements.
+
+    Returns
+    -------
+    Any
+        Shape ``(number of sets + 1, elements + 1)``. A set's agent raises the first element by 2 k; the
+        special agent raises every hit element by 2.
+    """
+    points = problem.X.copy()
+    points[:-1, 0] += 2 * size
+    points[-1, list(hits)] += 2
+    return points
+
+
+def random_linear(
+    agents: int,
+    features: int,
+    *,
+    targets: int = 30,
+    qualified: float = 0.3,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> StrategicClassification:
+    """Draw agents in a box and targets that satisfy the truth; the first half of the features is improvable.
+
+    Parameters
+    ----------
+    agents, features : int
+        How many.
+    targets : int, default 30
+        How many.
+    qualified : float, default 0.3
+        The share of the agents that satisfy the truth at the start, about.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
+    """
+    if not 0 < qualified < 1:
+        raise DeclarationError(f"qualified is {qualified}; it must be strictly between 0 and 1")
+    rng = np.random.default_rng(seed)
+    X, a = rng.random((agents, features)), rng.random(features)
+    b = float(np.quantile(X @ a, 1 - qualified)) if agents else 0.0
+    # A target is an agent's place, raised along the truth until it qualifies, and a little more.
+    base = rng.random((targets, features))
+    lack = np.maximum(b - base @ a, 0.0) * (1 + 0.5 * rng.random(targets))
+    return StrategicClassification.from_features(
+        X,
+        base + lack[:, None] * a / (a @ a),
+        (a, b),
+        costs=np.full(features, 2.0),
+        improvable=np.arange(features) < -(-features // 2),
+        **fields,
+    )
+
+
+def random_plane(
+    agents: int, *, reach: int = 3, seed: int | np.random.Generator | None = None, **fields: Any
+) -> TargetDesign2D:
+    """Draw agents with whole features in [0, 11] x [0, 6], of whom ``x0 + 2 x1 >= 12`` is asked; x1 is
+    gaming.
+
+    Gaming has the larger effect per effort, so that the truth alone fails; the optimum lies on whole points.
+
+    Parameters
+    ----------
+    agents : int
+        How many.
+    reach : int, default 3
+        How far an agent can afford to move, 1 / cost.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
+    """
+    if reach <= 0:
+        raise DeclarationError(f"reach is {reach}; it must be positive")
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 12, agents), rng.integers(0, 7, agents)]).astype(float)
+    return TargetDesign2D(
+        X=X,
+        truth=(np.array([1.0, 2.0]), 12.0),
+        costs=np.full(2, 1 / reach),
+        improvable=np.array([True, False]),
+        **fields,
+    )
+
+
+def credit(
+    agents: int = 200,
+    *,
+    people: Any = None,
+    seed: int | np.random.Generator | None = None,
+    **fields: Any,
+) -> StrategicClassification:
+    """A lender chooses which of its tiers to offer; applicants adapt to the tiers.
+
+    An applicant has years of education, working hours a week and declared savings (in thousands), on the
+    scales of the Adult data set. Education and hours truly improve the ability to repay; declared savings can
+    be borrowed for a week, which is gaming, and the cheapest way to look good. A year of education costs 0.7
+    of a loan's worth, an hour a week 0.1, a thousand of savings 0.1. A tier asks for a minimum of
+    each that together suffice; applicants keep any excess.
+
+    Parameters
+    ----------
+    agents : int, default 200
+        How many applicants to draw.
+    people : Any, optional
+        Instead of drawing, shape ``(n, 3)``: education (Adult's ``education-num``), hours, savings.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem, such as ``groups`` or ``max_false_positives``.
+
+    Examples
+    --------
+    >>> p = credit(seed=0)
+    >>> all_tiers, best = p.evaluate(range(p.criteria)), p.solve("greedy-deletion").evaluation
+    >>> all_tiers.metrics["false_positives"] > 0, best.metrics["false_positives"]
+    (True, 0.0)
+    """
+    if people is None:
+        rng = np.random.default_rng(seed)
+        education = np.clip(rng.normal(10, 2.5, agents).round(), 1, 16)
+        hours = np.clip(rng.normal(40, 12, agents).round(), 1, 99)
+        savings = np.where(rng.random(agents) < 0.6, 0.0, rng.exponential(6, agents).round(1))
+        people = np.column_stack([education, hours, savings])
+    a, b = np.array([1.0, 0.2, 0.5]), 22.0
+    tiers = np.array(
+        [
+            t
+            for t in product((9, 10, 11, 12, 13, 14), (30, 35, 40, 45, 50, 55), (0, 2, 4, 8, 16))
+            if a @ t >= b
+        ],
+        dtype=float,
+    )
+    return StrategicClassification.from_features(
+        people,
+        tiers,
+        (a, b),
+        costs=[0.7, 0.1, 0.1],
+        improvable=[True, True, False],
+        exact_target=False,
+        **fields,
+    )
 
 
 def _subsets(count: int, elements: int, size: int, seed: int) -> list[tuple[int, ...]]:

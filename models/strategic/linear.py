@@ -10,14 +10,12 @@ from pydantic import Field
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.models.strategic.linear_agents import LinearAgents
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome
 from forcopt.status import Status
-
-__all__ = ["LinearClassifier", "StrategicLinearClassifier", "shifted_truth", "truth"]
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

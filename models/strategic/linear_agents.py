@@ -12,25 +12,13 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 from forcopt.arrays import Array, as_numbers, by_label
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import take_names
-from forcopt.models.strategic.responses import Responses
-from forcopt.models.strategic.tables import read_table
+from forcopt.learning.hypotheses import take_names
+from forcopt.models.strategic.responses import Responses, read_table
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = [
-    "FeatureEdges",
-    "Flags",
-    "LinearAgents",
-    "check_weights",
-    "feature_edges",
-    "forbids_false_positives",
-    "move_costs",
-    "qualifies",
-]
 
 
 def _flags(value: Any) -> Array:

@@ -19,21 +19,12 @@ from forcopt.models.strategic.linear_agents import (
     forbids_false_positives,
     rates,
 )
-from forcopt.models.strategic.responses import Responses
-from forcopt.models.strategic.tables import edge_fields, moves_table
+from forcopt.models.strategic.responses import Responses, edge_fields, moves_table
 from forcopt.models.strategic.tolerances import ROUNDING
 from forcopt.problem import Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = [
-    "AgentGraph",
-    "LeastEffortClassification",
-    "OpenCriteria",
-    "StrategicClassification",
-    "StrategicGraph",
-]
 
 Count = Annotated[int, Field(ge=0)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]

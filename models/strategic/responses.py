@@ -1,4 +1,4 @@
-"""The agents' responses to published criteria, by which every method of this family is evaluated."""
+"""Responses to published criteria, by which all is evaluated; agents, criteria and moves in tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, refuse_missing
+from forcopt.data.dataset import check_levels, read_csv, refuse_doubles
+from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["Responses"]
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +114,110 @@ class Responses:
             axes.set_ylim(0, 1.05 * bottom.max() if met.size else 1.0)
         axes.legend()
         return finished(figure, path)
+
+
+_EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
+
+
+def read_table(
+    table: DataFrame | str | Path, subject: str, columns: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> DataFrame:
+    """Give a data frame, or read a CSV file, and check its columns and those of `optional` that it has.
+
+    Raises
+    ------
+    DeclarationError
+        For another type, and for a column that is missing or misses a value.
+    """
+    import pandas as pd
+
+    names = dict.fromkeys(("agent", "criterion", "group"), str)  # 007 is a name
+    frame = read_csv(table, dtype=names) if isinstance(table, str | Path) else table
+    if not isinstance(frame, pd.DataFrame):
+        raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
+    for column in columns:
+        if column not in frame.columns:
+            raise DeclarationError(
+                f"{subject}: there is no column {column!r}; the columns are "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+    for column in (*columns, *optional):
+        if column in frame.columns:
+            refuse_missing(frame, column, f"{subject}: ")
+    return frame
+
+
+def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | None) -> dict[str, Any]:
+    """Read the fields of a problem with finitely many criteria; see `StrategicGraph.from_tables`.
+
+    Raises
+    ------
+    DeclarationError
+        For a column that is missing, an entry without a name, a number in words, an agent that is listed
+        twice, an edge that is given twice, or one of an unknown agent; the row is named.
+    """
+    joined = read_table(edges, "edges", _EDGE_COLUMNS)
+    acting, met = _names(joined, "agent", "edges"), _names(joined, "criterion", "edges")
+    refuse_doubles("edges", [f"{a} - {c}" for a, c in zip(acting, met, strict=True)], joined.index)
+    criteria = sorted(set(met))
+    fields: dict[str, Any] = {}
+    if agents is None:
+        names = list(dict.fromkeys(acting))
+    else:
+        people = read_table(agents, "agents", ("agent",), ("weight", "value", "group"))
+        names = _names(people, "agent", "agents")
+        refuse_doubles("agents", names, people.index)
+        for column, field in (("weight", "weights"), ("value", "value")):
+            if column in people.columns:
+                fields[field] = _numbers(people, column, "agents")
+        if "group" in people.columns:
+            fields["groups"] = np.unique(_names(people, "group", "agents"), return_inverse=True)[1]
+    check_levels("edges", acting, names, rows=joined.index, rule="is no agent")
+    place = {name: i for i, name in enumerate(names)}
+    rows = [
+        np.array([place[name] for name in acting], dtype=float),
+        np.searchsorted(criteria, met).astype(float),
+        _numbers(joined, "cost", "edges"),
+        _numbers(joined, "improves", "edges"),
+    ]
+    return {
+        "agents": len(names),
+        "criteria": len(criteria),
+        "edges": np.stack(rows, axis=1),
+        "agent_names": tuple(names),
+        "criterion_names": tuple(criteria),
+        **fields,
+    }
+
+
+def _names(table: DataFrame, column: str, subject: str) -> list[str]:
+    """The entries of a column as text, without blanks around it."""
+    names = [str(value).strip() for value in table[column]]
+    if "" in names:
+        raise DeclarationError(f"{subject}: row {table.index[names.index('')]} has no {column}")
+    return names
+
+
+def _numbers(table: DataFrame, column: str, subject: str) -> Array:
+    """The entries of a column as numbers."""
+    found = []
+    for row, value in table[column].items():
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"{subject}: row {row}: {column} is {value!r}; it must be a number"
+            ) from None
+    return np.array(found)
+
+
+def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:
+    """One row for each agent: the criterion that it meets (empty if none), the cost, and the outcome."""
+    from pandas import DataFrame
+
+    choice = responses.choice
+    outcome = np.where(
+        responses.true_positive, "improves", np.where(responses.false_positive, "games", "rejected")
+    )
+    met = np.array(["", *criteria], dtype=object)[choice + 1]
+    return DataFrame({"criterion": met, "cost": responses.cost, "outcome": outcome}, index=list(agents))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["PAIR_SECONDS", "POSITIVE", "PROVED", "REACHED", "ROUNDING", "TIE_MARGIN", "TOLERANCE"]
-
 TOLERANCE = 1e-6
 """Costs and truth scores that differ by less count as equal, since solvers are no more accurate. Costs
 count in units of the value of acceptance, truth scores in units of the gain of one such value of effort."""

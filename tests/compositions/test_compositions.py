@@ -21,7 +21,7 @@ from forcopt.models import (
 )
 from forcopt.models.fair_classification import FairClassifier, Thresholds
 from forcopt.models.lexifair import Stumps, groups_of
-from forcopt.models.strategic.generators import random_discrete
+from forcopt.models.strategic.instances import random_discrete
 from forcopt.privacy import Laplace, PureDP, RandomizedResponse, Simulated, calibrate
 
 

@@ -11,7 +11,7 @@ from forcopt.models.strategic import (
     learn_bandit,
     learn_full_information,
 )
-from forcopt.models.strategic.generators import hitting_set, hitting_targets, max_cover
+from forcopt.models.strategic.instances import hitting_set, hitting_targets, max_cover
 from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 
 METHODS = ("milp", "lp", "greedy-deletion", "enumeration")

@@ -11,7 +11,7 @@ from forcopt.models import (
     StratifiedAllocation,
     TightAmplification,
 )
-from forcopt.models.allocation.generators import establishments
+from forcopt.models.allocation.instances import establishments
 from forcopt.privacy.amplification import (
     cluster_sample,
     data_dependent_allocation,

@@ -11,12 +11,12 @@ from forcopt.clock import Deadline
 from forcopt.models import CountingQueries, PrivateMechanism
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.ganesh_zhao import (
+    SparseVector,
     fisher_information,
     out_of_range,
     theorem17_error,
     theorem17_scale,
 )
-from forcopt.models.counting_queries.sparse_vector import SparseVector
 from forcopt.privacy import GeneralizedGaussian, Laplace
 
 MAXIMA = {  # E max at scale 1, for 1, 10, 64, 100, 1000 and 10^6 queries

@@ -291,7 +291,7 @@ def test_the_wrong_program_or_dimension():
 def test_augmented_keeps_its_time_limit():
     from sklearn.svm import SVC
 
-    from forcopt.models.adaptive_robustness.generators import draw_curves
+    from forcopt.models.adaptive_robustness.instances import draw_curves
 
     x, y = draw_curves("sines", 1500, seed=0)
     p = AdaptiveRobustClassification(x, y, 0.5)

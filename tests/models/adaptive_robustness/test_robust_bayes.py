@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from forcopt.models.adaptive_robustness import RobustBayes, margin_rate
-from forcopt.models.adaptive_robustness.generators import draw_curves
+from forcopt.models.adaptive_robustness.instances import draw_curves
 
 BACKENDS = ["highs", "highs:simplex", "clarabel", "glop", "scip", "gscip", "pyomo:glpk", "pyomo:cbc"]
 

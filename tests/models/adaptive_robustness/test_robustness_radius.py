@@ -17,8 +17,8 @@ from forcopt.models.adaptive_robustness import (
     constancy_radii,
     exact_radii,
 )
-from forcopt.models.adaptive_robustness.generators import draw_curves
-from forcopt.models.adaptive_robustness.voronoi import border
+from forcopt.models.adaptive_robustness.instances import draw_curves
+from forcopt.models.adaptive_robustness.neighbour_radius import border
 
 MILP = ["highs", "scip", "gscip", "pyomo:cbc"]
 

@@ -13,7 +13,7 @@ import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
-from forcopt.models.allocation.generators import random_strata
+from forcopt.models.allocation.instances import random_strata
 from forcopt.models.allocation.windows import leximax_windows
 from forcopt.privacy import StratifiedSample, draw
 

@@ -11,7 +11,7 @@ import forcopt as fo
 from forcopt.data import Hierarchy, grid, load_graph
 from forcopt.models import Districting, FormulaGrant, LevelBudget, StratifiedAllocation
 from forcopt.models.census_release import Region, deviation_factor, measure, noise_variances
-from forcopt.models.census_release.generators import state_like
+from forcopt.models.census_release.instances import state_like
 from forcopt.privacy import Laplace, PureDP, calibrate
 
 MAINE = Path(__file__).resolve().parents[4] / "shared" / "data" / "us" / "ME-county.json"

@@ -11,8 +11,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import CountingQueries
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.fisher import fisher_shape
-from forcopt.models.counting_queries.ganesh_zhao import fisher_information
-from forcopt.models.counting_queries.sparse_vector import SparseVector
+from forcopt.models.counting_queries.ganesh_zhao import SparseVector, fisher_information
 from forcopt.privacy import (
     BoundedNoise,
     DiscreteGaussian,

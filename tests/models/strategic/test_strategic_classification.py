@@ -9,8 +9,8 @@ from processor_time import spends_at_most
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models.strategic import LeastEffortClassification, OpenCriteria, StrategicClassification
-from forcopt.models.strategic.generators import max_cover, random_discrete
-from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
+from forcopt.models.strategic.criteria import largest_gaming_free_set
+from forcopt.models.strategic.instances import max_cover, random_discrete
 
 LP_BACKENDS = [n for n, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 MILP_BACKENDS = [n for n, b in backends().items() if not b.missing() and "integer" in b.capabilities.kinds]

@@ -8,7 +8,7 @@ from forcopt.models.strategic import (
     learn_bandit,
     learn_full_information,
 )
-from forcopt.models.strategic.generators import (
+from forcopt.models.strategic.instances import (
     credit,
     max_cover,
     random_discrete,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models.strategic import LinearClassifier, StrategicLinearClassifier
-from forcopt.models.strategic.separator_lp import find_separator
+from forcopt.models.strategic.linear_milp import find_separator
 
 MIXED_BACKENDS = [
     n

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models.strategic import StrategicClassification, TargetDesign, TargetDesign2D, Targets
-from forcopt.models.strategic.generators import hitting_set, hitting_targets, random_plane
+from forcopt.models.strategic.instances import hitting_set, hitting_targets, random_plane
 
 MIXED_BACKENDS = [
     n

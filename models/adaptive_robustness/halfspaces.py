@@ -1,0 +1,429 @@
+"""Halfspaces of least loss: directions in the plane, mixed-integer programs, and convex surrogates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.atoms import norm as norm_of
+from forcopt.language.atoms import sum_squares
+from forcopt.language.model import Model, Variable
+from forcopt.learning.hypotheses import aligned
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
+from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classifiers import Halfspace
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, meeting_pairs
+from forcopt.models.adaptive_robustness.tolerances import (
+    APART,
+    COUNT,
+    LOSS,
+    NO_FRACTION,
+    STRICT,
+    TIGHT,
+    TOLERANCE,
+    TOUCH,
+)
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
+
+_DIGITS = 9
+"""Angles that agree in as many decimals are one; directions, in three more."""
+
+
+@AdaptiveRobustClassification.algorithm(
+    "enumeration", exact=True, cites="arrangement of the dual curves, in the plane and on the line"
+)
+def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | None = None) -> Outcome:
+    """For a direction, the best offset is found by sorting; only directions where two offsets tie can matter.
+
+    Notes
+    -----
+    For a direction u of dual length 1, point i is kept if the offset is at least ``r - u x`` (label 1) or at
+    most ``-r - u x`` (label 0). These ends change their order where ``u (x - x') = s r - s' r'``: two
+    directions for a pair. O(n^2) directions, O(n log n) each. One or two features.
+    """
+    X, n = problem.features - problem.center, len(problem.labels)
+    if X.shape[1] > 2:
+        raise DeclarationError(f"enumeration is for 1 or 2 features, and there are {X.shape[1]}")
+    deadline = Deadline(time_limit)
+    ends = problem.signs * problem.balls
+    i, j = np.triu_indices(n, 1)
+    between, ties = _directions(X, ends, i, j, problem.norm)
+    ties = ties[np.unique(ties.round(_DIGITS + 3), axis=0, return_index=True)[1]]
+    one, slack = problem.labels == 1, TOLERANCE * problem.extent / 4
+    best = problem.constant()
+    loss = float(problem.lossy(best).mean())
+    step = max(1, 2_000_000 // n)
+    # of equally good halfspaces, those between have no point on the border
+    parts = (group[first : first + step] for group in (between, ties) for first in range(0, len(group), step))
+    for part in parts:
+        offsets = ends - part @ X.T  # kept from here on (label 1), or up to here (label 0)
+        order = np.argsort(offsets, axis=1, kind="stable")
+        # a little above each end, so that ends that tie count as reached by label 1; label 0 has the slack
+        kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
+        top = kept.max(axis=1)
+        for row in np.argsort(-top, kind="stable"):
+            if deadline.passed:
+                return Outcome(problem.midway(best), 0.0, Status.FEASIBLE, message="time ran out")
+            if top[row] <= n - n * loss + COUNT:
+                break
+            # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
+            for at in np.flatnonzero(kept[row] > n - n * loss + COUNT):
+                offset, u = float(offsets[row, order[row, at]]), part[row]
+                for shift in (offset, offset + slack, offset - slack):
+                    candidate = problem.halfspace(u, shift - float(u @ problem.center))
+                    value = float(problem.lossy(candidate).mean())
+                    if value < loss - LOSS:
+                        best, loss = candidate, value
+    return Outcome(problem.midway(best), loss)
+
+
+def _kept(ends: Array, one: Array, slack: float) -> Array:
+    """How many points are kept if the offset is each of the sorted ends; shapes ``(k, n)``."""
+    k, n = ends.shape
+    below = np.cumsum(one, axis=1)
+    above = (~one).sum(axis=1, keepdims=True) - np.cumsum(~one, axis=1)
+    kept = np.empty((k, n), dtype=np.int64)
+    for row in range(k):
+        up = np.searchsorted(ends[row], ends[row] + slack, side="right") - 1
+        down = np.searchsorted(ends[row], ends[row] - slack, side="left")
+        kept[row] = below[row, up] + above[row, down] + (~one[row])[down]
+    return kept
+
+
+def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> tuple[Array, Array]:
+    """Directions of dual length 1: those between ties, and those at which two ends tie; shapes ``(k, d)``."""
+    if X.shape[1] == 1:
+        return np.array([[1.0], [-1.0]]), np.empty((0, 1))
+    away, gap = X[i] - X[j], ends[i] - ends[j]
+    if norm == "l2":
+        size = np.linalg.norm(away, axis=1)
+        meets = (size > 0) & (np.abs(gap) <= size * (1 + TOUCH))
+        angle = np.arctan2(away[meets, 1], away[meets, 0])
+        turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
+        angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])
+        return _at(_between(angles)), _at(angles)
+    corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    found = [corners]
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        slope = away @ (b - a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (gap - away @ a) / slope
+        inside = np.isfinite(share) & (share > 0) & (share < 1)
+        found.append(a + share[inside, None] * (b - a))
+    ties = np.concatenate(found)
+    between = _at(_between(np.arctan2(ties[:, 1], ties[:, 0])))
+    return between / np.abs(between).sum(axis=1, keepdims=True), ties
+
+
+def _at(angles: Array) -> Array:
+    """The points of the circle at these angles."""
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def _between(angles: Array) -> Array:
+    """The middles of neighbouring angles that differ by more than rounding."""
+    distinct = np.unique((angles % (2 * np.pi)).round(_DIGITS))
+    return distinct + np.diff(distinct, append=distinct[0] + 2 * np.pi) / 2
+
+
+_PREMISE = (
+    "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
+    "the border by as much"
+)
+
+
+@AdaptiveRobustClassification.formulation(
+    "milp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with the dual norm of linf"
+)
+def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    """Rows ``s (w x + b) >= r - M lost`` with ``norm1(w) <= 1``. Norm ``"linf"``.
+
+    The ball of the dual norm needs no equation: a shorter w only makes the true distances larger.
+
+    Returns
+    -------
+    Handles
+        ``lost``, a binary for each point; ``w`` and ``b`` around the center of the points, in units of their
+        extent.
+    """
+    if problem.norm != "linf":
+        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
+    return _write(problem, model)
+
+
+@AdaptiveRobustClassification.formulation(
+    "misocp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with one second-order cone"
+)
+def misocp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    """As the MILP, with ``norm2(w) <= 1``. Norm ``"l2"``.
+
+    Returns
+    -------
+    Handles
+        As for the MILP.
+    """
+    if problem.norm != "l2":
+        raise DeclarationError(f"norm is {problem.norm!r}; misocp takes 'l2', and milp 'linf'")
+    return _write(problem, model)
+
+
+def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    n, d = problem.features.shape
+    unit = problem.extent
+    X = (problem.features - problem.center) / unit
+    balls = problem.balls / unit
+    tiny = (problem.labels == 0) & (balls < STRICT)
+    asked = np.where(tiny, STRICT, balls)
+    name = model.unused_name
+    w = model.variable(name("w"), d, lower=-1, upper=1)
+    farthest = float(length(X, problem.norm).max())
+    # if points of both labels are kept, the border passes between them; else a constant is as good
+    shift_most = max(farthest, float(asked.max()))
+    b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
+    lost = model.variable(name("lost"), n, binary=True)
+    if problem.norm == "l2":
+        model.subject_to(norm_of(w) <= 1, name=model.unused_name("unit_norm"))
+    else:
+        size = model.variable(name("size"), d, lower=0, upper=1)
+        model.subject_to(w <= size, -w <= size, size.sum() <= 1, name=model.unused_name("unit_norm"))
+    big = asked + _reach(problem, X, asked)
+    signs = problem.signs
+    model.subject_to(
+        (X * signs[:, None]) @ w + signs * b >= asked - APART - big * lost,
+        name=model.unused_name("margin"),
+    )
+    for i, j in _overlapping(problem):
+        model.subject_to(lost[i] + lost[j] >= 1, name=model.unused_name("lose_one"))
+
+    def decision(result: ModelSolution) -> Halfspace:
+        found, shift = np.asarray(result[w], dtype=float), float(result[b])
+        length_ = dual_length(found, problem.norm)
+        constant = problem.halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        if length_ == 0:
+            return constant
+        # A short normal may stand for a constant, or for points without balls, which need little room.
+        found, shift = found / length_, shift / length_
+        shift += TOLERANCE / 2  # points of label 1 on the border are on its side despite rounding
+        away = shift - float(found @ problem.center) / unit
+        read = problem.midway(problem.halfspace(found / unit, away))
+        return min((read, constant), key=lambda h: float(problem.lossy(h).mean()))
+
+    def start(decision: Halfspace) -> dict[Variable, Array]:
+        normal = aligned(decision.w[None], problem.feature_names, decision.feature_names)[0]
+        size = dual_length(normal, problem.norm)
+        lossy = problem.lossy(decision)
+        kept = problem.labels[~lossy]
+        if size == 0 or not len(kept) or (kept == kept[0]).all():
+            side = kept[0] if len(kept) else int(decision.b >= 0)
+            constant = float(asked.max()) * (1.0 if side == 1 else -1.0)
+            return {w: np.zeros(d), b: np.array(constant), lost: lossy.astype(float)}
+        shift = (decision.b + normal @ problem.center) / size / unit
+        return {w: normal / size, b: np.array(shift), lost: lossy.astype(float)}
+
+    return Handles(
+        lost.sum() * 1.0,
+        decision,
+        start,
+        unit=1.0 / n,
+        premise=_PREMISE if tiny.any() else "",
+        lost=lost,
+        w=w,
+        b=b,
+    )
+
+
+def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Array:
+    """How far each point can be on the wrong side, shape ``(n,)``.
+
+    If some point of its label is kept, it is no farther than from that point, less the room kept there. If
+    none is, a constant classifier is as good, whose scores are the largest radius.
+    """
+    reach = np.full(len(X), float(asked.max()))
+    for i in range(len(X)):
+        same = problem.labels == problem.labels[i]
+        away = length(X[same] - X[i], problem.norm) - asked[same]
+        reach[i] = max(reach[i], float(away.max()))
+    return reach
+
+
+def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:
+    """Pairs of points of different labels whose balls meet: no halfspace keeps both."""
+    zero, one = np.flatnonzero(problem.labels == 0), np.flatnonzero(problem.labels == 1)
+    found = meeting_pairs(problem.features, problem.balls, zero, one, problem.norm)
+    assert found is not None
+    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+
+
+@AdaptiveRobustClassification.algorithm(
+    "hinge", cites="Chowdhury, Urner (2022), Definition 10, with the hinge loss", rank="published"
+)
+def hinge(
+    problem: AdaptiveRobustClassification,
+    *,
+    penalty: float = 1e-3,
+    backend: str = "clarabel",
+    time_limit: float | None = None,
+) -> Outcome:
+    """Minimize ``penalty norm2(w)^2 + mean(slack)`` with ``s (w x + b) - r norm_dual(w) >= 1 - slack``.
+
+    Parameters
+    ----------
+    penalty : float
+        On the squared length of w, with features in units of their extent; at least 0.
+    backend : str
+        That takes second-order cones (for ``"linf"``, quadratic objectives).
+
+    Returns
+    -------
+    Outcome
+        The halfspace; 0 is the only bound, as a surrogate bounds nothing.
+    """
+    return _fit(problem, problem.balls, penalty, backend, time_limit)
+
+
+@AdaptiveRobustClassification.algorithm(
+    "svm", cites="Cortes, Vapnik (1995): the hinge at c = 0", rank="published"
+)
+def svm(
+    problem: AdaptiveRobustClassification,
+    *,
+    penalty: float = 1e-3,
+    backend: str = "clarabel",
+    time_limit: float | None = None,
+) -> Outcome:
+    """The support vector machine, without balls: `hinge` with radius 0.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        On the squared length of the normal, with features in units of their extent; at least 0.
+    backend : str, optional
+        See `hinge`.
+
+    Returns
+    -------
+    Outcome
+        The halfspace; 0 is the only bound.
+    """
+    return _fit(problem, np.zeros(len(problem.labels)), penalty, backend, time_limit)
+
+
+def _fit(
+    problem: AdaptiveRobustClassification, balls: Array, penalty: float, backend: str, limit: float | None
+) -> Outcome:
+    if not penalty >= 0:
+        raise DeclarationError(f"penalty is {penalty!r}; it must be at least 0")
+    n, d = problem.features.shape
+    unit, signs = problem.extent, problem.signs
+    X = (problem.features - problem.center) / unit
+    model = Model("hinge")
+    w = model.variable("w", d)
+    b = model.variable("b")
+    slack = model.variable("slack", n, lower=0)
+    size = model.variable("size", lower=0)
+    model.subject_to(norm_of(w, 2 if problem.norm == "l2" else 1) <= size)
+    model.subject_to((X * signs[:, None]) @ w + signs * b - balls / unit * size >= 1 - slack)
+    model.minimize(penalty * sum_squares(w) + slack.sum() / n)
+    result = model.solve(backend, time_limit=limit)
+    if not result.status.has_solution:
+        if result.status is Status.LIMIT:
+            return Outcome(problem.constant(), 0.0, message="time ran out before the surrogate was solved")
+        raise BackendError(f"{backend} did not solve the surrogate: {result.status}, {result.message}")
+    found = np.asarray(result[w], dtype=float)
+    shift = float(result[b]) - float(found @ problem.center) / unit
+    return Outcome(problem.halfspace(found / unit, shift), 0.0, iterations=result.iterations)
+
+
+class LargestFraction(NamedTuple):
+    """The largest fraction, the halfspace that attains it, and the points whose balls touch its border.
+
+    Attributes
+    ----------
+    fraction : float
+        0 if the labels are not strictly separable.
+    classifier : Halfspace
+    tight : array of indices
+    """
+
+    fraction: float
+    classifier: Halfspace
+    tight: Array
+
+
+def largest_fraction(
+    points: Any, labels: Any, norm: Norm = "l2", *, backend: str | None = None
+) -> LargestFraction:
+    """The largest c such that a halfspace contains every ball of radius c times the adaptive radius.
+
+    Parameters
+    ----------
+    points : array, shape (n, d)
+    labels : array of 0 and 1, shape (n,), both present
+    norm : {"l2", "linf"}
+    backend : str, optional
+        Clarabel for ``"l2"`` (a second-order cone program), HiGHS for ``"linf"`` (linear) by default.
+
+    Returns
+    -------
+    LargestFraction
+        The fraction, the halfspace, and the atoms at which it is tight.
+
+    Raises
+    ------
+    DeclarationError
+        For other labels.
+
+    Notes
+    -----
+    ``max c: s (w x + b) >= c rho, norm_dual(w) <= 1``. A certificate is the dual norm: no classifier does
+    better.
+
+    References
+    ----------
+    Chowdhury, Urner, FORC 2022, Definition 10.
+
+    Examples
+    --------
+    >>> found = largest_fraction([[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1])
+    >>> round(found.fraction * 41, 5), found.tight.tolist()  # 20/41
+    (20.0, [0, 1, 2, 3])
+    """
+    X = check_points(points, "points")
+    y = check_labels(labels, len(X))
+    if set(np.unique(y).tolist()) != {0, 1}:
+        raise DeclarationError(
+            f"labels: they are {np.unique(y).tolist()}; they must be 0 and 1, both present"
+        )
+    rho = adaptive_radii(X, y, norm)
+    center = (X.min(axis=0) + X.max(axis=0)) / 2
+    unit = float(rho.max()) or 1.0
+    signs = 2.0 * y - 1.0
+    model = Model("largest_fraction")
+    w = model.variable("w", X.shape[1], lower=-1, upper=1)
+    b = model.variable("b")
+    c = model.variable("c", lower=0, upper=1)
+    model.subject_to(norm_of(w, 2 if norm == "l2" else 1) <= 1)
+    model.subject_to(((X - center) / unit * signs[:, None]) @ w + signs * b >= c * (rho / unit))
+    model.maximize(c * 1.0)
+    result = model.solve(backend or ("clarabel" if norm == "l2" else "highs"))
+    if not result.status.has_solution:
+        raise BackendError(
+            f"the program of the largest fraction was not solved: {result.status}, {result.message}"
+        )
+    found, shift = np.asarray(result[w], dtype=float), float(result[b])
+    fraction = max(0.0, float(result[c]))
+    size = dual_length(found, norm)
+    if fraction < NO_FRACTION or size < NO_FRACTION or (rho == 0).any():
+        return LargestFraction(
+            0.0, Halfspace(np.zeros(X.shape[1]), 1.0 if y.mean() >= 0.5 else -1.0), np.zeros(0, np.int64)
+        )
+    classifier = Halfspace(found, shift * unit - float(found @ center))
+    room = signs * classifier.scores(X) / size
+    tight = np.flatnonzero(room <= fraction * rho + TIGHT * unit)
+    return LargestFraction(fraction, classifier, tight)

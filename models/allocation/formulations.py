@@ -1,0 +1,424 @@
+"""Programs: a binary for each record, or the reciprocals of sizes in rotated second-order cones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import inverse
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.language.objective import leximax
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
+from forcopt.models.allocation.rounding import (
+    precise_enough,
+    rounded,
+    whole_and_precise,
+    within_limits,
+)
+from forcopt.models.allocation.tolerances import PROVED, ROUNDING
+from forcopt.models.allocation.windows import (
+    allocation_windows,
+    leximax_windows,
+    precision_windows,
+    private_windows,
+)
+from forcopt.numeric import least_reciprocals, water_fill
+from forcopt.problem import Handles
+
+_WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other sizes open"
+
+_FEW = 200
+"""Up to this many records the private program has a binary for each; cbc errs on fractions of records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spared:
+    """Sizes as the largest ones, less a sum of binaries.
+
+    All terms of a variance are positive then, so that it keeps its relative accuracy near a census.
+
+    Attributes
+    ----------
+    problem : Strata
+        The strata.
+    high : Array
+        The largest sizes, shape ``(k,)``.
+    stratum, rank : Array
+        Of each binary: it is the `rank`-th record of its stratum's sample.
+    spared : Variable
+        The binaries: whether the sample lacks the record.
+    """
+
+    problem: Strata
+    high: Array
+    stratum: Array
+    rank: Array
+    spared: Variable
+
+    def by_stratum(self, values: Array) -> Expression:
+        """The sum of values of the spared records, shape ``(k,)``."""
+        shape = (len(self.high), len(self.stratum))
+        rows = sp.csr_array((values, (self.stratum, np.arange(shape[1]))), shape=shape)
+        out: Expression = rows @ self.spared
+        return out
+
+    @property
+    def sizes(self) -> Expression:
+        """The sizes as expressions, shape ``(k,)``."""
+        return self.by_stratum(-np.ones(len(self.stratum))) + self.high
+
+    @property
+    def variances(self) -> Expression:
+        """The variance of each variable's estimated mean, shape ``(V,)``.
+
+        The binaries of a stratum need no order: each costs less than the one before.
+        """
+        costs = self.problem.coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
+        extra: Expression = sp.csr_array(costs.T) @ self.spared
+        return extra + self.problem.variances(self.high)
+
+
+def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:
+    """The records between two sizes; as fractions, if `ordered` and their sums are whole."""
+    if not problem.integer:
+        raise DeclarationError("integer is False; method milp has whole sizes only. Use misocp or neyman")
+    count = (high - low).astype(np.int64)
+    stratum = np.repeat(np.arange(len(low)), count)
+    rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
+    spared = model.variable(model.unused_name("spared"), len(stratum), lower=0, upper=1, integer=not ordered)
+    records = Spared(problem, high.astype(float), stratum, rank.astype(float), spared)
+    limits = problem.limits()
+    if limits:
+        sizes = records.sizes
+        for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
+            whole = (costs == np.round(costs)).all()  # sums of these are exact
+            most = limit if whole else limit * (1 + ROUNDING)
+            unit = 1.0 if limit >= 1.0 else 2.0 ** np.floor(np.log2(limit))  # tolerances are absolute
+            model.subject_to((costs / unit @ sizes).sum() <= most / unit, name=model.unused_name(name))
+    return records
+
+
+def _reachable(problem: Strata) -> Array:
+    """Caps that leave every other stratum its minimum."""
+    caps, floors = problem.caps.astype(float), problem.floors
+    for costs, limit in problem.limits():
+        room = floors + np.floor((limit * (1 + ROUNDING) - costs @ floors) / costs)
+        caps = np.maximum(np.minimum(caps, room), floors)
+    return caps
+
+
+def _start(records: Spared, decision: Allocation | Any) -> dict[Variable, Array]:
+    """The binaries at these sizes.
+
+    Raises
+    ------
+    DeclarationError
+        For sizes that no values of the binaries give.
+    """
+    sizes = records.problem.read_sizes(decision)
+    spared = records.rank > sizes[records.stratum]
+    wrong = records.high - np.bincount(records.stratum, spared, len(records.high)) != sizes
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        most = records.high[at]
+        raise DeclarationError(
+            f"the sample of {records.problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are "
+            f"for {most - (records.stratum == at).sum():g} to {most:g}"
+        )
+    return {records.spared: spared}
+
+
+def _decision(records: Spared, result: ModelSolution) -> Allocation:
+    fewer = np.bincount(records.stratum, np.round(result[records.spared]), len(records.high))
+    return records.problem.allocation(records.high - fewer)
+
+
+@StratifiedAllocation.formulation(
+    "milp", exact=True, cites="Bun et al. (2022), equation (3); a binary a record"
+)
+def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
+    """A binary for each record; the relaxation has a whole optimum if all records cost the same.
+
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        Which.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        Write only the records that the Lagrangian bound leaves open: few, however large the strata are.
+        Otherwise there are as many binaries as records, or `sample_size` for each stratum.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    low, high = problem.floors, _reachable(problem)
+    weights, unit, premise = problem.variable_weights, 1.0, ""
+    if reduce and problem.criterion == "weighted":
+        filled = least_reciprocals(problem.gains, low, high, problem.limits())
+        if filled is not None:  # else the solver finds that there is no allocation
+            low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
+            premise = _WINDOWS
+    elif reduce and (found := leximax_windows(problem)) is not None:
+        low, high = found
+        premise = _WINDOWS
+    records = _write(problem, model, low, high)
+    if len(records.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
+        each = (problem.coefficients @ weights)[records.stratum] / (records.rank * (records.rank - 1))
+        unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
+    else:
+        unit = float(problem.variances(records.high) @ weights) or 1.0
+    losses = records.variances * weights
+    return Handles(
+        objective=(losses * (1 / unit)).sum()
+        if problem.criterion == "weighted"
+        else leximax(losses * (1 / unit)),
+        decision=lambda result: _decision(records, result),
+        premise=premise,
+        start=lambda decision: _start(records, decision),
+        unit=unit,
+        sizes=records.sizes,
+        variances=losses * (1 / weights),
+    )
+
+
+@PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); a binary a record")
+def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True) -> Handles:
+    """A binary for each record, and a row for each variable's variance.
+
+    Only those records have a binary that the Lagrangian bound leaves open.
+
+    Parameters
+    ----------
+    problem : PrecisionAllocation
+        The problem.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        Write only the records that the Lagrangian bound leaves open.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    costs, targets = problem.unit_costs, problem.targets
+    low, high, premise = problem.floors, problem.caps, ""
+    if reduce and not problem.infeasibility_reason():
+        low, high = precision_windows(problem)
+        premise = _WINDOWS
+    records = _write(problem, model, low, high)
+    # In units of the target, as violations are measured; tolerances are absolute.
+    unit = np.maximum(targets, PROVED * (targets + problem.constant))
+    model.subject_to(
+        records.variances * (1 / unit) <= problem.allowed / unit, name=model.unused_name("targets")
+    )
+    # Whole costs of ordinary size stay whole.
+    typical = float(np.median(costs))
+    price = 1.0 if 1e-2 <= typical <= 1e6 else float(2.0 ** np.round(np.log2(typical)))
+    return Handles(
+        objective=(records.sizes * (costs / price)).sum(),
+        unit=price,
+        decision=lambda result: problem.allocation(
+            whole_and_precise(problem, _decision(records, result).sizes.copy())
+        ),
+        premise=premise,
+        start=lambda decision: _start(records, decision),
+        sizes=records.sizes,
+        variances=records.variances,
+    )
+
+
+@PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); a binary a record")
+def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) -> Handles:
+    """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
+
+    That square falls ever less with each record, as the variance does. So a stratum's records are spared in
+    order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
+    bound leaves open.
+
+    Parameters
+    ----------
+    problem : PrivateAllocation
+        The problem.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        Write only the records that the Lagrangian bound leaves open.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
+    """
+    low, high, premise = problem.floors, _reachable(problem), ""
+    if reduce and not problem.infeasibility_reason():
+        low, high = private_windows(problem)
+        premise = _WINDOWS
+    records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
+    sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
+    model.subject_to(records.sizes == sizes, name=model.unused_name("sum_of_increments"))
+    needs = problem.scales(records.rank, records.stratum) ** 2
+    rises = problem.scales(records.rank - 1, records.stratum) ** 2 - needs
+    unit = float(problem.scales(low.astype(float)).max()) ** 2
+    squared = model.variable(model.unused_name("squared_scale"), lower=0)
+    least = problem.scales(records.high) ** 2 / unit + records.by_stratum(rises / unit)
+    model.subject_to(squared >= least, name=model.unused_name("noise"))
+    variance = records.variances.sum()
+    return Handles(
+        objective=variance * (1 / unit) + 2 * squared,
+        decision=lambda result: problem.allocation(np.round(result[sizes])),
+        premise=premise,
+        start=lambda decision: _start(records, decision) | {sizes: problem.read_sizes(decision)},
+        unit=unit,
+        sizes=sizes,
+        variance=variance,
+        squared_scale=squared * unit,
+    )
+
+
+@StratifiedAllocation.formulation("socp", cites="Neyman (1934), as second-order cones")
+def socp(problem: StratifiedAllocation, model: Model) -> Handles:
+    """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
+
+    It takes declarations beyond the closed form: several variables by leximax, and further constraints of a
+    model that this is declared into.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_variance(problem, model, relaxed=True)
+
+
+@StratifiedAllocation.formulation("misocp", exact=True, cites="Neyman (1934), as second-order cones")
+def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
+    """Whole sizes with second-order cones; fractional ones without `integer`.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_variance(problem, model, relaxed=False)
+
+
+def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
+    limits = problem.limits()
+    about = [
+        water_fill(problem.sizes.astype(float), problem.floors, problem.caps, c, b)[0] for c, b in limits
+    ]
+    typical = np.maximum(np.min(about, axis=0), problem.floors)
+    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
+        model.subject_to((sizes * (costs / limit)).sum() <= 1 + ROUNDING, name=model.unused_name(name))
+    weights = problem.variable_weights
+    losses = (sums - problem.constant) * weights
+    # relative to the sum, not to the variance: this nearly cancels where almost all records are sampled
+    unit = float((problem.coefficients / typical[:, None]).sum(axis=0) @ weights) or 1.0
+    scaled = losses * (1 / unit)
+    return Handles(
+        objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
+        decision=lambda result: problem.allocation(_sizes(problem, result[sizes], relaxed)),
+        start=start,
+        unit=unit,
+        sizes=sizes,
+        variances=losses * (1 / weights),
+    )
+
+
+def _write_cones(
+    problem: Strata, model: Model, typical: Array, relaxed: bool
+) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
+    """The sizes, ``coefficients.T @ (1 / sizes)`` from cones with members near 1, and a start."""
+    whole = problem.integer and not relaxed
+    unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
+    variables = model.variable(
+        model.unused_name("sizes"),
+        len(typical),
+        lower=problem.floors / unit,
+        upper=problem.caps / unit,
+        integer=whole,
+    )
+    shares = variables * (unit / typical)
+    reciprocals = inverse(shares)
+    # without these bounds the presolving of SCIP finds thousands of strata infeasible
+    model.subject_to(
+        reciprocals <= typical / problem.floors * (1 + ROUNDING), name=model.unused_name("reciprocals")
+    )
+    sums = (problem.coefficients / typical[:, None]).T @ reciprocals
+    return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
+
+
+def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
+    """The solver's sizes, corrected for its tolerance, and rounded if sizes must be whole."""
+    sizes = np.clip(found, problem.floors, problem.caps)
+    if not problem.integer:
+        return within_limits(sizes, problem.floors, problem.limits())
+    if not relaxed:
+        return np.round(sizes)
+    return rounded(sizes, problem.floors, problem.caps, problem.limits(), "largest-remainder")
+
+
+@PrecisionAllocation.formulation("socp", cites="Bethel (1989), as second-order cones")
+def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
+    """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_cost(problem, model, relaxed=True)
+
+
+@PrecisionAllocation.formulation("misocp", exact=True, cites="Bethel (1989), as second-order cones")
+def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
+    """Whole sizes with second-order cones; fractional ones without `integer`.
+
+    Returns
+    -------
+    Handles
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_cost(problem, model, relaxed=False)
+
+
+def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
+    room = problem.allowed + problem.constant
+    typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
+    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    # a target may be attained exactly
+    model.subject_to(sums * (1 / room) <= 1 + ROUNDING, name=model.unused_name("targets"))
+    unit = float(problem.unit_costs @ typical)
+
+    def decision(result: Any) -> Any:
+        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.caps))
+        if problem.integer:
+            if relaxed:
+                found = rounded(found, problem.floors, problem.caps, [], "ceiling")
+            else:
+                found = whole_and_precise(problem, np.round(result[sizes]))
+        return problem.allocation(found)
+
+    return Handles(
+        objective=(sizes * (problem.unit_costs / unit)).sum(),
+        decision=decision,
+        start=start,
+        unit=unit,
+        sizes=sizes,
+        variances=sums - problem.constant,
+    )
