@@ -19,12 +19,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import (
-    precise_enough,
-    rounded,
-    whole_and_precise,
-    within_limits,
-)
+from forcopt.models.allocation.rounding import precise_enough, rounded, whole_and_precise, within_limits
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import (
     allocation_windows,

@@ -20,9 +20,7 @@ from forcopt.models.fair_auctions.notions import Function, PowerStability
 from forcopt.models.fair_auctions.payments import read_slots
 from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_proportional_guarantee
-from forcopt.models.fair_auctions.rules import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status

@@ -30,9 +30,7 @@ from forcopt.models.fair_auctions.rules import (
     proportional_guarantee,
 )
 from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
-from forcopt.models.fair_auctions.rules import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.rules import proportional as give_proportional
 from forcopt.models.fair_auctions.rules import uniform as give_uniform
 from forcopt.models.fair_auctions.tolerances import NEGATIVE, SUM

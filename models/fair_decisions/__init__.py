@@ -4,7 +4,7 @@ Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using
 FAT* 2020.
 """
 
-from forcopt.models.fair_decisions import deciders, grant_rules, greedy, rounding, seats_milp, thresholds  # noqa: F401  (register the methods)
+from forcopt.models.fair_decisions import seat_methods  # noqa: F401  (register the methods)
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion, Seats
 from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested

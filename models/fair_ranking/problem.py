@@ -272,7 +272,7 @@ class FairRanking(Problem):
         >>> p.infeasibility_reason()
         'no choice of the first 1 meets the quotas together'
         """
-        from forcopt.models.fair_ranking.prefix_counts import infeasible_prefix
+        from forcopt.models.fair_ranking.dynamic import infeasible_prefix
 
         at = infeasible_prefix(self)
         return "" if at is None else f"no choice of the first {at} meets the quotas together"
