@@ -146,10 +146,6 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
 
     Parameters
     ----------
-    problem : StratifiedAllocation
-        Which.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open: few, however large the strata are.
         Otherwise there are as many binaries as records, or `sample_size` for each stratum.
@@ -197,10 +193,6 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
     Parameters
     ----------
-    problem : PrecisionAllocation
-        The problem.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open.
 
@@ -246,10 +238,6 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
 
     Parameters
     ----------
-    problem : PrivateAllocation
-        The problem.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open.
 

@@ -241,8 +241,6 @@ def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | 
     ----------
     problem : StratifiedAllocation
         With whole sizes.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -140,14 +140,10 @@ def proportional(
 
     Parameters
     ----------
-    problem : StratifiedAllocation
-        The problem.
     rounding : {"largest-remainder", "ceiling", "nearest", "randomized"}, optional
         How sizes become whole.
     seed : int or numpy.random.Generator, optional
         Of the randomized rounding.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -175,14 +171,10 @@ def neyman(
 
     Parameters
     ----------
-    problem : StratifiedAllocation
-        The problem.
     rounding : {"largest-remainder", "ceiling", "nearest", "randomized"}, optional
         How sizes become whole.
     seed : int or numpy.random.Generator, optional
         Of the randomized rounding.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

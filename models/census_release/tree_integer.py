@@ -202,8 +202,6 @@ def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: fl
         With ``order="joint"`` and ``integer=True``.
     windows : int, default 1
         A factor for the first windows. The objective does not depend on it.
-    time_limit : float, optional
-        Seconds.
     """
     demand(problem, "tree-integer", order="joint", integer=True)
     if (none := infeasible(problem)) is not None:

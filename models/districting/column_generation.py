@@ -152,12 +152,8 @@ def column_generation(
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     backend : str, optional
         Solves the linear and integer programs; ``highs`` by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : callable, optional
-        Called with each better plan or bound; it stops the method by returning True.
 
     Returns
     -------

@@ -118,8 +118,6 @@ def dual_cycles(
         With one or two districts, a planar graph and the objective ``cut``; with any side constraints.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search for a first plan, which runs if the search takes more than a second.
     on_improvement : callable, optional

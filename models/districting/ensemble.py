@@ -52,8 +52,6 @@ def recom(
         The chain's first plan; a local search's by default.
     steps : int, optional
         Of the chain, at most.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         0 by default.
     on_improvement : callable, optional

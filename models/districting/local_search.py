@@ -352,12 +352,8 @@ def local_search(
         The number of schedules, each from a new random plan.
     steps : int, optional
         Moves tried in each schedule; 10,000 for each node by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         0 by default.
-    on_improvement : callable, optional
-        Called with each better plan; it stops the search by returning True.
 
     Returns
     -------

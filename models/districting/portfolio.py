@@ -53,12 +53,8 @@ def large_neighbourhood(
         A feasible plan. A local search gives one by default.
     backend : str, optional
         Solves the linear and integer programs; ``highs`` by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : callable, optional
-        Called with each better plan; it stops the search by returning True.
 
     Returns
     -------
@@ -205,12 +201,8 @@ def portfolio(
     ----------
     problem : Districting
         With any objective and side constraints.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : callable, optional
-        Called with each better plan or bound; it stops the method by returning True.
 
     Returns
     -------

@@ -483,8 +483,6 @@ def set_partitioning(
     budget : int, optional
         The search ends after this number of partial districts, on every machine with the same plan; it is
         rounded up to a multiple of 500,000.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of that local search.
     on_improvement : callable, optional

@@ -246,12 +246,8 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : CompetitiveRatio
-        Any.
     ell : float, optional
         By default the exponent of the stability function, or 1.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = _ell(problem, ell)
     M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
@@ -264,11 +260,6 @@ def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) 
 
     The bound is `two_profile_bound` at the best level of the grid, so that it holds for the problem on the
     grid, too.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     steps = slot_steps(problem.slots)
     if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():

@@ -311,12 +311,8 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : FairMechanism
-        Any.
     ell : float, optional
         By default the exponent of the stability function, or 1.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     f = problem.stability
     ell = (f.ell if isinstance(f, PowerStability) else 1.0) if ell is None else check_ell(ell)

@@ -544,14 +544,10 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : FairAuction
-        Any.
     ell : float, optional
         By default the least that the constraint names, or 1.
     as_printed : bool, default False
         Algorithm 3 as the paper has it.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_inverse_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -576,14 +572,10 @@ def proportional(
 
     Parameters
     ----------
-    problem : FairAuction
-        Any.
     ell : float, optional
         By default the least that the constraint names, or 1. Below 1 there is a warning.
     as_printed : bool, default False
         Algorithm 4 as the paper has it.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -597,11 +589,6 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
     """The highest effective value gets the first slot, and so on: the largest welfare, fair or not.
 
     Its objective bounds all others.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     M = give_highest_bid(problem.effective, len(problem.slots))
     return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
@@ -609,11 +596,5 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
 
 @FairAuction.algorithm("uniform", cites="the baseline that every notion allows", rank="published")
 def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
-    """Every ad has every slot with probability 1 / n.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
-    """
+    """Every ad has every slot with probability 1 / n."""
     return Outcome(problem.allocation(give_uniform(problem.effective, len(problem.slots)), "uniform"))

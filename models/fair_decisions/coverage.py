@@ -624,8 +624,6 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
 
     Parameters
     ----------
-    model : Model
-        To write to.
     deterministic : bool, default False
         Whether each cell is decided surely, by a binary.
 

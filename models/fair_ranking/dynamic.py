@@ -312,11 +312,6 @@ def greedy(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
 
     Exact for disjoint groups, since the worth of a group is concave in its number.
 
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
-
     Notes
     -----
     O(n log n).

@@ -287,8 +287,6 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
 
     Parameters
     ----------
-    problem : LeximaxCohort
-        Which.
     backend : str, default "highs"
         Takes the linear programs; for one cohort, integer programs.
     time_limit : float, optional
@@ -328,8 +326,6 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
 
     Parameters
     ----------
-    problem : LeximaxCohort
-        Which.
     backend : str, default "highs"
         Takes mixed-integer programs.
     time_limit : float, optional

@@ -298,13 +298,6 @@ def within(k: int, cap: int | None) -> int:
 def enumeration(problem: SecureSum, *, time_limit: float | None = None) -> Outcome:
     """Find the best step and number of projections.
 
-    Parameters
-    ----------
-    problem : SecureSum
-        Which.
-    time_limit : float, optional
-        Seconds.
-
     Returns
     -------
     Outcome
@@ -364,10 +357,6 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
 
     Parameters
     ----------
-    problem : SecureSum
-        Which.
-    model : Model
-        To write to.
     slack : float, default 0.001
         Indicators are written for all k whose best gap is within this share of the gap of one good choice.
 

@@ -232,12 +232,8 @@ def worst_coalitions(
 
     Parameters
     ----------
-    problem : ShareDesign
-        Which.
     backend : str, default "clarabel"
         Takes semidefinite constraints.
-    time_limit : float, optional
-        Seconds.
     """
     deadline, active = Deadline(time_limit), [problem.groups[0]]
     best: Shares | None = None

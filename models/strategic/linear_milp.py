@@ -243,8 +243,6 @@ def milp(
 
     Parameters
     ----------
-    problem : StrategicLinearClassifier
-        The problem.
     margin : float, default 0.0001
         Of the restricted program, in units of effort; at least 1e-5, ten times the tolerance of comparisons.
     backend : str, default "highs"
@@ -471,8 +469,6 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
 
     Parameters
     ----------
-    problem : StrategicLinearClassifier
-        The problem.
     model : Model
         The model to write to.
     margin : float, default 0.0001

@@ -173,8 +173,6 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
 
     Parameters
     ----------
-    problem : TargetDesign
-        Which.
     step : float, default 1.0
         The distance of neighbouring points along each feature, in its own units.
     """
@@ -294,8 +292,6 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: floa
 
     Parameters
     ----------
-    problem : TargetDesign2D
-        Which.
     as_printed : bool, default False
         Agents that cannot improve are skipped, discarded targets cost infinity, the target of a qualified
         agent may lie before it. For comparison: the result may be worse, or have false positives.
