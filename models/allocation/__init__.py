@@ -8,7 +8,7 @@ from forcopt.models.allocation import formulations, greedy, rounding  # noqa: F4
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, StratifiedAllocation
-from forcopt.models.allocation.two_stage import TwoStageDesign, two_stage_design
+from forcopt.models.allocation.rounding import TwoStageDesign, two_stage_design
 
 __all__ = [
     "Allocation",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
 from forcopt.learning import AllFunctions, Finite, Halfspaces, Hypotheses, Learner, Thresholds
-from forcopt.models.fair_classification import column_generation, dp_oracle_learner, formulations, games  # noqa: F401  (register the methods)
+from forcopt.models.fair_classification import dp_oracle_learner, formulations, games  # noqa: F401  (register the methods)
 from forcopt.models.fair_classification.auditing import Audit, audit
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification

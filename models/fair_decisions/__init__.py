@@ -10,7 +10,7 @@ from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.dawa import Dawa, IntervalPartition, Partition
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
-from forcopt.models.fair_decisions.laplace import (
+from forcopt.models.fair_decisions.noise_laws import (
     clipped_mean,
     expected_shares,
     laplace_sum_quantile,

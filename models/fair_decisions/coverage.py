@@ -17,7 +17,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import known_noise
-from forcopt.models.fair_decisions.lattice import lattice_joint_rates, lattice_scale
+from forcopt.models.fair_decisions.noise_laws import lattice_joint_rates, lattice_scale
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.noises import Noise

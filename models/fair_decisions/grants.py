@@ -15,13 +15,14 @@ from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import check_counts
-from forcopt.models.fair_decisions.laplace import (
+from forcopt.models.fair_decisions.noise_laws import (
+    LatticeSum,
     clipped_mean,
     expected_shares,
     laplace_sum_quantile,
     laplace_sum_tail,
+    lattice_clipped_mean,
 )
-from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
 from forcopt.models.fair_decisions.tolerances import LEAST, ROOT, WHOLE
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise

@@ -9,8 +9,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
-from forcopt.models.fair_ranking.decision import Ranking
-from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import COUNT, NOT_ZERO
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome

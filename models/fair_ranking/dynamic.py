@@ -12,9 +12,8 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model, Variable
-from forcopt.models.fair_ranking.decision import Ranking
 from forcopt.models.fair_ranking.formulations import tidy, unit_of
-from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status

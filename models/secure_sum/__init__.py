@@ -17,11 +17,17 @@ from forcopt.models.secure_sum.faults import (
     poisoned_disparity,
     poisoned_rate,
 )
-from forcopt.models.secure_sum.noise import SharedNoise, shared_noise
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.share_design import ShareDesign, worst_coalition
-from forcopt.models.secure_sum.shares import Shares, View, even_shares, talwar_shares
+from forcopt.models.secure_sum.shares import (
+    SharedNoise,
+    Shares,
+    View,
+    even_shares,
+    shared_noise,
+    talwar_shares,
+)
 
 __all__ = [
     "Attack",

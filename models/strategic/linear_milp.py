@@ -16,8 +16,12 @@ from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
-from forcopt.models.strategic.linear_agents import LinearAgents, forbids_false_positives
+from forcopt.models.strategic.linear import (
+    LinearAgents,
+    LinearClassifier,
+    StrategicLinearClassifier,
+    forbids_false_positives,
+)
 from forcopt.models.strategic.tolerances import PROVED, REACHED, TIE_MARGIN, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status

@@ -19,7 +19,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
-from forcopt.models.strategic.linear_agents import LinearAgents, move_costs, qualifies
+from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies
 from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import PAIR_SECONDS, ROUNDING, TOLERANCE

@@ -25,7 +25,7 @@ from forcopt.models.secure_sum import (
     poisoned_rate,
     shared_noise,
 )
-from forcopt.models.secure_sum.noise import _half_of_a_part
+from forcopt.models.secure_sum.shares import _half_of_a_part
 from forcopt.privacy import (
     AdditiveMechanism,
     ClusterSample,
