@@ -151,8 +151,8 @@ def proportional(
     Outcome
         The sizes, without a bound.
     """
-    if problem.infeasibility_reason():
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     shares = problem.sizes.astype(float)
     filled = [water_fill(shares, problem.floors, problem.caps, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
@@ -230,8 +230,8 @@ def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = N
     problem as the least variance within a budget. The bound is the cost before rounding.
     """
     a = problem.single
-    if problem.infeasibility_reason():
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     sizes = problem.floors.astype(float)
     varies = a > 0
     room = float(problem.allowed[0] + problem.constant[0])

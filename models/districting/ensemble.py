@@ -70,9 +70,8 @@ def recom(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     start = feasible_start(problem, start)
     if start is None:

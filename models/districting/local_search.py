@@ -362,9 +362,8 @@ def local_search(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     steps = 10_000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None

@@ -214,9 +214,8 @@ def portfolio(
     DeclarationError
         For the objective ``inertia`` on more than 128 nodes, or with different numbers of seats and `Fixed`.
     """
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     finish = _last(problem)
     if finish is None and not _searchable(problem):
         raise DeclarationError(

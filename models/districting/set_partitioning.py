@@ -511,9 +511,8 @@ def set_partitioning(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
         )
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     if len(problem.nodes) > LARGEST:
         raise DeclarationError(
             f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "

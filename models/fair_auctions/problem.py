@@ -532,11 +532,7 @@ def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
     "inverse-proportional", guarantee=_lost_inverse, cites=f"{_PAPER}, Algorithms 1 and 3", rank="published"
 )
 def inverse_proportional(
-    problem: FairAuction,
-    *,
-    ell: float | None = None,
-    as_printed: bool = False,
-    time_limit: float | None = None,
+    problem: FairAuction, *, ell: float | None = None, time_limit: float | None = None
 ) -> Outcome:
     """The generalized inverse proportional rule, user by user.
 
@@ -546,25 +542,17 @@ def inverse_proportional(
     ----------
     ell : float, optional
         By default the least that the constraint names, or 1.
-    as_printed : bool, default False
-        Algorithm 3 as the paper has it.
     """
     ell = problem.ell if ell is None else check_ell(ell)
-    M = give_inverse_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
-    rule = None if as_printed else "inverse-proportional"
-    kept = None if as_printed else _lost_inverse(problem, ell)
-    return Outcome(problem.allocation(M, rule, ell), guarantee=kept)  # type: ignore[arg-type]
+    M = give_inverse_proportional(problem.effective, len(problem.slots), ell)
+    return Outcome(problem.allocation(M, "inverse-proportional", ell), guarantee=_lost_inverse(problem, ell))
 
 
 @FairAuction.algorithm(
     "proportional", guarantee=_lost_proportional, cites=f"{_PAPER}, Algorithms 2 and 4", rank="published"
 )
 def proportional(
-    problem: FairAuction,
-    *,
-    ell: float | None = None,
-    as_printed: bool = False,
-    time_limit: float | None = None,
+    problem: FairAuction, *, ell: float | None = None, time_limit: float | None = None
 ) -> Outcome:
     """The generalized proportional rule, user by user.
 
@@ -574,14 +562,10 @@ def proportional(
     ----------
     ell : float, optional
         By default the least that the constraint names, or 1. Below 1 there is a warning.
-    as_printed : bool, default False
-        Algorithm 4 as the paper has it.
     """
     ell = problem.ell if ell is None else check_ell(ell)
-    M = give_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
-    rule = None if as_printed else "proportional"
-    kept = None if as_printed else _lost_proportional(problem, ell)
-    return Outcome(problem.allocation(M, rule, ell), guarantee=kept)  # type: ignore[arg-type]
+    M = give_proportional(problem.effective, len(problem.slots), ell)
+    return Outcome(problem.allocation(M, "proportional", ell), guarantee=_lost_proportional(problem, ell))
 
 
 @FairAuction.algorithm("highest-bid", cites="Vickrey, Clarke and Groves, without fairness", rank="published")

@@ -36,9 +36,8 @@ def divisor(problem: Apportionment, *, time_limit: float | None = None) -> Outco
             f"criterion is {problem.criterion!r}, no divisor method; the default method and milp take it"
         )
     deadline = Deadline(time_limit)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     if deadline.passed:
         return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
@@ -54,9 +53,8 @@ def largest_remainder(problem: Apportionment, *, time_limit: float | None = None
     It minimises ``total`` and ``minimax`` if no minimum binds.
     """
     deadline = Deadline(time_limit)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     if deadline.passed:
         return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
@@ -104,9 +102,8 @@ def greedy(problem: Apportionment, *, time_limit: float | None = None) -> Outcom
             "method every criterion"
         )
     deadline = Deadline(time_limit)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     low, high = problem.bounds
     q, p = problem.exact_quotas, problem.exact_populations
     total = problem.criterion == "total"
@@ -161,9 +158,8 @@ def thresholds(problem: Apportionment, *, time_limit: float | None = None) -> Ou
     if problem.criterion != "range":
         raise DeclarationError(f"criterion is {problem.criterion!r}; thresholds takes range only")
     deadline = Deadline(time_limit)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     low, high = (ends.copy() for ends in problem.bounds)
     q, seats = problem.exact_quotas, problem.seats
     some = [i for i, x in enumerate(q) if x > 0]
