@@ -1,12 +1,11 @@
 """Check a proof: ``python -m forcopt.check PROOF [MODEL.mps]``, or this file alone, copied anywhere.
 
-It needs Python's standard library and nothing of forcopt, and computes in integers and fractions alone.
-``PROOF.vipr`` is a proof of an integer or linear program in the VIPR format (1.0 and 1.1). With a model, each
-constraint of the proof must be one of the model's, which is read here a second time, number by number as
-printed. ``PROOF.json`` is a certificate, whose field ``kind`` says what it proves: ``bound``, ``infeasible``
-(multipliers of the rows and cones of a continuous program), ``irreducible`` (rows that cannot hold together,
-although any one may be left out), ``privacy`` (of a mechanism that is a table of probabilities), ``rates``
-(of decisions for groups, recounted). Files may end in ``.gz``. Exit: 0 accepted, 1 refused, 2 bad arguments.
+It needs Python's standard library alone, and computes in integers and fractions. A proof of an integer or
+linear program is in the VIPR format (1.0 and 1.1). With a model, each constraint of the proof must be one of
+the model's, which is read here a second time, number by number as printed. Another certificate is JSON, whose
+``kind`` says what it proves: ``bound``, ``infeasible`` (multipliers of rows and cones), ``irreducible`` (rows
+that cannot hold together, although any one may be left out), ``privacy`` (of a table of probabilities) or
+``rates`` (of decisions, recounted). Files may end in ``.gz``. Exit: 0 accepted, 1 refused, 2 bad arguments.
 """
 
 import gzip
@@ -20,11 +19,8 @@ from typing import Any
 
 SECTIONS = ("NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
 LOWER, EQUAL, UPPER = 1, 0, -1  # senses: form >= limit, form = limit, form <= limit
+Refused = ValueError  # what is wrong with a proof
 HOLDS: Any = {LOWER: operator.ge, EQUAL: operator.eq, UPPER: operator.le}
-
-
-class Refused(Exception):
-    """What is wrong with a proof."""
 
 
 def need(holds: bool, reason: str) -> None:
@@ -51,21 +47,19 @@ def value_of(form: Any, point: Any) -> Any:
 
 
 class Program:
-    """A program: bounds, integer columns, rows (form, low, high) by name, cones, objective."""
+    """A program: bounds, integer columns, rows (form, low, high) by name, cones, objective and its square."""
 
     def __init__(self) -> None:
         self.low, self.high, self.rows, self.cost = (dict[str, Any]() for _ in range(4))
-        self.cones, self.whole = list[Any](), set[str]()
+        self.cones, self.whole, self.square = list[Any](), set[str](), dict[Any, Any]()
         self.offset, self.maximize = Fraction(0), False
 
     def constraints(self) -> Iterator[tuple[Any, int, Any]]:
         """All bounds and rows, one side at a time; an equation is one constraint."""
         bounds = [({x: 1}, self.low[x], self.high[x]) for x in self.low]
         for form, low, high in (*bounds, *self.rows.values()):
-            if low is not None and low == high:
-                yield form, EQUAL, low
-            else:
-                yield from ((form, s, v) for s, v in ((LOWER, low), (UPPER, high)) if v is not None)
+            ends = [(EQUAL, low)] if low == high else [(LOWER, low), (UPPER, high)]
+            yield from ((form, sense, end) for sense, end in ends if end is not None)
 
     def require(self, point: Any) -> None:
         """Refuse a point that violates anything."""
@@ -73,8 +67,8 @@ class Program:
         need(all(v == floor(v) for x, v in point.items() if x in self.whole), "an integer is fractional")
         for form, sense, limit in self.constraints():
             need(HOLDS[sense](value_of(form, point), limit), f"the point violates {form} {sense} {limit}")
-        for kind, entries in self.cones:
-            need(in_cone(kind, [c + value_of(f, point) for c, f in entries]), "the point is outside a cone")
+        held = (in_cone(kind, [c + value_of(f, point) for c, f in entries]) for kind, entries in self.cones)
+        need(all(held), "the point is outside a cone")
 
 
 def in_cone(kind: str, v: Any) -> bool:
@@ -100,8 +94,6 @@ def mps_lines(path: str) -> Iterator[tuple[str, list[str]]]:
         if words and not line[0].isspace():
             section = words.pop(0).upper()
             need(section in SECTIONS, f"section {section} is not read")
-            if section == "ENDATA":
-                return
         if words and section != "NAME":
             yield section, words
 
@@ -271,8 +263,7 @@ def check_vipr(path: str, model: Program | None) -> str:
     under: list[frozenset[int]] = [frozenset()] * size  # the assumptions of each line
     infeasible = (take("RTP"), take("infeas", "range"))[1] == "infeas"
     ends = ["-inf", "inf"] if infeasible else [take(), take()]
-    reached: Any = [None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip]]
-    goal, reach = reached
+    goal, reach = (None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip])
     points = [(take(), pairs(index(), len(names)))[1] for _ in range(index("SOL"))]
     for point in points:
         need(all(v == floor(v) for j, v in point.items() if j in whole), "a solution is fractional")
@@ -283,16 +274,15 @@ def check_vipr(path: str, model: Program | None) -> str:
     need(not take(), "there is text behind the last line")
     if infeasible or goal is not None:
         need(best is None or (not infeasible and goal <= best), "a solution refutes the claim")
-        aim = ({}, LOWER, 1) if infeasible else (cost, flip, flip * goal)
+        aim = ({}, LOWER, 1) if goal is None else (cost, flip, flip * goal)
         need(len(lines) > size and not under[-1], "the last line rests on assumptions")
         need(dominates(lines[-1], aim), "the last line is not what was to be proved")
     need(reach is None or (best is not None and best <= reach), "no solution is as good as claimed")
     sign, offset = (-1 if model.maximize else 1, model.offset) if model else (flip, Fraction(0))
     if model is not None:
         compare((names, whole, cost, sign * flip * (not infeasible)), lines[:size], points, model)
-    if infeasible:
-        return "no point satisfies the program"
-    return told(sign, *(None if v is None else sign * v + offset for v in (goal, best)))
+    values = [None if v is None else sign * v + offset for v in (goal, best)]
+    return "no point satisfies the program" if infeasible else told(sign, *values)
 
 
 def read_program(data: Any) -> Program:
@@ -310,7 +300,20 @@ def read_program(data: Any) -> Program:
         p.rows[name] = form(entries), *(None if v is None else number(v) for v in (low, high))
     p.cones = [(kind, [(number(c), form(f)) for c, f in entries]) for kind, entries in data.get("cones", [])]
     p.cost, p.offset, p.maximize = form(data["cost"]), number(data["offset"]), bool(data["maximize"])
+    p.square = {(x, y): number(a) for x, y, a in data.get("square", []) if form({x: 0, y: 0})}
     return p
+
+
+def tangent(p: Program, sign: int, point: Any) -> tuple[Any, Any]:
+    """The slope of a convex objective at a point, and its square there."""
+    names = sorted({x for pair in p.square for x in pair})
+    square = {pair: sign * a for (x, y), a in p.square.items() for pair in ((x, y), (y, x))}
+    triangle = [square.get((x, y), 0) for i, x in enumerate(names) for y in names[: i + 1]]
+    need(in_cone("semidefinite_cone", triangle), "the objective is not convex")
+    slope = {x: sign * p.cost.get(x, 0) for x in p.low}
+    for (x, y), a in square.items():
+        slope[x] += a * point.get(y, 0)
+    return slope, sum(a * point.get(x, 0) * point.get(y, 0) for (x, y), a in square.items())
 
 
 def bound_of(p: Program, cost: Any, data: Any) -> Any:
@@ -324,9 +327,8 @@ def bound_of(p: Program, cost: Any, data: Any) -> Any:
             duals = [d if i in diagonal else Fraction(d) / 2 for i, d in enumerate(duals)]
         need(in_cone(kind, duals), "multipliers are outside a cone")
     left = dict(cost)
-    for form, _, _, weight in used:
-        for x, a in form.items():
-            left[x] = left.get(x, 0) - weight * a
+    for x, a in [(x, weight * a) for form, _, _, weight in used for x, a in form.items()]:
+        left[x] = left.get(x, 0) - a
     used = [item[1:] for item in used] + [(p.low[x], p.high[x], d) for x, d in left.items()]
     ends = [(low if weight > 0 else high, weight) for low, high, weight in used if weight]
     need(all(end is not None for end, _ in ends), "a multiplier stands at an infinite side")
@@ -345,10 +347,9 @@ def check_json(path: str, model: Program | None) -> str:
         need(0 <= epsilon <= 20, "epsilon is not between 0 and 20")
         for k in range(1, 100):  # the first terms of exp(epsilon) sum to less than it
             ratio, term = ratio + term * epsilon / k, term * epsilon / k
-        for pair in data["neighbours"]:
-            for a, b in (pair, pair[::-1]):
-                lost = sum(max(p - ratio * table[b].get(o, 0), 0) for o, p in table[a].items())
-                need(lost <= delta, f"{a} against {b}: delta is {float(lost)}")
+        for a, b in [order for pair in data["neighbours"] for order in (pair, pair[::-1])]:
+            lost = sum(max(p - ratio * table[b].get(o, 0), 0) for o, p in table[a].items())
+            need(lost <= delta, f"{a} against {b}: delta is {float(lost)}")
         return f"the mechanism is ({epsilon}, {delta})-differentially private for the pairs named"
     if kind == "rates":
         labels = {"acceptance": ["0", "1"], "true positive": ["1"], "false positive": ["0"]}
@@ -360,23 +361,23 @@ def check_json(path: str, model: Program | None) -> str:
     p = model or read_program(data["program"])
     if kind == "bound":
         sign = -1 if p.maximize else 1
-        value = bound_of(p, {x: sign * a for x, a in p.cost.items()}, data) * sign + p.offset
+        point = {x: number(v) for x, v in data.get("point", {}).items()}
+        slope, square = tangent(p, sign, point)
+        value = sign * (bound_of(p, slope, data) - Fraction(square) / 2) + p.offset
         need(sign * value >= sign * number(data["bound"]), f"the multipliers prove {value} only")
-        point = {x: number(v) for x, v in data["point"].items()} if "point" in data else None
-        if point is not None:
-            p.require(point)
-        return told(
-            sign, number(data["bound"]), None if point is None else value_of(p.cost, point) + p.offset
-        )
+        if "point" not in data:
+            return told(sign, number(data["bound"]), None)
+        p.require(point)
+        attained = value_of(p.cost, point) + Fraction(sign * square) / 2 + p.offset
+        return told(sign, number(data["bound"]), attained)
     need(bound_of(p, {}, data) > 0, "the multipliers prove nothing")
     if kind == "infeasible":
         return "no point satisfies the program"
     need(set(data["rows"]) <= set(data["members"]) == set(data["points"]), "members, multipliers, points")
+    every = p.rows
     for name, texts in data["points"].items():
-        rest = Program()
-        rest.low, rest.high, rest.cones = p.low, p.high, p.cones
-        rest.rows = {other: p.rows[other] for other in data["members"] if other != name}
-        rest.require({x: number(v) for x, v in texts.items()})
+        p.rows = {other: every[other] for other in data["members"] if other != name}
+        p.require({x: number(v) for x, v in texts.items()})
     return f"the rows {', '.join(data['members'])} cannot hold together, and any of them may be left out"
 
 
@@ -385,10 +386,10 @@ def main(arguments: list[str]) -> int:
     if len(arguments) not in (1, 2):
         print(__doc__)
         return 2
-    check = check_json if arguments[0].removesuffix(".gz").endswith(".json") else check_vipr
     try:
+        check = check_json if opened(arguments[0]).read(1) == "{" else check_vipr
         said = check(arguments[0], read_mps(arguments[1]) if len(arguments) == 2 else None)
-    except (Refused, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
+    except (Refused, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         print(f"refused: {error}")
         return 1
     print(f"accepted: {said}")

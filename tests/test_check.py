@@ -22,6 +22,7 @@ import forcopt as fo
 from benchmarks.proofs.mutations import KINDS, mutated
 from forcopt import check
 from forcopt.clock import Deadline
+from forcopt.loops.diagnose import IrreducibleSubset
 from forcopt.loops.exact_lp import LinearProgram
 from forcopt.loops.exact_milp import branch_and_bound
 
@@ -401,11 +402,12 @@ def test_a_row_without_integer_points_is_proved_by_divisibility(right, tmp_path)
     assert check.check_vipr(str(path), None) == "no point satisfies the program"
 
 
-def test_a_form_that_is_not_convex_is_not_proved():
+@pytest.mark.parametrize("less", [1e-9, 2e-10])
+def test_a_form_that_is_not_convex_is_not_proved(less):
     m = fo.Model()
     x = m.variable("x", 2, lower=-1e6, upper=1e6)
-    m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - 1e-9]])))
-    c = m.solve().certify()  # the minimum is below -900
+    m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - less]])))
+    c = m.solve().certify()  # the minimum is below -900 * 1e9 * less
     assert c.optimal is None and "not proved to be convex" in c.how
 
 
@@ -433,6 +435,7 @@ def conic(kind):
 def test_multipliers_of_cones_and_squares_are_a_file(kind, tmp_path, capsys):
     path = tmp_path / "proof.json"
     c = conic(kind).solve().certify(save=path)
+    assert kind == "norm" or c.optimal is True
     assert 0 <= c.objective - c.bound < 1e-6 and f"the proof is in {path}" in c.how
     assert check.main([str(path)]) == 0
     assert f"every objective is at least {c.bound}" in capsys.readouterr().out
@@ -454,6 +457,80 @@ def test_conic_infeasibility_is_proved_by_multipliers(kind, tmp_path):
     data["program"]["rows"] = [[*row[:2], None, None] for row in data["program"]["rows"]]
     path.write_text(json.dumps(data))
     assert check.main([str(path)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optima_of_convex_quadratic_programs_are_exact(seed, tmp_path):
+    """Flat directions, tight and redundant rows; the file is refused after a change of its square."""
+    rng, path = np.random.default_rng(seed), tmp_path / "proof.json"
+    n = int(rng.integers(2, 9))
+    m = fo.Model()
+    x = m.variable("x", n, lower=0, upper=rng.choice([0.3, 1.0, np.inf]))
+    root = rng.integers(-3, 4, (int(rng.integers(1, n + 2)), n)).astype(float)
+    m.subject_to(x.sum() == 1 if seed % 2 else x.sum() <= 1, x[0] + x[1] <= 0.5, x[0] + x[1] <= 0.75)
+    m.minimize(fo.sum_squares(root @ x - rng.integers(0, 3, len(root))) + rng.integers(-2, 3, n) @ x)
+    s = m.solve()
+    c = s.certify(save=path)
+    if s.status == "infeasible":
+        return
+    assert c.optimal is True and abs(float(c.objective) - s.objective) < 1e-6
+    assert check.main([str(path)]) == 0
+    data = json.loads(path.read_text())
+    for change in ({"square": [["x[0]", "x[0]", -1]]}, {"cost": {"x[0]": "-99"}}):
+        path.write_text(json.dumps(data | {"program": data["program"] | change}))
+        assert check.main([str(path)]) == 1
+
+
+def saved_subset(path):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=[0.1, 0.7, 5])
+    m.subject_to(x[:2].sum() >= 1, name="need")
+    m.subject_to(x <= np.array([0.2, 0.3, 4]), name="caps")
+    m.subject_to(3 * x[0] + x[2] <= 0.3, name="more")
+    m.irreducible_subset().save_proof(path)
+    return "rows", {"need": "1", "caps[1]": "-1/2"}
+
+
+def saved_matrix(path):
+    from forcopt.models import PrivateMechanism
+
+    p = PrivateMechanism.counts(3, 1, epsilon=0.7, delta=0.05)
+    assert p.save_proof(p.solve().decision, path) < 0.05 + 1e-9
+    return "delta", "1/21"
+
+
+def saved_rates(path):
+    from forcopt.fairness import RateTable
+
+    rng = np.random.default_rng(2)
+    drawn, truth = rng.integers(0, 2, (2, 60))
+    table = RateTable.from_predictions(drawn, rng.choice(["a", "b"], 60), truth)
+    table.save_proof(path)
+    assert len(json.loads(path.read_text())["rates"]) == 6
+    return "table", [["a", 1, 1], ["b", 1, 1], ["a", 0, 1], ["b", 0, 0]]
+
+
+@pytest.mark.parametrize("saved", [saved_subset, saved_matrix, saved_rates])
+def test_other_certificates_are_files_too(saved, tmp_path):
+    path = tmp_path / "proof.json"
+    field, wrong = saved(path)
+    assert check.main([str(path)]) == 0
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: wrong}))
+    assert check.main([str(path)]) == 1
+
+
+def test_what_no_file_states_is_refused(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, binary=True)
+    m.subject_to(x.sum() == 0.5, name="half")
+    with pytest.raises(fo.DeclarationError, match="integers"):
+        m.irreducible_subset().save_proof(tmp_path / "p.json")
+    with pytest.raises(fo.DeclarationError, match="no constraint"):
+        IrreducibleSubset(()).save_proof(tmp_path / "p.json")
+    from forcopt.fairness import ERROR, RateTable
+
+    with pytest.raises(fo.DeclarationError, match="rates"):
+        RateTable.from_predictions([1], ["a"], [1], rates=(ERROR,)).save_proof(tmp_path / "p.json")
 
 
 def test_a_feasible_conic_model_is_not_proved_infeasible():

@@ -2,13 +2,14 @@
 
     python benchmarks/methods/run.py --out RESULTS.md [--time-limit 10] [--seed 0] [PROBLEM ...]
 
-Of each problem it draws some instances of the library by the seed, and its shipped examples where the library
-has none. Every method runs with its default options and backend, in a process of its own. Rows are kept in
-``runs.sqlite`` (not committed) as they end, so that an interrupted run continues where it was.
+Of each problem it draws some instances by the seed, from those of the library and the shipped examples. Every
+method runs with its default options and backend, in a process of its own. Rows are kept in ``runs.sqlite``
+(not committed) as they end, so that an interrupted run continues where it was.
 
 A method is supported by the table if it is the default, the paper's own or an oracle; if it is the quickest
 to the best objective, or to a proof of it, on one instance; or if it alone has the best objective or the best
-bound at one of the times. Methods without support stand at the end: they are candidates for removal.
+bound at one of the times. Methods without support stand at the end: they are candidates for removal. So do
+methods that answered on no instance: their declarations were not among those drawn.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("problems", nargs="*", metavar="PROBLEM", help="names of classes; all if left out")
     options.add_argument("--time-limit", type=float, default=TIMES[-1], metavar="SECONDS")
-    options.add_argument("--instances", type=int, default=3, metavar="COUNT", help="of each problem")
+    options.add_argument("--instances", type=int, default=8, metavar="COUNT", help="of each problem")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--store", type=Path, default=HERE / "runs.sqlite")
     arguments = options.parse_args()
@@ -74,9 +75,7 @@ def draw(names: list[str], count: int, seed: int) -> dict[str, dict[str, fo.Prob
         found[type(problem).__name__][instance.name] = problem
     for name in examples():
         problem = load(name)
-        kind = type(problem).__name__
-        if not any("/" in other and other in library.instances() for other in found[kind]):
-            found[kind][name] = problem
+        found[type(problem).__name__].setdefault(name, problem)
     chosen = {}
     for kind in names or sorted(problem_classes()):
         every = found[kind]
@@ -161,14 +160,19 @@ def text(support: Support, drawn: dict[str, dict[str, fo.Problem]], limit: float
         (problem, method, problem_classes()[problem].methods[method].rank, *counts.values())
         for (problem, method), counts in support.items()
     )
-    without = [f"{p} `{m}`" for (p, m), counts in support.items() if not supported(p, m, counts)]
+    open_ = {key for key, counts in support.items() if not supported(*key, counts)}
+    idle = {key for key in open_ if not support[key]["solved"] + support[key]["proved"]}
+    beaten, silent = (
+        ", ".join(f"{p} `{m}`" for p, m in support if (p, m) in kind) or "none"
+        for kind in (open_ - idle, idle)
+    )
     instances = sum(len(problems) for name, problems in drawn.items() if any(p == name for p, _ in support))
     return (
         f"{instances} instances, {limit:g} seconds for each run. A count says on how many instances a method "
         "has an answer that meets the demands (solved) or a proof, is the quickest to the best objective or "
         "to a proof, has the best objective after a time, or has the best objective or bound alone.\n\n"
         + table(head, rows)
-        + f"\nWithout support: {', '.join(without) or 'none'}.\n"
+        + f"\nWithout support: {beaten}.\n\nNo answer on a drawn instance: {silent}.\n"
     )
 
 

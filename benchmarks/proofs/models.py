@@ -11,7 +11,7 @@ import numpy as np
 import forcopt as fo
 
 TOLERANCE = 1e-6
-"""Relative to the objective, where that is above 1: what a solver in floating point may be off by."""
+"""Of each column, relative where it is above 1: what a solver in floating point may be off by."""
 
 
 def drawn(seed: int) -> tuple[fo.Model, int]:
@@ -66,7 +66,8 @@ def judge(m: fo.Model, sign: int) -> str:
         return "infeasible, proved" if c.feasible is False else "infeasible, open"
     if s.status != "optimal" or c.bound is None:
         return f"{s.status}, no bound"
-    best, scale = float(c.objective if c.optimal else c.bound), TOLERANCE * max(1.0, abs(float(c.bound)))
+    best, terms = float(c.objective if c.optimal else c.bound), m.objective.stages[0].expression.linear_rows()
+    scale = TOLERANCE * float(np.abs(terms.data) @ np.maximum(1.0, np.abs(s.point[terms.indices])))
     if c.optimal and sign * (s.bound - best) > scale:
         return "wrong bound"
     if sign * (s.objective - best) < -scale or (c.optimal and abs(s.objective - best) > scale):

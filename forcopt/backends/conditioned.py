@@ -13,8 +13,6 @@ from forcopt.clock import Improvement
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.compile.scaling import Scaling, geometric, objective_factor, scaling_of, without_dust
 
-__all__ = ["ScaledSession", "open_session"]
-
 
 def open_session(backend: Backend, program: Program, *, scaled: bool | None = None) -> Session:
     """Translate a program to a solver so that it reads every coefficient.

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, as_fraction
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
-from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, Schedule
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.status import Status
@@ -32,7 +31,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["CpSat", "CpSatSession", "rational"]
 
 _PLACES, _DENOMINATOR = 10**9, 10**6
 _LARGEST = 2**62
@@ -296,7 +294,7 @@ class CpSat(Backend):
     through = "ortools"
     install = "pip install 'ortools>=9.12'"
     capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "schedule"}), only_integer=True)
-    accuracy = 1e-8
+    accuracy: float = 1e-8
 
     def missing(self) -> str | None:
         """Whether ortools is there."""

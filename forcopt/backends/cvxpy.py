@@ -24,8 +24,9 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
+from forcopt.backends.tolerances import CAREFUL, DROPPED, FIRST_ORDER, LEAST_RAY, OFF_OSQP, REDUCED, TIGHT
 from forcopt.clock import Deadline
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, triangle
 from forcopt.errors import BackendError, UnsupportedError, unknown
 from forcopt.status import Status
@@ -33,7 +34,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import cvxpy
 
-__all__ = ["CONVEX", "Cvxpy", "CvxpySession"]
 
 # At import, cvxpy prints a line for every solver that it cannot load, wanted or not.
 logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
@@ -89,7 +89,7 @@ class _Traits:
     duals: bool = True
 
 
-_EPS = {"eps_abs": 1e-6, "eps_rel": 1e-6}
+_FIRST_ORDER = dict.fromkeys(("eps_abs", "eps_rel"), FIRST_ORDER)
 
 _SOLVERS = {
     "CLARABEL": _Traits(
@@ -99,22 +99,22 @@ _SOLVERS = {
             "accept_unknown": True
         },  # where it got stuck it still gives its point, which is then checked
         tight={
-            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
-            **dict.fromkeys(("tol_infeas_abs", "tol_infeas_rel"), 1e-12),  # it takes large costs for rays
-            **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-8),
+            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), TIGHT),
+            **dict.fromkeys(("tol_infeas_abs", "tol_infeas_rel"), TIGHT),
+            **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), REDUCED),
         },
-        careful=dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-13),
+        careful=dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), CAREFUL),
         scales=True,  # its own scaling ends at factors of 10,000
         loose="AlmostSolved",
         printed=True,
     ),
-    "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _EPS, printed=True, warm=True),
+    "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _FIRST_ORDER, printed=True, warm=True),
     "OSQP": _Traits(
         "osqp",
-        1e-5,
+        OFF_OSQP,
         {"time_limit": "time_limit"},
         # OSQP 1.1 adapts its step every 50 iterations by default; on linear programs it then cycles.
-        {**_EPS, "max_iter": 100_000, "adaptive_rho_interval": 500},
+        {**_FIRST_ORDER, "max_iter": 100_000, "adaptive_rho_interval": 500},
         printed=True,
         warm=True,
     ),
@@ -433,7 +433,7 @@ class Cvxpy(Backend):
 
     def __init__(self, name: str, solver: str, capabilities: Capabilities | None = None) -> None:
         self.name, self.solver = name, solver
-        self.traits = _SOLVERS.get(solver, _Traits("", 1e-5))
+        self.traits = _SOLVERS.get(solver, _Traits("", OFF_OSQP))
         self.accuracy, self.careful = self.traits.accuracy, self.traits.careful
         self.scales = self.traits.scales
         self.install = f"pip install cvxpy {self.traits.package}".strip()
@@ -531,18 +531,17 @@ def _capabilities(solver: str) -> Capabilities:
         takes.add("integer")
         if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
             conflicts.append({"integer", "quadratic"})
-    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=1e-9)
+    return Capabilities(
+        frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=DROPPED
+    )
 
 
 def _members() -> list[str]:
     return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
 
 
-_SMALLEST = 1e-7
-"""First-order and interior-point methods read every entry, but mistake rays that rest on smaller ones."""
-
 _CONIC = frozenset({"rows", "quadratic"}) | _CONES
-register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=_SMALLEST)))
-register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=_SMALLEST)))
-register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=_SMALLEST)))
+register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=LEAST_RAY)))
+register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=LEAST_RAY)))
+register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=LEAST_RAY)))
 register_family("cvxpy", lambda name: Cvxpy(f"cvxpy:{name}", name.upper()), _members)

@@ -16,15 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.backends.tolerances import NOISE, SUM_NOISE
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import UnboundedExpressionError
-
-__all__ = ["finite_domains", "loosened"]
-
-_NOISE = 1e-9
-"""By how much, relative to its size above 1, rounding errors may have moved a number."""
-_SUM_NOISE = 1e-12
-"""The same for a sum, relative to the sum of sizes."""
 
 
 def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
@@ -40,7 +34,7 @@ def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
     scale : float, default 1.0
         See `bound`.
     """
-    slack = np.minimum(_NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale)
+    slack = np.minimum(NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale)
     return np.asarray(bound + sign * slack)
 
 
@@ -73,7 +67,7 @@ class _Entries:
         rows = len(self.lower)
         total, size = (np.bincount(self.row, p, rows)[self.row] for p in (part, np.abs(part)))
         others_free = np.bincount(self.row, free, rows)[self.row] > free
-        return np.where(others_free, sign * np.inf, total - part + sign * _SUM_NOISE * size)
+        return np.where(others_free, sign * np.inf, total - part + sign * SUM_NOISE * size)
 
 
 def finite_domains(program: Program) -> tuple[Array, Array]:
@@ -129,7 +123,7 @@ def _bound_by_rows(entries: _Entries, cost: Array, lower: Array, upper: Array) -
     reach = np.where(entries.row < entries.always, gap / entries.value, np.inf)
     out = np.full(len(lower), np.inf)
     np.minimum.at(out, entries.column, reach)
-    return np.asarray(np.floor(out + _NOISE * np.maximum(1.0, np.abs(out))))
+    return np.asarray(np.floor(out + NOISE * np.maximum(1.0, np.abs(out))))
 
 
 def _bound_dominated(entries: _Entries, cost: Array, lower: Array, upper: Array) -> Array:

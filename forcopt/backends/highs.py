@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.monitor import SolveMonitor
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
+from forcopt.backends.tolerances import DROPPED, LEAST_ENTRY, STAGED
 from forcopt.clock import watches_interrupts
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.compile.scaling import without_dust
 from forcopt.errors import BackendError, UnsupportedError
@@ -27,25 +27,15 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["Highs", "HighsSession", "highs_of", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
 _MANY = 2000
 """More changed entries of the matrix than this are passed with the whole model."""
 
-_STAGED = 1e-9
-"""How far linear programs that are solved in stages may be off."""
-
 
 _BY_BASIS = 0
 """HiGHS's option ``simplex_strategy``: primal simplex from a feasible basis, dual simplex from any other."""
-
-_SMALLEST = 1e-9
-"""HiGHS drops smaller matrix entries (its option ``small_matrix_value``)."""
-
-_LEAST = 1e-12
-"""The least value of that option."""
 
 
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
@@ -89,13 +79,13 @@ def highs_of(program: Program) -> highspy.Highs:
     """
     program, _ = without_dust(program)
     rows = program.rows
-    small = (rows.data != 0) & (np.abs(rows.data) <= _LEAST)
+    small = (rows.data != 0) & (np.abs(rows.data) <= LEAST_ENTRY)
     if small.any():
         at = int(np.argmax(small))
         owner = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         raise UnsupportedError(
             f"row {program.row_name(owner)} holds the coefficient {rows.data[at]:g} of "
-            f"{program.column_name(int(rows.indices[at]))}, but HiGHS drops values up to {_LEAST:g}; "
+            f"{program.column_name(int(rows.indices[at]))}, but HiGHS drops values up to {LEAST_ENTRY:g}; "
             "give the variable another unit"
         )
     out = silent_highs()
@@ -108,7 +98,7 @@ def silent_highs() -> highspy.Highs:
     import highspy
 
     out = highspy.Highs()
-    out.setOptionValue("small_matrix_value", _LEAST)
+    out.setOptionValue("small_matrix_value", LEAST_ENTRY)
     out.setOptionValue("log_to_console", False)
     out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
     return out
@@ -139,7 +129,7 @@ class HighsSession(Session):
             self.highs.setOptionValue("presolve", "off")
         elif program.is_staged:  # later stages build on the rounding of earlier ones
             for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-                self.highs.setOptionValue(name, _STAGED)
+                self.highs.setOptionValue(name, STAGED)
         pass_program(self.highs, program)
         # New costs and new columns leave the last basis feasible; the primal simplex goes on from there, and
         # on netlib's programs with other costs it took half the time of the dual one.
@@ -451,7 +441,7 @@ class Highs(Backend):
     capabilities = Capabilities(
         frozenset({"rows", "integer", "quadratic"}),
         conflicts=(frozenset({"integer", "quadratic"}),),
-        smallest=_SMALLEST,
+        smallest=DROPPED,
     )
 
     def __init__(
@@ -460,7 +450,7 @@ class Highs(Backend):
         self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
         self.careful = {"presolve": "off"}
         if kinds:
-            self.capabilities = Capabilities(frozenset(kinds), smallest=_SMALLEST)
+            self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
 
     def missing(self) -> str | None:
         """Whether highspy is there, in a version that can be trusted."""

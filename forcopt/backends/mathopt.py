@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.monitor import SolveMonitor
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
+from forcopt.backends.tolerances import DROPPED
 from forcopt.clock import catch_interrupt
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import IndicatorRows, Program
 from forcopt.errors import BackendError
 from forcopt.status import Status
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ortools.math_opt.result_pb2 import SolveResultProto
     from ortools.math_opt.sparse_containers_pb2 import SparseDoubleVectorProto
 
-__all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto"]
 
 NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
 """The capabilities of a MathOpt model, for any solver."""
@@ -264,7 +263,7 @@ class MathOpt(Backend):
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
         self.careful = {"use_preprocessing": False} if solver == "glop" else {}
-        self.capabilities = Capabilities(frozenset(kinds), smallest=1e-9)
+        self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
 
     def missing(self) -> str | None:
         """Whether ortools is there."""

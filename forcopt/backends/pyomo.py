@@ -22,8 +22,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
+from forcopt.backends.tolerances import APEX, DROPPED, WHOLE
 from forcopt.clock import Deadline
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError, unknown
 from forcopt.status import Status
@@ -31,7 +32,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import pyomo.environ as pyo
 
-__all__ = ["SMOOTH", "Pyomo", "PyomoSession"]
 
 SMOOTH = Capabilities(
     frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
@@ -270,7 +270,7 @@ def _quadratic(entries: Sequence[Any], _: float) -> list[Any]:
 def _norm(entries: Sequence[Any], _: float) -> list[Any]:
     """``sqrt(|v|^2 + 1e-16) <= t``: convex, smooth at the apex too, 1e-8 stricter."""
     t, *v = entries
-    return [(sum(e * e for e in v) + 1e-16) ** 0.5 <= t]
+    return [(sum(e * e for e in v) + APEX) ** 0.5 <= t]
 
 
 def _exponential(entries: Sequence[Any], _: float) -> list[Any]:
@@ -289,7 +289,7 @@ def _power(entries: Sequence[Any], alpha: float) -> list[Any]:
     if isinstance(y, float) and y <= 0:
         return [x >= 0, y >= 0, z <= 0, z >= 0]
     p = 1 / alpha
-    whole = abs(p - round(p)) < 1e-9 and round(p) % 2 == 0
+    whole = abs(p - round(p)) < WHOLE and round(p) % 2 == 0
     size = z ** round(p) if whole else abs(z) ** p
     return [x >= size * y ** (1 - p)]
 
@@ -489,7 +489,7 @@ class Pyomo(Backend):
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
-        self.capabilities = Capabilities(self.traits.kinds, smallest=1e-9)
+        self.capabilities = Capabilities(self.traits.kinds, smallest=DROPPED)
 
     def missing(self) -> str | None:
         """Whether Pyomo and the solver are there."""

@@ -21,13 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.monitor import SolveMonitor
+from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
 from forcopt.backends.scip_callbacks import ScipCallbacks
+from forcopt.backends.tolerances import CONES, DROPPED
 from forcopt.clock import catch_interrupt
 from forcopt.compile.assemble import assemble
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
@@ -36,7 +36,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import pyscipopt
 
-__all__ = ["Scip", "ScipSession"]
 
 _HUGE = 1e15
 """Where SCIP's arithmetic ends (its parameter ``numerics/hugeval``)."""
@@ -187,7 +186,7 @@ class _Run:
         if not self.program.is_integer:  # they fix columns between the vertices
             values["misc/allowweakdualreds"] = False
         if self.program.cones:  # its tolerance is one of each nonlinear row alone, ours of the cone
-            values["numerics/feastol"] = _CONE_TOLERANCE
+            values["numerics/feastol"] = CONES
         if options.time_limit is not None:
             values["limits/time"] = min(options.time_limit, 1e20)
         if np.isfinite(left := self.monitor.deadline.memory.left):
@@ -332,10 +331,6 @@ def _best_point_handler(run: _Run) -> pyscipopt.Eventhdlr:
     return BestPoint()
 
 
-_CONE_TOLERANCE = 1e-8
-"""SCIP's feasibility tolerance for programs with cones."""
-
-
 def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
     import pyscipopt
 
@@ -397,7 +392,7 @@ class Scip(Backend):
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
             | {"cut", "heuristic"}
         ),
-        smallest=1e-9,  # SCIP's epsilon
+        smallest=DROPPED,
     )
 
     def __init__(self, name: str) -> None:

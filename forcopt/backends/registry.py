@@ -7,10 +7,8 @@ from functools import cache
 from importlib import import_module
 
 from forcopt.backends.base import Backend
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.errors import DeclarationError, NotInstalledError, UnknownNameError, unknown
-
-__all__ = ["all_capabilities", "backends", "families", "get_backend", "register_backend", "register_family"]
 
 _MODULES = ("highs", "cvxpy", "cpsat", "mathopt", "pyscipopt", "pyomo")
 """One module a solver family; each calls `register_backend` for its backends when imported."""

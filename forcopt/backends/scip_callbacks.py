@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.backends.base import RawResult, SolveOptions
-from forcopt.backends.monitor import SolveMonitor
+from forcopt.backends.base import RawResult, SolveMonitor, SolveOptions
+from forcopt.backends.tolerances import EXCLUDED, FEASIBLE, WHOLE
 from forcopt.compile.assemble import assemble
 from forcopt.compile.program import Program, RowBlock
 from forcopt.compile.separation import relaxed_value, violated_cuts
@@ -26,10 +26,6 @@ from forcopt.language.evaluator import read_values
 if TYPE_CHECKING:
     import pyscipopt
 
-__all__ = ["ScipCallbacks"]
-
-_EXCLUDED = 1e-5
-"""A feasible point that violates a cut by more, relatively, refutes it: SCIP's points are off by 1e-6."""
 
 _NODES = 1000
 """The nodes that may be searched for the columns that a proposal leaves open."""
@@ -90,7 +86,7 @@ class ScipCallbacks:
     def relaxed(self) -> Array:
         """The values of the model's columns in the current relaxation."""
         x = self.program.in_units(self.point(None))
-        near = (self.program.integer == 1) & (np.abs(x - np.round(x)) <= 1e-9)
+        near = (self.program.integer == 1) & (np.abs(x - np.round(x)) <= WHOLE)
         return np.where(near, np.round(x), x)
 
     # -- cuts ----------------------------------------------------------------------------------------------
@@ -130,18 +126,18 @@ class ScipCallbacks:
                 self._refute(family, rows, x, subject)
         for x, subject in asked:
             for family in self.cuts:
-                if found := violated_cuts(family, x, _EXCLUDED):
+                if found := violated_cuts(family, x, EXCLUDED):
                     rows = assemble([(c.expression, *c.row_bounds()) for c in found])
                     self._refute(family, rows, x, subject)
 
     def _refute(self, family: Cut, rows: RowBlock, x: Array, subject: str) -> None:
         """Raise an error if a feasible point violates rows of a family of cuts."""
         integer = self.program.integer == 1
-        if np.abs(x - np.round(x)).max(initial=0.0, where=integer) > 1e-6:
+        if np.abs(x - np.round(x)).max(initial=0.0, where=integer) > FEASIBLE:
             return
         x = self._completed(np.where(integer, np.round(x), x))
         off = float(rows.excess(x).max(initial=0.0))
-        if off > _EXCLUDED and not self._violated(x):
+        if off > EXCLUDED and not self._violated(x):
             raise DeclarationError(
                 f"cut {family.name!r} excludes {subject}, which is feasible, by {off:.3g}; "
                 "every feasible point must satisfy a cut"
@@ -181,7 +177,7 @@ class ScipCallbacks:
         beyond = np.maximum(columns.lower[known] - x, x - columns.upper[known])
         off = np.where(columns.integer[known] == 1, np.abs(x - np.round(x)), 0.0)
         for subject, amount in (("bounds", beyond), ("integrality", off)):
-            if (amount > 1e-6).any():
+            if (amount > FEASIBLE).any():
                 worst = int(np.argmax(amount))
                 return f"{model.column_name(int(known[worst]))} is {x[worst]:g}, against its {subject}"
         x = np.clip(x, columns.lower[known], columns.upper[known])
@@ -241,7 +237,7 @@ class ScipCallbacks:
         """The worst violation of the model at a point; empty if it is feasible."""
         found = self.model.violations(self.model.complete(x[: self.model.column_count]))
         worst = max(found, key=lambda name: found[name], default="")
-        return f"it violates {worst!r} by {found[worst]:.3g}" if worst and found[worst] > 1e-6 else ""
+        return f"it violates {worst!r} by {found[worst]:.3g}" if worst and found[worst] > FEASIBLE else ""
 
 
 def _separator(run: ScipCallbacks, columns: list[Any]) -> pyscipopt.Sepa:

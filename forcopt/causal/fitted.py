@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from forcopt.causal.model import CausalModel
 
-__all__ = ["Counterfactual", "FittedCausalModel"]
 
 Resolving = Mapping[str, Sequence[str]] | Sequence[str]
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import networkx as nx
     from pandas import DataFrame
 
-__all__ = ["CausalModel", "Design"]
 
 INTERCEPT = "1"
 

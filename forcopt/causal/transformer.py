@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.causal.model import CausalModel
 
-__all__ = ["CounterfactualTransformer"]
-
 
 class CounterfactualTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Estimate a causal model on the training records; move any records to the baseline group.

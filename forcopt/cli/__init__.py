@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import benchmark, catalogue, certify, compare, export, instances, solve, sweep
+from forcopt.cli import benchmark, catalogue, certify, compare, solve
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -130,10 +130,10 @@ app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
 app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
-app.command("sweep")(sweep.sweep)
-app.command("export")(export.export)
+app.command("sweep")(compare.sweep)
+app.command("export")(catalogue.export)
 app.command("benchmark")(benchmark.benchmark)
-app.add_typer(instances.app, name="instances")
+app.add_typer(catalogue.instances, name="instances")
 
 
 def main() -> None:

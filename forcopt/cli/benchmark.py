@@ -7,15 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from forcopt.cli.output import MemoryLimitOption, progress_wanted
-from forcopt.cli.report import ExecutorOption, StoreOption, opened
+from forcopt.cli.compare import ExecutorOption, StoreOption, opened
+from forcopt.cli.output import CertifyOption, MemoryLimitOption, progress_wanted
 from forcopt.errors import DeclarationError, unknown
-
-__all__ = ["benchmark", "readme"]
 
 _INTRODUCTION = """# Benchmarks
 
@@ -48,6 +46,7 @@ def benchmark(
     ] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for each --backend run.")] = 60.0,
     memory_limit: MemoryLimitOption = None,
+    certify: CertifyOption = False,
     store: StoreOption = None,
     executor: ExecutorOption = None,
 ) -> None:
@@ -58,7 +57,8 @@ def benchmark(
     library, and report solved and wrong answers, and shifted geometric means of the seconds.
     """
     if backend:
-        _solve(backend, names or [], time_limit, memory_limit, store, executor)
+        limits = {"time_limit": time_limit, "memory_limit": memory_limit}
+        _solve(backend, names or [], executor, certify=certify, store=store, **limits)
         return
     folder = _folder()
     found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
@@ -80,14 +80,7 @@ def benchmark(
         raise typer.Exit(1)
 
 
-def _solve(
-    backend: list[str],
-    names: list[str],
-    time_limit: float,
-    memory_limit: str | None,
-    store: Path | None,
-    executor: str | None,
-) -> None:
+def _solve(backend: list[str], names: list[str], executor: str | None, **how: Any) -> None:
     """Run solvers on a folder of files, or on the instance library."""
     from forcopt.study.solver_benchmark import solver_benchmark
 
@@ -97,11 +90,9 @@ def _solve(
             backend,
             folder,
             instances=names[1:] if folder else names,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
             executor=pool,
             progress=progress_wanted(),
-            store=store,
+            **how,
         )
     print(result.report())
     if result.wrong:

@@ -1,24 +1,35 @@
-"""``forcopt models | examples | backends | describe | schema``: what can be declared, and what solves it."""
+"""What can be declared, what solves it, and files of it: ``forcopt models``, ``export``, ``instances``."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import re
+import sys
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_model
-from forcopt.cli.output import JsonOption, console, print_json, print_table, table
-from forcopt.errors import unknown
+from forcopt.cli.output import (
+    JsonOption,
+    SpecArgument,
+    complete_model,
+    console,
+    is_model_file,
+    print_json,
+    print_table,
+    problem_from,
+    table,
+)
+from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from forcopt.problem import Problem
 
-__all__ = ["backends", "describe", "examples", "models", "schema"]
 
 ModelArgument = Annotated[
     str,
@@ -221,3 +232,87 @@ def backends(as_json: JsonOption = False) -> None:
             markup=False,
         )
     return None
+
+
+class Format(StrEnum):
+    """The formats that can be written."""
+
+    mps = "mps"
+    lp = "lp"
+
+
+def export(
+    spec: SpecArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to.")],
+    form: Annotated[
+        Format | None, typer.Option("--format", "-f", help="By default as the file ends.")
+    ] = None,
+    method: Annotated[str | None, typer.Option("--method", "-m", help="Which formulation.")] = None,
+) -> None:
+    """Write the model of a formulation as an MPS or LP file."""
+    from forcopt.loops.exchange import read, write
+
+    if form is not None and output.suffix != f".{form}":
+        raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
+    if is_model_file(spec):
+        if method is not None:
+            raise DeclarationError(f"{spec} holds a bare model, which has no method {method!r}")
+        model = read(spec)
+    else:
+        model, handles = problem_from(spec).formulate(method)
+        if handles.unit != 1:
+            print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
+    write(model, output)
+
+
+instances = typer.Typer(
+    no_args_is_help=True, help="List the instance library, or export it as MPS or LP files."
+)
+
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names, or how they begin; all if left out.")
+]
+
+
+@instances.command("list")
+def list_instances(names: NamesArgument = None, as_json: JsonOption = False) -> None:
+    """List the instances with the known bounds of their optima and the certificates; JSON has more fields."""
+    from forcopt.study import library
+
+    known = library.known()
+    rows = [
+        {"name": i.name, "formulation": i.method, **{k: known.get(i.name, {}).get(k) for k in library.KNOWN}}
+        for i in library.find(names or [])
+    ]
+    if as_json:
+        return print_json(rows)
+    out = table("instance", "best known", "bound", "seconds", "certified")
+    out.columns[0].no_wrap = True
+    for row in rows:
+        forms = {"objective": ".8g", "bound": ".8g", "seconds": ".3g"}
+        numbers = ["-" if row[k] is None else f"{row[k]:{form}}" for k, form in forms.items()]
+        out.add_row(row["name"], *numbers, _brief(row["certified"]))
+    print_table(out)
+    return None
+
+
+def _brief(certified: str | None) -> str:
+    """Of several methods that agree only the number; JSON names them."""
+    how, _, methods = (certified or "-").partition(": ")
+    return f"{how}: {methods.count(', ') + 1} methods" if ", " in methods else certified or "-"
+
+
+@instances.command("export")
+def export_instances(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The target folder; made if it does not exist.")
+    ],
+    names: NamesArgument = None,
+    form: Annotated[Format, typer.Option("--format", "-f", help="Of the files.")] = Format.mps,
+) -> None:
+    """Write instances as MPS or LP files, and manifest.json with the known facts about each."""
+    from forcopt.study import library
+
+    files = library.export(folder, form.value, names or [])
+    count = len(files) - 1
+    print(f"{count} instance{'' if count == 1 else 's'} and {files[-1].name} in {folder}")

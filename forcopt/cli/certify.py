@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from forcopt.language.model import Model
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["certify", "printed_numbers", "solution_file"]
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 

@@ -1,37 +1,150 @@
-"""``forcopt compare``: methods side by side."""
+"""``forcopt compare`` and ``forcopt sweep``: methods side by side, and each point of a grid of parameters."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_spec
 from forcopt.cli.output import (
+    DRAWN,
+    CertifyOption,
     JsonOption,
     MemoryLimitOption,
     SeedOption,
+    SpecArgument,
     TimeLimitOption,
+    check_target,
+    complete_spec,
+    console,
+    print_json,
     problem_from,
     progress_wanted,
 )
-from forcopt.cli.report import (
-    CsvOption,
-    ExecutorOption,
-    HtmlOption,
-    KindOption,
-    MethodsOption,
-    PlotOption,
-    StoreOption,
-    XOption,
-    YOption,
-    check_report,
-    names,
-    opened,
-    report,
-)
+from forcopt.errors import DeclarationError, unknown
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    from forcopt.study import Comparison
+
+
+MethodsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--methods",
+        "-m",
+        metavar="A,B@BACKEND,...",
+        help="The methods to run; NAME@* stands for every installed backend that can.",
+    ),
+]
+HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a sortable page.")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a table.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw it (.png, .svg, .pdf).")
+]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        "--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."
+    ),
+]
+XOption = Annotated[
+    str | None, typer.Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
+]
+YOption = Annotated[
+    str | None, typer.Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
+]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
+]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="ADDRESS",
+        help="Several runs at once: processes:N, threads:N or dask://HOST:PORT.",
+    ),
+]
+
+
+def names(methods: str | None) -> list[str] | None:
+    """Read a list of methods that is separated by commas."""
+    return None if methods is None else [name.strip() for name in methods.split(",")]
+
+
+def check_report(
+    html: Path | None,
+    csv: Path | None,
+    plot: Path | None,
+    store: Path | None,
+    kind: str,
+    axes: dict[str, str | None],
+) -> None:
+    """Refuse output that could not be shown or written, before anything runs.
+
+    Raises
+    ------
+    UnknownNameError
+        For an unknown kind of plot.
+    DeclarationError
+        For a plot without a file, axes of another plot, or a file that cannot be written.
+    """
+    from forcopt.study.charts import CHARTS
+
+    if kind not in (kinds := ["runs", *CHARTS]):
+        raise unknown("kind of plot", kind, kinds)
+    if kind != "runs" and plot is None:
+        raise DeclarationError(f"--kind is {kind}, but --plot names no file to draw it to")
+    for axis, value in axes.items():
+        if value is not None and kind != "pareto":
+            raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
+    for path, endings in ((html, ()), (csv, ()), (plot, DRAWN), (store, ())):
+        check_target(path, *endings)
+
+
+@contextmanager
+def opened(address: str | None) -> Iterator[Executor | None]:
+    """Open the executor at an address; None without one."""
+    if address is None:
+        yield None
+        return
+    from forcopt.study.execute import executor_at
+
+    with executor_at(address) as executor:
+        yield executor
+
+
+def report(
+    result: Comparison,
+    html: Path | None,
+    csv: Path | None,
+    plot: Path | None,
+    kind: str,
+    axes: dict[str, str | None],
+    as_json: bool,
+) -> None:
+    """Show and write a comparison, and end with its exit code."""
+    if as_json:
+        print_json(result)
+    elif (screen := console()).is_terminal:
+        screen.print(result)
+    else:
+        print(result.table())
+    for path, write in ((html, result.to_html), (csv, result.to_csv)):
+        if path is not None:
+            write(path)
+    if plot is not None:
+        chosen: dict[str, Any] = {axis: value for axis, value in axes.items() if value is not None}
+        result.plot(plot, kind, **chosen)
+    if any(row.status is None for row in result.rows):
+        raise typer.Exit(130)  # Ctrl-C
+    if not any(row.solved for row in result.rows):
+        raise typer.Exit(1)
 
 
 def compare(
@@ -50,6 +163,7 @@ def compare(
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
     seed: SeedOption = None,
+    certify: CertifyOption = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
     plot: PlotOption = None,
@@ -78,8 +192,88 @@ def compare(
             time_limit=time_limit,
             memory_limit=memory_limit,
             seed=seed,
+            certify=certify,
             store=store,
             executor=pool,
             progress=progress_wanted(),
         )
     report(result, html, csv, plot, kind, axes, as_json)
+
+
+def sweep(
+    spec: SpecArgument,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            "-p",
+            metavar="NAME=V1,V2,...",
+            help="A field, a field of a field (constraint.tolerance) or an option, with its values; repeat.",
+        ),
+    ] = None,
+    methods: MethodsOption = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
+    ] = None,
+    time_limit: TimeLimitOption = None,
+    memory_limit: MemoryLimitOption = None,
+    isolate: Annotated[
+        bool, typer.Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
+    ] = False,
+    html: HtmlOption = None,
+    csv: CsvOption = None,
+    plot: PlotOption = None,
+    kind: KindOption = "runs",
+    x: XOption = None,
+    y: YOption = None,
+    store: StoreOption = None,
+    executor: ExecutorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Solve a problem at every point of a grid of parameters, with every seed.
+
+    The default method is run if none is named. With --store an interrupted sweep continues.
+    """
+    from forcopt.study import sweep
+
+    axes = {"x": x, "y": y}
+    check_report(html, csv, plot, store, kind, axes)
+    if seeds is not None and seeds < 1:
+        raise DeclarationError(f"--seeds is {seeds}; it must be at least 1")
+    grid: dict[str, list[Any]] = {}
+    for name, values in map(_values, over or []):
+        if name in grid:
+            raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
+        grid[name] = values
+    with opened(executor) as pool:
+        result = sweep(
+            problem_from(spec) if spec == "-" else spec,
+            grid,
+            names(methods),
+            seeds=(None,) if seeds is None else range(seeds),
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            isolate=isolate,
+            store=store,
+            executor=pool,
+            progress=progress_wanted(),
+        )
+    report(result, html, csv, plot, kind, axes, as_json)
+
+
+def _values(text: str) -> tuple[str, list[Any]]:
+    """Read ``NAME=V1,V2,...``; each value is JSON, or else text."""
+    name, given, values = text.partition("=")
+    if not given or not values:
+        raise DeclarationError(f"--over is {text!r}; it must be NAME=V1,V2,...")
+    try:
+        return name, list(json.loads(f"[{values}]"))
+    except json.JSONDecodeError:
+        return name, [_value(part) for part in values.split(",")]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_spec
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -22,24 +21,32 @@ if TYPE_CHECKING:
 
     from forcopt.problem import Problem
 
-__all__ = [
-    "DRAWN",
-    "JsonOption",
-    "MemoryLimitOption",
-    "Screen",
-    "SeedOption",
-    "SpecArgument",
-    "TimeLimitOption",
-    "check_target",
-    "console",
-    "is_model_file",
-    "plain",
-    "print_json",
-    "print_table",
-    "problem_from",
-    "progress_wanted",
-    "table",
-]
+
+def complete_model(incomplete: str) -> list[str]:
+    """Complete the name of a model."""
+    from forcopt.problem import registry
+
+    return _beginning(registry.problem_classes(), incomplete)
+
+
+def complete_backend(incomplete: str) -> list[str]:
+    """Complete the name of an installed backend."""
+    from forcopt.backends import registry
+
+    return _beginning((n for n, b in registry.backends().items() if not b.missing()), incomplete)
+
+
+def complete_spec(incomplete: str) -> list[str]:
+    """Complete the name of an example or instance; files are completed by the shell."""
+    from forcopt.problem import registry
+    from forcopt.study import library
+
+    return _beginning([*registry.examples(), *library.instances()], incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
 
 SpecArgument = Annotated[
     str,
@@ -57,6 +64,7 @@ MemoryLimitOption = Annotated[
     str | None,
     typer.Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free."),
 ]
+CertifyOption = Annotated[bool, typer.Option("--certify", help="Prove it in exact arithmetic, too.")]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.completion import complete_backend
 from forcopt.cli.output import (
     DRAWN,
+    CertifyOption,
     JsonOption,
     MemoryLimitOption,
     Screen,
@@ -20,6 +20,7 @@ from forcopt.cli.output import (
     SpecArgument,
     TimeLimitOption,
     check_target,
+    complete_backend,
     console,
     is_model_file,
     print_json,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
     from forcopt.problem import Solution
 
-__all__ = ["solve"]
 
 _MOST_VALUES = 40
 """How many values of a bare model are shown; JSON has all."""
@@ -65,7 +65,7 @@ def solve(
             "--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."
         ),
     ] = None,
-    certify: Annotated[bool, typer.Option("--certify", help="Check it in exact arithmetic.")] = False,
+    certify: CertifyOption = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the decision.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -91,6 +91,7 @@ def solve(
                 gap=gap,
                 threads=threads,
                 log=log,
+                certify=certify,
                 on_improvement=_report if Screen.verbose else None,
             )
             stopped = interrupted()
@@ -99,22 +100,18 @@ def solve(
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
         common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
+        common |= {"certify": certify}
         progress = sys.stderr.isatty() and progress_wanted() is None
         problem = problem_from(spec)
         chosen = problem.method((method or "").partition("@")[0] or None)
-        if certify and chosen.private:  # before anything is released
-            raise DeclarationError(
-                f"--certify: {chosen.name} gives a private decision, and its certificate would be of the "
-                "data; whoever holds these calls problem.certify(decision)"
-            )
         if Screen.verbose and "on_improvement" in chosen.common:
             common["on_improvement"] = _report
         with stop_on_interrupt():
             found = problem.solve(method, **common, progress=progress, **own)
             stopped = interrupted()
         solution, known = found, _record(spec, type(problem).__name__, found)
-    if certify and solution.status.has_solution:
-        known["certificate"] = str(solution.certify())
+    if solution.certificate is not None:
+        known["certificate"] = str(solution.certificate)
     if as_json:
         print_json(known)
     else:

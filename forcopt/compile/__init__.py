@@ -1,8 +1,7 @@
 """From a model to a program: sparse arrays that a backend can take."""
 
 from forcopt.compile.bridges import Bridge, bridge, bridges
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
 
 __all__ = [

@@ -16,8 +16,6 @@ from forcopt.language.relations import AtomRelation
 from forcopt.language.terms import Gather, apart
 from forcopt.memory import claim_memory
 
-__all__ = ["Row", "assemble", "cost_vector", "with_squares"]
-
 Row = tuple[Expression, Array, Array]
 """An affine expression and the flat bounds of its linear part."""
 

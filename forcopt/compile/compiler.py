@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from forcopt.compile.assemble import assemble, cost_vector, with_squares
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
-from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Cone, IndicatorRows, Program, Schedule, StageCost
@@ -32,8 +31,6 @@ from forcopt.language.relations import (
     only_columns,
 )
 from forcopt.language.terms import mark
-
-__all__ = ["compile_model", "compile_parametric", "fits"]
 
 
 def compile_model(
@@ -356,3 +353,71 @@ def _indicator(relation: Indicator) -> IndicatorRows:
     constant = relation.row.constant
     block = assemble([(relation.row, relation.lower - constant, relation.upper - constant)])
     return IndicatorRows(only_columns(relation.binary), relation.active, block)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The constraints and objectives that a backend takes; the compiler rewrites others, or refuses.
+
+    Attributes
+    ----------
+    kinds : frozenset[str]
+        Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
+        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
+        ``schedule`` (intervals), ``lazy``,
+        ``cut`` and ``heuristic`` (callbacks; ignored elsewhere), and any other kind of relation that it takes
+        as it is.
+    conflicts : tuple[frozenset[str], ...], optional
+        Sets of kinds that it cannot take together.
+    only_integer : bool, default False
+        Every column must be integer and bounded.
+    smallest : float, default 0.0
+        Matrix entries up to this size are read as zero, unless they are scaled; see
+        `forcopt.compile.scaling`.
+
+    Examples
+    --------
+    >>> from forcopt.compile import Capabilities
+    >>> Capabilities(frozenset({"rows", "integer"})).kinds == {"rows", "integer"}
+    True
+    """
+
+    kinds: frozenset[str]
+    conflicts: tuple[frozenset[str], ...] = ()
+    only_integer: bool = False
+    smallest: float = 0.0
+
+    def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
+        """The first set of used kinds that it cannot take together, if any."""
+        return next((pair for pair in self.conflicts if pair <= used), None)
+
+    def describe(self) -> str:
+        """Name the classes of models that the backend takes, such as ``LP, MILP, QP``.
+
+        Examples
+        --------
+        >>> Capabilities(frozenset({"rows", "integer", "quadratic"})).describe()
+        'LP, MILP, QP, MIQP'
+        """
+        if self.only_integer:
+            classes = ["pure integer"]
+        else:
+            classes = ["LP"]
+            pairs = [
+                ("quadratic", "QP"),
+                ("second_order", "SOCP"),
+                ("exponential", "EXP"),
+                ("power_cone", "POW"),
+                ("semidefinite_cone", "SDP"),
+            ]
+            mixed = [("", "MILP"), ("quadratic", "MIQP"), ("second_order", "MISOCP")]
+            if "integer" in self.kinds:
+                classes.append(mixed[0][1])
+            classes += [label for kind, label in pairs if kind in self.kinds]
+            if "integer" in self.kinds:
+                classes += [
+                    label
+                    for kind, label in mixed[1:]
+                    if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
+                ]
+        return ", ".join(classes + [kind for kind in ("lazy", "cut", "heuristic") if kind in self.kinds])

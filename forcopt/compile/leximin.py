@@ -22,8 +22,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.objective import Sorted
 from forcopt.language.relations import only_columns
 
-__all__ = ["LeximinStages", "Utilities", "register_leximin", "write_leximin"]
-
 
 @dataclass(frozen=True, eq=False)
 class Utilities:

@@ -22,8 +22,6 @@ from forcopt.errors import UnsupportedError
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct
 
-__all__ = ["ParametricProgram"]
-
 _Scaled = tuple[ParameterProduct, sp.csr_array, sp.csr_array, bool]
 """A product, the rows of its factor, those without the columns that go, and whether it reads others."""
 

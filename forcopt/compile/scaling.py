@@ -16,8 +16,6 @@ from forcopt.arrays import Array
 from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
 from forcopt.errors import UnsupportedError
 
-__all__ = ["Scaling", "geometric", "objective_factor", "scaling_of", "without_dust"]
-
 _DUST = 2.0**-50
 """An entry is dust if it can move its row by no more than this, relative to the row's largest entry."""
 

@@ -12,8 +12,6 @@ from forcopt.language.constraint import Constraint, Cut, Lazy
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 
-__all__ = ["relaxed_value", "violated_constraints", "violated_cuts"]
-
 
 def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Constraint]:
     """Ask all lazy families of a model for the constraints that a point violates.

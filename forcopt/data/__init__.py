@@ -3,11 +3,17 @@
 The files are not shipped: a loader takes the path of a copy.
 """
 
-from forcopt.data.compas import COMPAS_DECILES, compas_counts, load_compas
 from forcopt.data.dataset import Dataset
 from forcopt.data.graphs import delaunay, grid, load_graph
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.data.tables import load_adult, load_communities, load_lawschool
+from forcopt.data.tables import (
+    COMPAS_DECILES,
+    compas_counts,
+    load_adult,
+    load_communities,
+    load_compas,
+    load_lawschool,
+)
 
 __all__ = [
     "COMPAS_DECILES",

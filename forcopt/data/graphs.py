@@ -14,8 +14,6 @@ from forcopt.errors import DeclarationError
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["delaunay", "graph_from_dict", "graph_to_dict", "grid", "load_graph"]
-
 
 def load_graph(path: str | Path) -> nx.Graph[Any]:
     """Read an adjacency graph from a JSON file.

@@ -12,11 +12,9 @@ import numpy as np
 from pydantic import model_validator
 
 from forcopt.arrays import Array, as_numbers, check_label_order
-from forcopt.data.levels import check_levels, refuse_doubles
+from forcopt.data.dataset import check_levels, refuse_doubles
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
-
-__all__ = ["Hierarchy"]
 
 
 class Hierarchy(Declared):

@@ -38,10 +38,11 @@ from forcopt.fairness.rates import (
     CountNoise,
     GroupRates,
     Rate,
+    RateTable,
+    binomial_interval,
     calibration_gaps,
 )
 from forcopt.fairness.records import read_binary, read_groups, tabulate
-from forcopt.fairness.table import RateTable, binomial_interval
 
 __all__ = [
     "ERROR",

@@ -15,8 +15,6 @@ from forcopt.fairness.notions import AllOf, Notion
 from forcopt.fairness.rates import ERROR, CountNoise, GroupRates, Rate
 from forcopt.language.constraint import Constraint
 
-__all__ = ["ClassRates", "Classwise", "Merged"]
-
 
 class Merged(Notion):
     """A notion over unions of groups.

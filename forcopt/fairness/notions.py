@@ -27,23 +27,6 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.variable import Variable
 
-__all__ = [
-    "AllOf",
-    "BoundedGroupLoss",
-    "DemographicParity",
-    "DemographicParityRatio",
-    "EqualOpportunity",
-    "EqualOpportunityRatio",
-    "EqualizedOdds",
-    "EqualizedOddsRatio",
-    "ErrorParity",
-    "FalsePositiveParity",
-    "Notion",
-    "PredictiveValues",
-    "RateParity",
-    "RateRatio",
-]
-
 
 class Notion(Declared):
     """A demand on the rates of groups. Notions combine with ``&``."""

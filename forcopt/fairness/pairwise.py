@@ -19,8 +19,6 @@ from forcopt.language.atoms import positive_part
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 
-__all__ = ["Excess", "PairwiseFairness", "PairwiseStability", "PairwiseTotalVariation"]
-
 _ANSWERS = {
     "none": (),
     "second_at_least": ((0, 1),),

@@ -17,20 +17,6 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
 
-__all__ = [
-    "AllRankingNotions",
-    "Candidates",
-    "CounterfactualOrder",
-    "ExposureParity",
-    "GroupLimit",
-    "InGroupFairness",
-    "PrefixQuotas",
-    "ProportionalExposure",
-    "Ranked",
-    "RankingNotion",
-    "SelectionParity",
-]
-
 
 class Candidates:
     """The facts about candidates that a notion reads.

@@ -10,8 +10,6 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
 from forcopt.errors import DeclarationError
 
-__all__ = ["read_binary", "read_groups", "tabulate"]
-
 
 def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
     """Read a column with the group of each record.

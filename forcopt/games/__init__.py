@@ -1,8 +1,6 @@
 """Two-player zero-sum games: players without regret, and the loop that measures their gap."""
 
-from forcopt.games.exponentiated_gradient import ExponentiatedGradient
-from forcopt.games.gradient_descent import GradientDescent
-from forcopt.games.perturbed_leader import PerturbedLeader
+from forcopt.games.players import ExponentiatedGradient, GradientDescent, PerturbedLeader
 from forcopt.games.runner import GameEnd, Measurement, TwoPlayerGame, checkpoints, run_game
 
 __all__ = [

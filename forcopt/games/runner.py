@@ -11,8 +11,6 @@ import numpy as np
 from forcopt.clock import Trace
 from forcopt.errors import DeclarationError
 
-__all__ = ["GameEnd", "Measurement", "TwoPlayerGame", "checkpoints", "run_game"]
-
 
 @dataclass(frozen=True)
 class Measurement:

@@ -18,10 +18,7 @@ from typing import Any
 
 import networkx as nx
 
-from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.weighted import WeightedGraph
-
-__all__ = ["BranchDecomposition", "Cluster"]
+from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 _ROOTS = 6
 """How many roots of least hops to try in full."""

@@ -14,14 +14,11 @@ import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.graphs.tolerances import SLACK
 from forcopt.graphs.weighted import WeightedGraph
-
-__all__ = ["ConnectedSets"]
 
 _FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
-_SLACK = 1e-6
-"""The tolerance of comparisons of sums of prizes, which are floats."""
 
 
 class _Task(NamedTuple):
@@ -353,7 +350,7 @@ class ConnectedSets:
         costs = graph.costs[numbers]
         gains = np.zeros(n) if prizes is None else np.asarray(prizes, float)
         rates = np.array(_RATES) * max(0.0, float(gains.sum())) / max(graph.total, 1)
-        most = threshold + _SLACK
+        most = threshold + SLACK
         self._task = _Task(starts, ends, costs, graph.weights, gains, rates, low, high, parts, most)
         joined, touching, severed, trail = (np.zeros(n, np.int64) for _ in range(4))
         people, spent, border = (np.zeros(n + 1, np.int64) for _ in range(3))

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.graphs.tolerances import LEAST_PRICE
 from forcopt.graphs.weighted import WeightedGraph
-
-__all__ = ["largest_boundary", "least_value"]
 
 _SHARES = (0.1, 0.35, 0.7)
 """The shares of the boundary cost that are charged in the relaxation, beside 0."""
@@ -37,7 +36,7 @@ class _BestSets:
         """The maximum; rounding only makes it larger."""
         n = self.graph.size
         largest = max(
-            float(np.abs(gains).max(initial=0.0)), share * float(self.graph.costs.max(initial=0)), 1e-9
+            float(np.abs(gains).max(initial=0.0)), share * float(self.graph.costs.max(initial=0)), LEAST_PRICE
         )
         # A flow of all units at once must stay below 2**31.
         scale = min(_UNIT, 2**30 / n) / largest
@@ -157,7 +156,7 @@ def least_value(graph: WeightedGraph, prices: Array, low: int) -> float:
         return y * low - best_sets.value(y * graph.weights - prices, 1.0)
 
     rates = prices[graph.weights > 0] / graph.weights[graph.weights > 0]
-    best, left, right = bound(0.0), 0.0, 2 * max(float(np.abs(rates).max(initial=0.0)), 1e-9)
+    best, left, right = bound(0.0), 0.0, 2 * max(float(np.abs(rates).max(initial=0.0)), LEAST_PRICE)
     golden = (np.sqrt(5) - 1) / 2
     a, b = right - golden * (right - left), left + golden * (right - left)
     at_a, at_b = bound(a), bound(b)

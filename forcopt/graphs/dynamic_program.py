@@ -33,10 +33,9 @@ from forcopt.graphs.states import (
     index_size,
     unpacked,
 )
+from forcopt.graphs.tolerances import LEAST_PRICE
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
-
-__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into", "classes_of"]
 
 _NO_LIMIT = int(NEVER)
 _MOST_STATES = 2**31 - 1
@@ -553,7 +552,7 @@ def largest_primes(count: int) -> Array:
 def _most_error(error: Array, weights: Array, high: int) -> int:
     """The most that errors add up to over vertices of weight `high` or less (a fractional knapsack)."""
     gains = [(int(e), int(w)) for e, w in zip(error, weights, strict=True) if e > 0]
-    gains.sort(key=lambda item: item[0] / max(item[1], 1e-9), reverse=True)
+    gains.sort(key=lambda item: item[0] / max(item[1], LEAST_PRICE), reverse=True)
     total, left = 0, high
     for gain, w in gains:
         if w > left:

@@ -17,7 +17,6 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
-from forcopt.graphs.orders import frontier_order
 from forcopt.graphs.states import (
     COUNT,
     FINISHED,
@@ -31,9 +30,7 @@ from forcopt.graphs.states import (
     settle,
     unpacked,
 )
-from forcopt.graphs.weighted import WeightedGraph
-
-__all__ = ["Sweep"]
+from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.graphs.heap import sift_down, sift_up
-
-__all__ = ["IntervalPacking", "heaviest_disjoint", "heaviest_packing"]
+from forcopt.graphs.kernels import sift_down, sift_up
+from forcopt.graphs.tolerances import NO_GAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +275,7 @@ def _next_path(line, flow):  # type: ignore[no-untyped-def]  # pragma: no cover
     for i in range(points + 1):
         potential[i] += min(distance[i], reach)
     gain = potential[0] - potential[points]
-    if gain <= 1e-12 * abs(potential[points]) or gain <= 0:
+    if gain <= NO_GAIN * abs(potential[points]) or gain <= 0:
         return 0.0
     u = points
     while u != 0:

@@ -34,8 +34,6 @@ from forcopt.graphs.states import (
 )
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["SphereCut"]
-
 
 @njit(cache=True)
 def _shared_code(rows, spots):  # type: ignore[no-untyped-def]

@@ -20,32 +20,6 @@ from numba import njit
 
 from forcopt.arrays import Array
 
-__all__ = [
-    "COUNT",
-    "FINISHED",
-    "LEAST",
-    "NEVER",
-    "SPAN",
-    "WIDEST",
-    "Boundary",
-    "Counting",
-    "Demands",
-    "Draft",
-    "Limits",
-    "Rules",
-    "Store",
-    "draft_of",
-    "empty_store",
-    "enter",
-    "index",
-    "index_size",
-    "packed",
-    "promising",
-    "remember",
-    "settle",
-    "unpacked",
-]
-
 COUNT, LEAST = 0, 1
 """The result of a program: the number of partitions of each cost, or the least cost."""
 WIDEST = 16

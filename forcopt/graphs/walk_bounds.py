@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
-
-__all__ = ["completion_bounds", "from_tree"]
+from forcopt.graphs.tolerances import LEAST_LENGTH
 
 _NEVER = np.int32(2**29)
 """The length of a walk that does not exist; lengths are integers below it."""
@@ -263,7 +262,7 @@ def completion_bounds(
     begin, end = np.empty(table.shape), np.empty(table.shape)
     for sign, out in ((1, begin), (-1, end)):
         lengths = np.repeat(cost, 2) + sign * prize
-        unit = max(float(np.abs(lengths).max(initial=0.0)), 1e-300) * (rounds + 1) / (int(_NEVER) // 2)
+        unit = max(float(np.abs(lengths).max(initial=0.0)), LEAST_LENGTH) * (rounds + 1) / (int(_NEVER) // 2)
         paid = np.floor(lengths / unit).astype(np.int32)
         _walks(left, near, paid, source, rounds, table)
         _close(table, unit, windows, threshold, sign, width, (rise, fall), out)

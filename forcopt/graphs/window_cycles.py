@@ -15,13 +15,11 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
-from forcopt.graphs.heap import sift_down, sift_up
-from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.kernels import sift_down, sift_up
+from forcopt.graphs.planar_dual import PlanarDual, flow_sums, separation_codes, spanning_tree
+from forcopt.graphs.tolerances import SLACK
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
 from forcopt.memory import memory_budget
-
-__all__ = ["WindowCycles"]
 
 _PATHS = 2_000_000
 """Darts to look at between two looks at the clock."""
@@ -688,7 +686,7 @@ class WindowCycles:
         prizes : ndarray, shape (n,), optional
             One for each vertex, of any sign; 0 if left out.
         threshold : float or ndarray, optional
-            The largest reduced cost, or one for each window; compared with 1e-6 to spare.
+            The largest reduced cost, or one for each window; compared with `SLACK` to spare.
         pause : callable, optional
             See `search`.
 
@@ -711,7 +709,7 @@ class WindowCycles:
         """
         graph, factor = self.dual.graph, self._factor
         most = int(most) * factor + (factor - 1)
-        room = (np.zeros(len(self.bounds)) + threshold + 1e-6) * factor + (factor - 1)
+        room = (np.zeros(len(self.bounds)) + threshold + SLACK) * factor + (factor - 1)
         gains, rest = None, 0.0
         if prizes is not None:
             values = np.asarray(prizes, float) * factor
@@ -735,7 +733,7 @@ class WindowCycles:
                 costs //= factor
                 good = np.ones(len(found), np.bool_)
                 if prizes is not None:
-                    good = costs - sets @ prizes <= highest + 1e-6
+                    good = costs - sets @ prizes <= highest + SLACK
                 for a, b in self.must_link:
                     good &= sets[:, a] == sets[:, b]
                 for a, b in self.cannot_link:

@@ -82,7 +82,12 @@ class Model(Guarded, Builder):
             raise counterpart(self, name, _COUNTERPARTS)
 
     def solve(
-        self, backend: str | None = None, *, memory_limit: float | str | None = None, **options: Any
+        self,
+        backend: str | None = None,
+        *,
+        memory_limit: float | str | None = None,
+        certify: bool = False,
+        **options: Any,
     ) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
@@ -95,6 +100,8 @@ class Model(Guarded, Builder):
             ``"4 GB"``; by default half of what the machine or its container has free. HiGHS (with integers),
             SCIP and CP-SAT end their searches there, with their best point and bound and this reason; the
             other solvers have no such limit.
+        certify : bool, default False
+            Prove the answer in exact arithmetic, too, for at most 60 s; `s.certificate` has what is proved.
         options : Any
             ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
 
@@ -108,9 +115,11 @@ class Model(Guarded, Builder):
         known = _options(solve_model) if options else []
         for option in options:
             if option not in known:
-                raise unknown("option", option, [*known, "memory_limit"])
+                raise unknown("option", option, [*known, "memory_limit", "certify"])
         with memory_limited(memory_limit):
-            return solve_model(self, backend, **options)
+            found = solve_model(self, backend, **options)
+            found.certificate = found.certify() if certify else None
+        return found
 
     def irreducible_subset(self, backend: str = "highs") -> IrreducibleSubset | None:
         """Find constraints and bounds that contradict each other.

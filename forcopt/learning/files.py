@@ -21,19 +21,6 @@ from forcopt.learning.learner import ScoreCut, ScoreOffsets
 from forcopt.learning.thresholds import Threshold
 from forcopt.learning.tolerances import ROUNDING, SAME_SCORE, SUM
 
-__all__ = [
-    "LinearScores",
-    "PolicyFile",
-    "StoredClassifiers",
-    "classifier_from_dict",
-    "classifier_to_dict",
-    "distribution",
-    "finite_numbers",
-    "linear_form",
-    "numbers_from_plain",
-    "plain_numbers",
-]
-
 VERSION = 1
 
 

@@ -27,18 +27,6 @@ from forcopt.learning.hypotheses import (
     costs_by_class,
 )
 
-__all__ = [
-    "AllFunctions",
-    "AllFunctionsOracle",
-    "Finite",
-    "FiniteClassesOracle",
-    "ListedHypotheses",
-    "ListedOracle",
-    "Lookup",
-    "TableRow",
-    "distinct_rows",
-]
-
 
 def distinct_rows(features: Array) -> tuple[Array, Array]:
     """The distinct rows of features, sorted, and for each record which of them it has."""

@@ -13,7 +13,6 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.learning.cuts import Cuts, Offsets, best_cuts
 from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
@@ -22,9 +21,8 @@ from forcopt.learning.hypotheses import (
     constants,
     costs_by_class,
 )
+from forcopt.learning.thresholds import Cuts, Offsets, best_cuts
 from forcopt.learning.tolerances import LEAST
-
-__all__ = ["Learner", "LearnerOracle", "ScoreCut", "ScoreOffsets"]
 
 
 def _read(value: Any) -> Any:

@@ -10,8 +10,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw", "systematic_numbers"]
-
 
 class RandomizedPolicy(ABC):
     """Predicts 1 for each record with a probability that depends on the record's features.

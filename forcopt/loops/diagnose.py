@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum
@@ -81,6 +83,27 @@ class IrreducibleSubset:
     def names(self) -> list[str]:
         """The names of the constraints."""
         return [c.name for c in self.constraints]
+
+    def save_proof(self, path: str | Path) -> None:
+        """Write the certificate ``irreducible``, in rationals, which ``python -m forcopt.check`` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        DeclarationError
+            If the subset is empty, has integers, conditions or cones, or is not one in exact arithmetic.
+        """
+        from forcopt.loops.certify.files import write_irreducible
+
+        if not self.constraints:
+            raise DeclarationError("the subset has no constraint, whose multipliers a file would state")
+        names = [row.name for item in self.constraints for row in _rows(item)]
+        chosen = list(self.constraints)
+        write_irreducible(Path(path), _subset(chosen[0].model, chosen, "highs"), names)
 
     def describe(self) -> str:
         """Give the subset as a sentence."""

@@ -20,8 +20,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_bounds, check_order
 from forcopt.backends.highs import highs_of, silent_highs
 from forcopt.backends.registry import all_capabilities, backends
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.expression import Expression

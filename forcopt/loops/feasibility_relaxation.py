@@ -12,8 +12,7 @@ from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.elastic import elastic
-from forcopt.compile.program import Program, RowBlock
+from forcopt.compile.program import Program, RowBlock, elastic
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model

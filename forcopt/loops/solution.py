@@ -84,6 +84,8 @@ class ModelSolution:
         Multipliers of the program's cones, in its order; read them by `dual` and `cone_dual`.
     points : tuple[Array, ...], optional
         The points of the pool, best first; read them by `pool`.
+    certificate : Certificate, optional
+        What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
         The compiled program and its options, for certificates and ranging.
 
@@ -120,6 +122,7 @@ class ModelSolution:
     reduced_costs: Array | None = field(default=None, repr=False)
     cone_duals: dict[Any, ConeDuals] | None = field(default=None, repr=False)
     points: list[Array] = field(default_factory=list, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
     solved: tuple[Any, ...] = field(default=(), repr=False)  # `Model.marks` and parameters' values then
 
     def __post_init__(self) -> None:
@@ -164,7 +167,13 @@ class ModelSolution:
             value = 0.0 if stage is None else stage.values(point)[0]
             out.append(
                 replace(
-                    self, status=Status.FEASIBLE, point=point, objective=value, stages=(value,), points=[]
+                    self,
+                    status=Status.FEASIBLE,
+                    point=point,
+                    objective=value,
+                    stages=(value,),
+                    points=[],
+                    certificate=None,
                 )
             )
         return out

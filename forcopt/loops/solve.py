@@ -13,8 +13,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model, compile_parametric, fits
+from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable

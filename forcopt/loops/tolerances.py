@@ -25,6 +25,7 @@ __all__ = [
     "LEAST_VALUE",
     "MOST_SLACK",
     "MOVES",
+    "NODES",
     "NOISE",
     "NO_MOVE",
     "OFF_OUTCOME",
@@ -68,6 +69,9 @@ APART = 1e-3
 
 HIGHS_GAP = 1e-4
 """Relative; the gap at which HiGHS stops a search, unless another is asked for."""
+
+NODES = 1e4
+"""Nodes times nonzeros of the rows: how long HiGHS may look for better integers without presolve."""
 
 HIGHS_DUAL = 1e-10
 """In units of the objective per unit of a column: the reduced costs that HiGHS counts as optimal, the least

@@ -15,12 +15,18 @@ from forcopt.numeric.apportionment import (
     quota_violations,
     signpost,
 )
-from forcopt.numeric.birkhoff import MatchingLottery, birkhoff
+from forcopt.numeric.birkhoff import MatchingLottery, RankingWeights, birkhoff, decompose_permutahedron
 from forcopt.numeric.lotteries import SetLottery, Vertex, decompose, laminar_lottery
-from forcopt.numeric.permutahedron import RankingWeights, decompose_permutahedron
-from forcopt.numeric.projections import project_box, project_capped_simplex, project_simplex
 from forcopt.numeric.rounding import controlled_rounding, dependent_rounding, systematic_rounding
-from forcopt.numeric.water_filling import Filled, Limit, least_reciprocals, water_fill
+from forcopt.numeric.water_filling import (
+    Filled,
+    Limit,
+    least_reciprocals,
+    project_box,
+    project_capped_simplex,
+    project_simplex,
+    water_fill,
+)
 
 __all__ = [
     "Apportionment",

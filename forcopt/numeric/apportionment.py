@@ -12,22 +12,10 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-
-__all__ = [
-    "Apportionment",
-    "DivisorMethod",
-    "apportion",
-    "apportion_by_heap",
-    "largest_remainder",
-    "quota_violations",
-    "signpost",
-]
+from forcopt.numeric.tolerances import BAND
 
 DivisorMethod = Literal["adams", "dean", "hill", "webster", "jefferson"]
 """A divisor method, from the one kindest to small parties to the one kindest to large ones."""
-
-_BAND = 1e-9
-"""Priorities this close, relative, are compared in exact arithmetic."""
 
 
 class Apportionment(NamedTuple):
@@ -165,11 +153,11 @@ def apportion(
         return _by_heap(p, low, low, high, seats, method)
     for _ in range(200):
         level = float(np.sqrt(below * above))
-        if above <= below * (1 + _BAND / 4) or not below < level < above:
+        if above <= below * (1 + BAND / 4) or not below < level < above:
             break
         below, above = (level, above) if int(taken(level).sum()) > seats else (below, level)
-    base = taken(above * (1 + _BAND))
-    return _by_heap(p, low, base, high, seats, method, least=below * (1 - _BAND))
+    base = taken(above * (1 + BAND))
+    return _by_heap(p, low, base, high, seats, method, least=below * (1 - BAND))
 
 
 def apportion_by_heap(

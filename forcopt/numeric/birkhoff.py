@@ -1,4 +1,4 @@
-"""The Birkhoff-von Neumann decomposition: a doubly (sub)stochastic matrix as a lottery over matchings."""
+"""Matrices as lotteries over matchings (Birkhoff and von Neumann), and position weights over rankings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.notebook import table_html
-
-__all__ = ["MatchingLottery", "birkhoff"]
-
-_TINY = 1e-13
-"""Entries and slacks up to this count as zero."""
+from forcopt.numeric.tolerances import NO_ENTRY, NO_SLACK
 
 
 class MatchingLottery(NamedTuple):
@@ -112,7 +108,7 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
     if (left < -tolerance).any():
         i, j = (int(at) for at in np.argwhere(left < -tolerance)[0])
         raise DeclarationError(f"matrix[{i}, {j}] is {left[i, j]:g}; it must not be negative")
-    left[left < _TINY] = 0.0
+    left[left < NO_ENTRY] = 0.0
     sums = [left.sum(axis=1), left.sum(axis=0)]
     for side, values in zip(("row", "column"), sums, strict=True):
         if (values > 1 + tolerance).any():
@@ -128,7 +124,7 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
     rest = 1.0
     # Errors of the sums, within the tolerance, can leave no matching for the last bit of probability.
     negligible = 10 * tolerance * max(left.shape)
-    while rest > _TINY:
+    while rest > NO_ENTRY:
         if not matching.repair():
             if rest > negligible:
                 raise DeclarationError(
@@ -142,7 +138,7 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
         for values, which in zip(sums, free, strict=True):
             step = min(step, rest - float(values[which].max(initial=0.0)))
         step = max(step, 0.0)
-        if step > _TINY:
+        if step > NO_ENTRY:
             weights.append(step)
             columns.append(matching.mate[0].copy())
         left[rows, chosen] -= step
@@ -150,10 +146,10 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
         sums[1][chosen] -= step
         rest -= step
         for i, j in zip(rows.tolist(), chosen.tolist(), strict=True):
-            if left[i, j] <= _TINY:
+            if left[i, j] <= NO_ENTRY:
                 matching.remove(i, j)
         for at, which in enumerate(free):
-            matching.tight[at][which[rest - sums[at][which] <= _TINY]] = True
+            matching.tight[at][which[rest - sums[at][which] <= NO_ENTRY]] = True
     total = np.array(weights)
     return MatchingLottery(total / total.sum(), np.array(columns))
 
@@ -217,3 +213,121 @@ class _Matching:
                         return True
                     to = former
         return False
+
+
+class RankingWeights(NamedTuple):
+    """A lottery over rankings.
+
+    Attributes
+    ----------
+    weights : Array
+        The probabilities, shape ``(t,)``; their sum is 1.
+    rankings : Array
+        The entries in the order of their positions, the first position first; shape ``(t, n)``.
+    """
+
+    weights: Array
+    rankings: Array
+
+
+def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -> RankingWeights:
+    """Find a lottery over rankings in which each entry's expected weight of position is given.
+
+    Parameters
+    ----------
+    point : array_like
+        The expected weights, shape ``(n,)``. For all j, the j largest add up to at most the first j weights,
+        and all to the same sum (the weights majorize the point).
+    weights : array_like
+        Of the positions, not rising; shape ``(n,)``, or fewer, which are filled up with zeros.
+    tolerance : float, default 1e-9
+        By this much, relative to the sum of the weights, majorization may fail.
+
+    Returns
+    -------
+    RankingWeights
+        At most n rankings (2 n if the point has rounding errors), with a mean of `point` to the tolerance.
+
+    Raises
+    ------
+    DeclarationError
+        For weights that rise, or a point that they do not majorize; it names the prefix.
+
+    Notes
+    -----
+    The ranking that sorts the remaining point is a vertex of the smallest face that holds it. It is taken
+    with the largest probability that keeps the remainder majorized by the remaining probability times the
+    weights; then another prefix is tight, so that there are at most n steps. That probability is found by
+    Newton's method on the most violated prefix, each step a sort. O(n² log n), times the few Newton steps.
+
+    References
+    ----------
+    Rado: An inequality. Journal of the London Mathematical Society 27, 1952.
+    Yasutake, Hatano, Kijima, Takimoto, Takeda: Online linear optimization over permutations. ISAAC 2011.
+
+    Examples
+    --------
+    >>> lottery = decompose_permutahedron([0.75, 0.75], [1.0, 0.5])
+    >>> lottery.weights.tolist(), lottery.rankings.tolist()
+    ([0.5, 0.5], [[0, 1], [1, 0]])
+    """
+    left, given = as_numbers(point, "point").copy(), as_numbers(weights, "weights")
+    if left.ndim != 1 or given.ndim != 1 or not 0 < len(given) <= len(left):
+        raise DeclarationError(
+            f"point has shape {left.shape} and weights {given.shape}; weights must be (k,), 1 <= k <= n"
+        )
+    w = np.zeros(len(left))
+    w[: len(given)] = given
+    if (np.diff(w) > 0).any():
+        at = int(np.argmax(np.diff(w) > 0))
+        raise DeclarationError(f"weights rise from position {at} to {at + 1}; they must not rise")
+    sums = np.cumsum(w)
+    unit = max(float(np.abs(w).sum()), np.finfo(float).tiny)
+    over = np.cumsum(-np.sort(-left)) - sums
+    if over.max() > tolerance * unit:
+        raise DeclarationError(
+            f"the {int(np.argmax(over)) + 1} largest entries of the point exceed the first weights by "
+            f"{over.max():g}"
+        )
+    if abs(over[-1]) > tolerance * unit:
+        raise DeclarationError(f"the sums of point and weights differ by {abs(over[-1]):g}")
+    # a point that majorization misses by the tolerance is moved onto the nearest prefix sums: the smaller of
+    # two concave functions is concave, so the entries keep their order
+    largest = np.argsort(-left, kind="stable")
+    totals = np.cumsum(left[largest])
+    totals[-1] = sums[-1]
+    left[largest] = np.diff(np.minimum(totals, sums), prepend=0.0)
+    probabilities: list[float] = []
+    rankings: list[Array] = []
+    rest = 1.0
+    for _ in range(2 * len(left)):
+        order = np.argsort(-left, kind="stable")
+        vertex = np.empty(len(left))
+        vertex[order] = w
+        step = rest
+        for _ in range(100):
+            trial = left - step * vertex
+            sorted_ = np.argsort(-trial, kind="stable")
+            excess = np.cumsum(trial[sorted_]) - (rest - step) * sums
+            at = int(np.argmax(excess[:-1])) if len(left) > 1 else 0
+            if len(left) == 1 or excess[at] <= NO_SLACK * unit:
+                break
+            # this prefix set allows step * (sums - vertex's sum) <= rest * sums - left's sum
+            members = sorted_[: at + 1]
+            room = float(sums[at] - vertex[members].sum())
+            if room <= NO_SLACK * unit:
+                break
+            lower = float(rest * sums[at] - left[members].sum()) / room
+            if not 0 < lower < step:
+                break
+            step = lower
+        if step > 0:
+            probabilities.append(step)
+            rankings.append(order)
+            left = left - step * vertex
+            rest -= step
+        if rest <= NO_SLACK or step <= 0:
+            break
+    found = np.array(probabilities)
+    real = found > max(NO_SLACK, 0.1 * tolerance / len(left))  # a step of rounding alone brings nothing
+    return RankingWeights(found[real] / found[real].sum(), np.array(rankings)[real])

@@ -10,15 +10,11 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.notebook import table_html
-
-__all__ = ["SetLottery", "Vertex", "decompose", "laminar_lottery"]
+from forcopt.numeric.tolerances import MARGINAL, NO_SLACK
 
 Vertex = Callable[[Array, Array, Array, Array, Array], Array | None]
 """``vertex(weights, low, high, least, most)``: a 0-1 vector v that maximizes ``weights @ v`` with
 ``low <= v <= high`` and ``least <= rows @ v <= most``, or None if no vector does."""
-
-_TINY = 1e-12
-"""Slacks up to this count as zero."""
 
 
 class SetLottery(NamedTuple):
@@ -100,7 +96,7 @@ def laminar_lottery(
     >>> lottery.members.astype(int).tolist()
     [[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 1]]
     """
-    x = _probabilities(marginals, max(tolerance, 1e-9))
+    x = _probabilities(marginals, max(tolerance, MARGINAL))
     sets = sorted((np.unique(np.asarray(s, dtype=int)) for s in family if len(s)), key=lambda s: -len(s))
     member = np.zeros((len(sets), len(x)))
     for row, entries in zip(member, sets, strict=True):
@@ -194,7 +190,7 @@ def decompose(
     rest = 1.0
     for _ in range(2 * (len(left) + 2 * len(a)) + 2):
         counts = a @ left
-        zero, one = left <= _TINY, rest - left <= _TINY
+        zero, one = left <= NO_SLACK, rest - left <= NO_SLACK
         with np.errstate(invalid="ignore"):
             below, above = counts - rest * least, rest * most - counts
         low, high = one.astype(float), 1.0 - zero.astype(float)
@@ -202,8 +198,8 @@ def decompose(
             left / rest,
             low,
             high,
-            np.where(above <= _TINY, most, least),
-            np.where(below <= _TINY, least, most),
+            np.where(above <= NO_SLACK, most, least),
+            np.where(below <= NO_SLACK, least, most),
         )
         if found is None:
             if weights and rest <= 1e3 * tolerance:  # an error of the point, of this size
@@ -214,13 +210,13 @@ def decompose(
         step = min(rest, float(np.min(left[inside], initial=rest)))
         step = min(step, float(np.min(rest - left[~inside], initial=rest)))
         for slack, used in ((below, own - least), (above, most - own)):
-            binding = (used > 0) & np.isfinite(used) & (slack > _TINY)
+            binding = (used > 0) & np.isfinite(used) & (slack > NO_SLACK)
             step = min(step, float(np.min(slack[binding] / used[binding], initial=rest)))
         members.append(np.round(found))
         weights.append(step)
         left = np.maximum(left - step * found, 0.0)
         rest -= step
-        if rest <= _TINY:
+        if rest <= NO_SLACK:
             break
     total = np.array(weights)
     return SetLottery(total / total.sum(), np.array(members))

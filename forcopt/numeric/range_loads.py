@@ -7,8 +7,6 @@ from numba import njit
 
 from forcopt.arrays import Array
 
-__all__ = ["RangeLoads"]
-
 
 class RangeLoads:
     """Whole loads on points ``0 .. points - 1`` of a line, for one or several resources, in a segment tree.

@@ -8,11 +8,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-
-__all__ = ["controlled_rounding", "dependent_rounding", "systematic_rounding"]
-
-_CLOSE = 1e-9
-"""Fractions this close to 0 or 1 count as 0 or 1."""
+from forcopt.numeric.tolerances import CLOSE
 
 _GRID = 2.0**40
 """Cumulated sums are multiples of one over this, so that sums with equal fractions round together."""
@@ -66,14 +62,14 @@ def dependent_rounding(marginals: Any, rng: np.random.Generator) -> Array:
             first = other
             continue
         p = values[first]
-        if p + q <= 1 + _CLOSE:  # one of them gets all
+        if p + q <= 1 + CLOSE:  # one of them gets all
             keeps, gives = (first, other) if next(draws) * (p + q) < p else (other, first)
             values[keeps], values[gives] = min(p + q, 1.0), 0.0
             open_ = keeps
         else:  # one of them becomes 1
             full, open_ = (first, other) if next(draws) * (2 - p - q) < 1 - q else (other, first)
             values[full], values[open_] = 1.0, max(p + q - 1, 0.0)
-        first = open_ if _CLOSE < values[open_] < 1 - _CLOSE else -1
+        first = open_ if CLOSE < values[open_] < 1 - CLOSE else -1
     if first >= 0:
         values[first] = 1.0 if next(draws) < values[first] else 0.0
     return np.round(np.array(values))
@@ -114,7 +110,7 @@ def systematic_rounding(marginals: Any, rng: np.random.Generator) -> Array:
     """
     ends = np.concatenate([[0.0], np.cumsum(_fractions(marginals))])
     near = np.round(ends)
-    ends = np.where(np.abs(ends - near) < _CLOSE, near, np.round(ends * _GRID) / _GRID)
+    ends = np.where(np.abs(ends - near) < CLOSE, near, np.round(ends * _GRID) / _GRID)
     whole = np.floor(ends)
     return np.diff(whole + (rng.random() >= 1.0 - (ends - whole)))  # ends + u would round
 
@@ -161,14 +157,14 @@ def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:
     given = as_numbers(table, "table")
     if given.ndim != 2 or not given.size or (given < 0).any():
         raise DeclarationError(f"table has shape {given.shape}; it must be (r, c) with cells of at least 0")
-    down = np.floor(given + _CLOSE)
+    down = np.floor(given + CLOSE)
     rows, columns = given.shape
     x = np.zeros((rows + 1, columns + 1))
     x[:-1, :-1] = np.maximum(given - down, 0.0)
-    x[:-1, -1] = np.ceil(x[:-1, :-1].sum(axis=1) - _CLOSE) - x[:-1, :-1].sum(axis=1)
-    x[-1, :-1] = np.ceil(x[:-1, :-1].sum(axis=0) - _CLOSE) - x[:-1, :-1].sum(axis=0)
-    x[-1, -1] = np.ceil(x[:-1, -1].sum() - _CLOSE) - x[:-1, -1].sum()
-    x = np.where(np.abs(x - np.round(x)) < _CLOSE, np.round(x), x)
+    x[:-1, -1] = np.ceil(x[:-1, :-1].sum(axis=1) - CLOSE) - x[:-1, :-1].sum(axis=1)
+    x[-1, :-1] = np.ceil(x[:-1, :-1].sum(axis=0) - CLOSE) - x[:-1, :-1].sum(axis=0)
+    x[-1, -1] = np.ceil(x[:-1, -1].sum() - CLOSE) - x[:-1, -1].sum()
+    x = np.where(np.abs(x - np.round(x)) < CLOSE, np.round(x), x)
     near: list[set[int]] = [set() for _ in range(rows + columns + 2)]  # rows first, then columns
     for i, j in np.argwhere((x > 0) & (x < 1)).tolist():
         near[i].add(rows + 1 + j)
@@ -207,7 +203,7 @@ def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:
                 x[cell] += sign * move
         for a, b in edges:
             cell = (min(a, b), max(a, b) - rows - 1)
-            if abs(x[cell] - round(x[cell])) < _CLOSE:
+            if abs(x[cell] - round(x[cell])) < CLOSE:
                 x[cell] = round(x[cell])
                 near[a].discard(b)
                 near[b].discard(a)
@@ -224,7 +220,7 @@ def _settle(x: Array, near: list[set[int]], a: int, b: int, rows: int, rng: np.r
 
 def _fractions(marginals: Any) -> Array:
     x = as_numbers(marginals, "marginals")
-    if x.ndim != 1 or (x < -_CLOSE).any() or (x > 1 + _CLOSE).any():
+    if x.ndim != 1 or (x < -CLOSE).any() or (x > 1 + CLOSE).any():
         raise DeclarationError("marginals must be a list of numbers between 0 and 1")
     near = np.round(x)
-    return np.where(np.abs(x - near) < _CLOSE, near, x)
+    return np.where(np.abs(x - near) < CLOSE, near, x)

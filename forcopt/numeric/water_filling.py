@@ -1,21 +1,184 @@
-"""Water-filling: sizes in proportion to rates within floors and caps, and the least sum of reciprocals."""
+"""Water-filling, the least sum of reciprocals, and projections onto a simplex or a box with a fixed sum."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+from forcopt.numeric.tolerances import LEAST_DECREASE, LEAST_GRADIENT, ROUNDING
 
-__all__ = ["Filled", "Limit", "least_reciprocals", "water_fill"]
+
+def project_simplex(point: Any, total: float = 1.0) -> Array:
+    """Project onto the simplex ``{x >= 0, x.sum() = total}``.
+
+    Parameters
+    ----------
+    point : array_like
+        Shape ``(..., n)``; each row is projected by itself.
+    total : float, default 1.0
+        The sum, at least 0.
+
+    Returns
+    -------
+    Array
+        The nearest points, of the shape of `point`.
+
+    Raises
+    ------
+    DeclarationError
+        For an empty row, entries that are not finite, or a negative total.
+
+    Notes
+    -----
+    The projection is ``max(point - level, 0)`` for one level, by the optimality conditions. If the j largest
+    entries stay positive, the level is ``(their sum - total) / j``; j is the largest number for which the
+    j-th largest entry is above that level. O(n log n) a row.
+
+    References
+    ----------
+    Held, Wolfe, Crowder: Validation of subgradient optimization. Mathematical Programming 6, 1974.
+
+    Examples
+    --------
+    >>> project_simplex([0.5, 1.0, -1.0]).tolist()
+    [0.25, 0.75, 0.0]
+    """
+    x = as_numbers(point, "point")
+    if x.ndim < 1 or not x.shape[-1]:
+        raise DeclarationError(f"point has shape {x.shape}; its last axis must have at least one entry")
+    if not (total >= 0 and np.isfinite(total)):
+        raise DeclarationError(f"total is {total}; it must be a finite number >= 0")
+    x -= x.max(axis=-1, keepdims=True)  # the projection stays the same; large entries would lose the total
+    falling = -np.sort(-x, axis=-1)
+    levels = (np.cumsum(falling, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
+    last = np.maximum((falling > levels).sum(axis=-1, keepdims=True) - 1, 0)
+    return np.asarray(np.maximum(x - np.take_along_axis(levels, last, axis=-1), 0.0))
+
+
+def project_capped_simplex(point: Any, total: float, cap: Any = 1.0) -> Array:
+    """Project onto the capped simplex ``{0 <= x <= cap, x.sum() = total}``.
+
+    Parameters
+    ----------
+    point : array_like
+        Shape ``(n,)``.
+    total : float
+        The sum, between 0 and the sum of the caps.
+    cap : array_like, default 1.0
+        One number at least 0, or one for each entry.
+
+    Returns
+    -------
+    Array
+        The nearest point, shape ``(n,)``.
+
+    Raises
+    ------
+    DeclarationError
+        As for `project_box`.
+
+    See Also
+    --------
+    project_box : the general case, with the algorithm.
+
+    Examples
+    --------
+    >>> project_capped_simplex([2.0, 0.5, 0.1], total=2).round(9).tolist()
+    [1.0, 0.7, 0.3]
+    """
+    return project_box(point, 0.0, cap, total)
+
+
+def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any = 1.0) -> Array:
+    """Project onto the box with a sum ``{lower <= x <= upper, weights @ x = total}``.
+
+    Parameters
+    ----------
+    point : array_like
+        Shape ``(n,)``.
+    lower, upper : array_like
+        Finite bounds, one number or one for each entry.
+    total : float
+        The weighted sum; between the sums of the bounds, up to 1e-9 relative.
+    weights : array_like, default 1.0
+        Positive; one number or one for each entry.
+
+    Returns
+    -------
+    Array
+        The nearest point, shape ``(n,)``. Its sum is `total` up to rounding.
+
+    Raises
+    ------
+    DeclarationError
+        If the set is empty, naming the total and the sums of the bounds, or for other bad input.
+
+    Notes
+    -----
+    By the optimality conditions ``x = clip(point - level * weights, lower, upper)`` for one level, the
+    multiplier of the sum. The sum falls piecewise linearly in the level and bends where an entry meets a
+    bound. The algorithm sorts the bends, finds the neighboring pair around the level by bisection, and solves
+    the linear equation between them. O(n log n).
+
+    References
+    ----------
+    Helgason, Kennington, Lall: A polynomially bounded algorithm for a singly constrained quadratic program.
+    Mathematical Programming 18, 1980.
+
+    Examples
+    --------
+    >>> project_box([3.0, 0.0, 0.0], lower=[0, 1, 0], upper=[2, 5, 5], total=4).round(9).tolist()
+    [2.0, 1.0, 1.0]
+    """
+    x = as_numbers(point, "point")
+    if x.ndim != 1 or not x.size:
+        raise DeclarationError(f"point has shape {x.shape}; it must be (n,) with n >= 1")
+    read = [
+        as_numbers(given, name) for given, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))
+    ]
+    for values, name in zip(read, ("lower", "upper", "weights"), strict=True):
+        if values.shape not in ((), (1,), x.shape):
+            raise DeclarationError(f"{name} has shape {values.shape}; it must be one number or {x.shape}")
+    low, high, w = (np.broadcast_to(values, x.shape) for values in read)
+    if (low > high).any():
+        at = int(np.argmax(low > high))
+        raise DeclarationError(f"lower[{at}] is {low[at]:g}, above upper[{at}], {high[at]:g}")
+    if (w <= 0).any():
+        at = int(np.argmax(w <= 0))
+        raise DeclarationError(f"weights[{at}] is {w[at]:g}; it must be above 0")
+    least, most = float(w @ low), float(w @ high)
+    margin = ROUNDING * max(float(w @ np.maximum(np.abs(low), np.abs(high))), abs(total))
+    if not least - margin <= total <= most + margin:
+        raise DeclarationError(f"total is {total:g}; between the bounds it can be {least:g} to {most:g}")
+    if total <= least:
+        return np.array(low)
+    if total >= most:
+        return np.array(high)
+    x = x - (w @ x - total) / (w @ w) * w  # the projection stays the same; large entries would lose the total
+    enters, leaves = (x - high) / w, (x - low) / w  # between these levels an entry is between its bounds
+    bends = np.unique(np.concatenate([enters, leaves]))
+    first, last = 0, len(bends) - 1  # the sum is most at bends[0] and least at bends[-1]
+    while last - first > 1:
+        middle = (first + last) // 2
+        reached = float(w @ np.clip(x - bends[middle] * w, low, high))
+        first, last = (middle, last) if reached >= total else (first, middle)
+    free = (enters <= bends[first]) & (leaves >= bends[last])
+    fixed = np.where(leaves <= bends[first], low, high)
+    if not free.any():  # the sum is constant between the two bends
+        return np.asarray(np.clip(x - bends[first] * w, low, high))
+    level = (float(w[free] @ x[free]) + float(w[~free] @ fixed[~free]) - total) / float(w[free] @ w[free])
+    found = np.where(free, np.clip(x - level * w, low, high), fixed)
+    # entries of a large point lose digits; their sum is known
+    step = (total - float(w @ found)) / float(w[free] @ w[free])
+    return np.where(free, np.clip(found + step * w, low, high), found)
+
 
 Limit = tuple[Array, float]
 """A linear constraint: ``costs @ sizes <= limit``, with positive costs and a positive limit."""
-
-_ROUNDING = 1e-9
-"""A limit may be exceeded by this much, relative: three times 0.1 is more than 0.3."""
 
 
 class Filled(NamedTuple):
@@ -146,14 +309,14 @@ def least_reciprocals(gains: Array, floors: Array, caps: Array, limits: Sequence
     >>> least_reciprocals(np.array([1.0, 9.0]), k, 10 * k, [(k, 8.0)]).sizes.round(9).tolist()
     [2.0, 6.0]
     """
-    if any(costs @ floors > limit * (1 + _ROUNDING) for costs, limit in limits):
+    if any(costs @ floors > limit * (1 + ROUNDING) for costs, limit in limits):
         return None
     units = [costs / limit for costs, limit in limits]
     if len(units) == 1:
         return _one(gains, floors, caps, units[0])
     for one in units:
         filled = _one(gains, floors, caps, one)
-        if all(other @ filled.sizes <= 1 + _ROUNDING for other in units):
+        if all(other @ filled.sizes <= 1 + ROUNDING for other in units):
             return filled
     if len(units) > 2:
         filled = _several(gains, floors, caps, np.array(units))
@@ -186,7 +349,7 @@ def _several(gains: Array, floors: Array, caps: Array, units: Array) -> Filled:
         excess = units @ m - 1.0
         return -float((gains / m).sum() + multipliers @ excess) / unit, -multipliers * excess / unit
 
-    options = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 1000}
+    options = {"ftol": LEAST_DECREASE, "gtol": LEAST_GRADIENT, "maxiter": 1000}
     starts = [np.full(len(units), level) for level in (-8.0, -3.0)]
     found = [
         minimize(negated, x, jac=True, method="L-BFGS-B", bounds=[(-40, 20)] * len(x), options=options)

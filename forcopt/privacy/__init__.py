@@ -23,6 +23,7 @@ from forcopt.privacy.budget import (
     calibrate,
     composed_epsilon,
 )
+from forcopt.privacy.fft import Bracket
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
     AdditiveMechanism,
@@ -45,7 +46,7 @@ from forcopt.privacy.noises import (
     Staircase,
     TabulatedNoise,
 )
-from forcopt.privacy.profile import Bracket, Profile
+from forcopt.privacy.profile import Profile
 from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 from forcopt.privacy.randomness import Randomness, Release, Secure, Simulated, randomness

@@ -14,8 +14,6 @@ from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.mechanism import Mechanism
 from forcopt.privacy.profile import Profile
 
-__all__ = ["Accountant", "BudgetSpentError", "Entry"]
-
 
 class BudgetSpentError(DeclarationError):
     """A release would overspend a window; the message names window and rule, and nothing of the data."""

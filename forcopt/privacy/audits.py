@@ -16,8 +16,6 @@ from forcopt.privacy.mechanism import Channel
 from forcopt.privacy.randomness import Randomness, Simulated
 from forcopt.privacy.tolerances import EXPONENT, LARGE_OUTPUT, SMALLEST
 
-__all__ = ["Audit", "audit"]
-
 
 @dataclass(frozen=True)
 class Audit:

@@ -19,17 +19,6 @@ from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.tolerances import CALIBRATED, ROUNDING, SPLIT
 
-__all__ = [
-    "GDP",
-    "ZCDP",
-    "ApproximateDP",
-    "Budget",
-    "PrivacyBudget",
-    "PureDP",
-    "calibrate",
-    "composed_epsilon",
-]
-
 
 class Budget(Declared):
     """The base of all budgets."""

@@ -11,8 +11,6 @@ from forcopt.arrays import Array
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
 from forcopt.privacy.tolerances import EXPONENT, NO_MASS, REACH
 
-__all__ = ["can_condition", "conditioned"]
-
 FEW = 3
 """The most draws: the cost grows by a factor of some hundred with each."""
 

@@ -26,8 +26,6 @@ from forcopt.privacy.tolerances import (
     SMALLEST,
 )
 
-__all__ = ["CappedLoss", "can_cap", "capped_contour", "contour", "log_moment", "nodes", "power_above"]
-
 _X, _W = np.polynomial.legendre.leggauss(20)
 
 PHASE = 14.0

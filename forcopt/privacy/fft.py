@@ -26,8 +26,6 @@ from forcopt.privacy.tolerances import (
     WRAPPED,
 )
 
-__all__ = ["Bracket", "bracket", "log_upper_bound"]
-
 Parts = Sequence[tuple[Loss, int]]
 
 LARGEST = 2**22

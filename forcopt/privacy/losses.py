@@ -31,22 +31,6 @@ from forcopt.privacy.tolerances import (
 if TYPE_CHECKING:
     from forcopt.privacy.noises.base import Noise
 
-__all__ = [
-    "AtomLoss",
-    "BinomialLoss",
-    "GaussianLoss",
-    "Loss",
-    "Neighbours",
-    "NoiseLoss",
-    "SampleRelation",
-    "SampledLoss",
-    "SubstitutedLoss",
-    "enumerated",
-    "gaussian_shift",
-    "pure_loss",
-    "sampled_loss",
-    "symmetric_loss",
-]
 
 Neighbours = Literal["add_remove", "substitute"]
 """Between populations: one has a record more, or one record differs."""

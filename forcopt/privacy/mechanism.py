@@ -19,17 +19,6 @@ from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, 
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
 
-__all__ = [
-    "AdditiveMechanism",
-    "Both",
-    "Channel",
-    "ExponentialMechanism",
-    "Mechanism",
-    "PostProcessed",
-    "Sampled",
-    "whole_distance",
-]
-
 EXACT = 2.0**53
 """Whole numbers up to this are exact floats."""
 

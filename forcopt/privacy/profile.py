@@ -18,8 +18,6 @@ from forcopt.privacy.fft import Bracket, bracket, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, ROUNDING, SMALLEST
 
-__all__ = ["Bracket", "Profile"]
-
 Engine = Literal["auto", "closed", "contour", "fft"]
 
 RESOLVED = -34.0

@@ -16,8 +16,6 @@ from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
 
-__all__ = ["ClampedSum", "Count", "Query", "QueryMechanism"]
-
 
 class Query(Declared):
     """A number of a table; ``query >> mechanism`` releases it with the mechanism's noise."""

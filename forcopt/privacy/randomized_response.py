@@ -17,8 +17,6 @@ from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, randomness
 from forcopt.privacy.tolerances import EXPONENT
 
-__all__ = ["ObservedGroups", "RandomizedResponse"]
-
 
 class RandomizedResponse(Mechanism):
     """The channel of K-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016).

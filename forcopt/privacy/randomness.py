@@ -11,8 +11,6 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, NotInstalledError
 
-__all__ = ["Randomness", "Release", "Secure", "Simulated", "opendp", "randomness"]
-
 
 @dataclass(frozen=True)
 class Secure:

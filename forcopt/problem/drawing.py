@@ -14,7 +14,6 @@ from forcopt.notebook import new_figure, write_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "MARKERS", "draw_arrays", "finished", "panel"]
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
 """Okabe and Ito's palette, whose colours colour-blind readers can distinguish."""

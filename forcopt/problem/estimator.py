@@ -22,27 +22,12 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, DemographicParity, Notion
-from forcopt.learning.names import aligned, names_of
+from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.privacy import ObservedGroups, PrivacyBudget
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
-
-__all__ = [
-    "UNCONSTRAINED",
-    "GroupedClassifier",
-    "GroupedEstimator",
-    "Training",
-    "TrainingReport",
-    "check_labels",
-    "column_names",
-    "combined",
-    "crossing_title",
-    "crossings",
-    "draw",
-    "subset",
-]
 
 UNCONSTRAINED = DemographicParity(1.0)
 """A constraint that every classifier meets."""

@@ -24,8 +24,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.problem.problem import Problem
 
-__all__ = ["COMMON_OPTIONS", "RANKS", "Handles", "Method", "Outcome", "Rank"]
-
 Rank = Literal["default", "alternative", "published", "oracle"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
 """The purposes of methods, in the order in which methods are listed; see `Method.rank`."""

@@ -28,8 +28,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
-__all__ = ["Problem"]
-
 
 class _Text(str):
     """A text that is shown without quotes."""
@@ -708,7 +706,15 @@ class Problem(Declared):
             premise=handles.premise,
         )
 
-    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+    def certify(
+        self,
+        decision: Any,
+        method: str | None = None,
+        *,
+        save: str | Path | None = None,
+        time_limit: float | None = 60.0,
+        **options: Any,
+    ) -> Certificate:
         """Check any decision in exact rational arithmetic, as a point of a formulation.
 
         The formulation must be exact and must give the values of its variables at a decision. HiGHS completes
@@ -722,6 +728,10 @@ class Problem(Declared):
         method : str, optional
             An exact formulation. By default the first that takes problem and decision, linear ones first:
             for other ones only the point is proved.
+        save : str or Path, optional
+            The file to write the proof to, in the model's units; see `forcopt.check`.
+        time_limit : float, default 60
+            Seconds for branch and bound; None for no limit.
         options : Any
             Options of the formulation.
 
@@ -735,8 +745,7 @@ class Problem(Declared):
         DeclarationError
             If `method` is not an exact formulation, or does not take this decision.
         """
-        from forcopt.loops.certify import Certificate, is_provable
-        from forcopt.loops.completion import completed
+        from forcopt.loops.certify import Certificate, completed, is_provable
 
         refused: list[str] = []
         found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []
@@ -762,9 +771,8 @@ class Problem(Declared):
             return Certificate(None, None, None, None, None, f"no exact formulation takes this ({why})")
         chosen, model, handles, values = found[-1] if is_provable(found[-1][1]) else found[0]
         result, complete = completed(model, values, lambda: self.to_model(chosen.name, **options))
-        certificate = (
-            result.certify(FEASIBILITY_TOLERANCE).in_units(Fraction(handles.unit)).assuming(handles.premise)
-        )
+        certificate = result.certify(FEASIBILITY_TOLERANCE, save=save, time_limit=time_limit)
+        certificate = certificate.in_units(Fraction(handles.unit)).assuming(handles.premise)
         where = f"in formulation {chosen.name!r}: "
         if not complete and decision is not None:
             where += "no point has the values that the decision gives: "

@@ -15,7 +15,6 @@ from forcopt.loops.solution import relative_gap
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["ProgressLine", "announce_compilation", "show_progress"]
 
 _REFRESHES = 4
 """Refreshes of the line in a second."""

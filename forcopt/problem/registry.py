@@ -15,8 +15,6 @@ from typing import Any
 from forcopt.errors import DeclarationError, UnknownNameError, similar
 from forcopt.problem.problem import Problem
 
-__all__ = ["declared_problem", "example_file", "examples", "load", "problem_classes"]
-
 
 @cache
 def problem_classes() -> dict[str, type[Problem]]:

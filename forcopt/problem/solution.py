@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
-__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "broken_demand", "disagreement"]
 
 FEASIBILITY_TOLERANCE = 1e-6
 """A violation up to this size counts as rounding."""
@@ -216,7 +215,9 @@ class Solution:
         method : str, optional
             An exact formulation in which to check the decision.
         options : Any
-            Options of this formulation, or of the check of the proof.
+            Options of this formulation and of `Problem.certify`, or of the check of the proof. A solution of
+            a formulation takes those of `ModelSolution.certify`. With `save`, the file to write the proof to,
+            a decision with a proof of its own is checked by `Problem.certify`, too.
 
         Returns
         -------
@@ -237,9 +238,9 @@ class Solution:
             )
 
         if method is None and self.model_solution is not None and self.problem.method(self.method).exact:
-            found = self.model_solution.certify()
+            found = self.model_solution.certify(**options)
             return found.in_units(Fraction(self.unit)).assuming(self.premise)
-        if method is None and self.proof is not None:
+        if method is None and self.proof is not None and "save" not in options:
             found = self.proof.check(self.problem, **options)
             assert isinstance(found, Certificate)
             return found

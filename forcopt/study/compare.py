@@ -30,8 +30,6 @@ from forcopt.study.library import best_known, problem_of
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
-__all__ = ["check_limits", "check_options", "compare", "expanded"]
-
 
 def compare(
     problems: Problem | str | Path | Iterable[Problem | str | Path] | Mapping[str, Problem | str | Path],
@@ -40,6 +38,7 @@ def compare(
     repeats: int = 1,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
+    certify: bool = False,
     isolate: bool = True,
     memory_limit: float | str | None = None,
     executor: Executor | None = None,
@@ -70,6 +69,9 @@ def compare(
         that takes no time limit fails.
     seed : int or numpy.random.Generator, optional
         An int or a generator; each method that takes a seed gets the same.
+    certify : bool, default False
+        Prove each answer in exact arithmetic after its run, where that takes at most 60 s, and have
+        `forcopt.check` check the file of the proof; releases of private data are left out.
     isolate : bool, default True
         Run each method in a process of its own. Without, a crash takes everything down.
     memory_limit : float or str, optional
@@ -132,7 +134,7 @@ def compare(
             time_limit,
             memory_limit,
             seed + repeat if isinstance(seed, int | np.integer) else seed,
-            own[name][method, backend],
+            own[name][method, backend] | ({"certify": True} if certify else {}),
             {"repeat": repeat, **known},
         )
         for name, problem in instances.items()

@@ -1,4 +1,4 @@
-"""The instance library: instances, known facts about them, and files for authors of solvers."""
+"""The instance library with its best known values, and bare models from files, compared as problems are."""
 
 from __future__ import annotations
 
@@ -6,21 +6,85 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from pydantic import model_validator
+
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, similar, unknown
 from forcopt.instance import Instance
-from forcopt.loops.exchange import MODEL_SUFFIXES, read
-from forcopt.problem import Problem, examples, load, problem_classes
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.loops.exchange import MODEL_SUFFIXES, read, read_into
+from forcopt.problem import Evaluation, Handles, Problem, examples, load, problem_classes
 from forcopt.problem.registry import example_file
-from forcopt.study.model_file import ModelFile
 from forcopt.study.store import metadata
 
-__all__ = ["KNOWN", "best_known", "export", "find", "instances", "known", "problem_of"]
+
+class ModelFile(Problem):
+    """The model in an MPS or LP file; a decision is the values of its columns, shape ``(columns,)``.
+
+    Attributes
+    ----------
+    path : str
+        Of the file.
+    sha256 : str, default ""
+        Of the content; computed if left out.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DeclarationError
+        If the content does not fit `sha256`.
+    """
+
+    default_method = "model"
+    family = "model"
+    path: str
+    sha256: str = ""
+
+    @model_validator(mode="after")
+    def _is_the_same(self) -> Self:
+        found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        if self.sha256 and self.sha256 != found:
+            raise DeclarationError(f"{self.path} is not the file whose sha256 is {self.sha256}")
+        object.__setattr__(self, "sha256", found)
+        return self
+
+    @property
+    def _model_name(self) -> str:
+        """The name of the file, as in `fo.read`."""
+        return Path(self.path.removesuffix(".gz").removesuffix(".bz2")).stem
+
+    @property
+    def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
+        """As in the file."""
+        return "max" if _model(self.path, self.sha256)[3] else "min"
+
+    def evaluate(self, decision: Array) -> Evaluation:
+        """Evaluate values of the columns."""
+        model, x, objective, _ = _model(self.path, self.sha256)
+        point = model.point({x: decision})
+        return Evaluation(float(objective.evaluate(point)), model.violations(point))
+
+
+@lru_cache(maxsize=4)
+def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]:
+    model = Model(Path(path).stem)
+    return model, *read_into(model, path)
+
+
+@ModelFile.formulation("model", exact=True)
+def as_it_is(problem: ModelFile, model: Model) -> Handles:
+    """The model as it is."""
+    x, objective, _ = read_into(model, problem.path)
+    return Handles(objective=objective, decision=lambda result: result[x], x=x)
+
 
 MANIFEST = "manifest.json"
 

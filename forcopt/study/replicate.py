@@ -13,12 +13,9 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.study.estimates import Estimates
+from forcopt.study.estimates import Estimates, check_level, mean_interval
 from forcopt.study.execute import progress_bar
-from forcopt.study.statistics import check_level, mean_interval
 from forcopt.study.store import Store
-
-__all__ = ["replicate"]
 
 _FEWEST = 30
 """Repetitions before the half width is looked at: below, Student's interval is too rough to stop by."""

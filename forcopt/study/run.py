@@ -7,14 +7,18 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 
+from forcopt import check
 from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
@@ -22,11 +26,6 @@ from forcopt.language.model import Model
 from forcopt.memory import available
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
-
-__all__ = ["INTERRUPTED", "NUMBERS", "TOLERANCE", "Job", "Run", "measure"]
-
-TOLERANCE = 1e-4
-"""How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
 
 INTERRUPTED = "not run: interrupted"
 """The message of a row that Ctrl-C kept from being run."""
@@ -81,6 +80,13 @@ class Run:
         The largest violation of a demand, as the problem evaluates the decision.
     guarantee : float, optional
         The theorem's bound on the distance from the optimum, if the method has one.
+    certified : bool, default False
+        Whether a certificate in exact arithmetic proves the optimum, or that there is none.
+    checked : bool, default False
+        Whether `forcopt.check` accepts the file of this proof.
+    proved_by : str, default ""
+        ``claim`` of the solver or method, ``two solvers``, if another one that proves its answers claims the
+        same, or ``exact certificate``; empty if nothing is proved.
     build_seconds : float, default float("nan")
         Writing the model; NaN for an algorithm.
     solve_seconds : float, default float("nan")
@@ -131,6 +137,9 @@ class Run:
     gap_to_best: float = float("nan")
     violation: float = float("nan")
     guarantee: float | None = None
+    certified: bool = False
+    checked: bool = False
+    proved_by: str = ""
     build_seconds: float = float("nan")
     solve_seconds: float = float("nan")
     seconds: float = float("nan")
@@ -275,6 +284,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         Whether another process kills this one after the time limit.
     """
     began = time.perf_counter()
+    own = dict(job.options)
+    certify = own.pop("certify", False)
     try:
         warm_up(job.backend or DEFAULT_BACKEND)
         method = job.problem.method(job.method)
@@ -288,9 +299,10 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
             time_limit=job.time_limit if kept else None,
             memory_limit=_memory_limit(job, killed),
             seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
-            **job.options,
+            **own,
         )
-        return _row(job, solution)
+        proof = _proved(solution) if certify and not solution.private else {}
+        return _row(job, solution, proof)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)
         subject = "not for this declaration" if refused else type(error).__name__
@@ -327,7 +339,25 @@ def warm_up(backend: str) -> None:
         model.solve(backend)
 
 
-def _row(job: Job, solution: Solution) -> Run:
+def _proved(solution: Solution) -> dict[str, bool]:
+    """Whether a solution is proved exactly, and the file of its proof is accepted."""
+    file = str(getattr(solution.problem, "path", ""))  # of a bare model, whose numbers are decimals
+    printed: dict[str, Any] = {"decimals": True} if file.endswith((".mps", ".mps.gz")) else {}
+    with TemporaryDirectory() as folder:
+        proof = Path(folder) / "proof"
+        try:
+            certificate = solution.certify(save=proof, **printed)
+        except DeclarationError:  # several objectives, or numbers that are no decimals: no file holds that
+            certificate, printed = solution.certify(), {}
+        no_point = solution.status is Status.INFEASIBLE and certificate.feasible is False
+        done = bool(certificate.optimal) or no_point
+        files = [str(proof), file] if printed else [str(proof)]
+        with redirect_stdout(StringIO()):
+            accepted = done and proof.exists() and check.main(files) == 0
+        return {"certified": done, "checked": accepted}
+
+
+def _row(job: Job, solution: Solution, proof: Mapping[str, bool]) -> Run:
     model = solution.model_solution
     secret = solution.private and job.seed is None  # a release, not a study: keep its output
     assessed = None if secret else solution.evaluation
@@ -349,6 +379,7 @@ def _row(job: Job, solution: Solution) -> Run:
         **({} if model is None else _model_size(model.model)),
         versions=_versions(solution.backend),
         trace=() if secret else tuple(solution.trace),
+        **proof,
         decision=solution.decision,
     )
 

@@ -19,9 +19,8 @@ from forcopt.status import Status
 from forcopt.study.compare import compare
 from forcopt.study.comparison import Comparison
 from forcopt.study.library import MANIFEST, export
-from forcopt.study.run import TOLERANCE, Run
-
-__all__ = ["Known", "SolverBenchmark", "published", "shifted_geometric_mean", "solver_benchmark"]
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 _SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
@@ -141,8 +140,10 @@ class SolverBenchmark:
         -------
         Any
             A `pandas.DataFrame` with the columns backend, runs, solved (a status that is settled and does not
-            contradict published optima), wrong, unsolved, mean (the shifted geometric mean of the seconds,
-            an unsolved or wrong run counted with the time limit) and ratio (to the least mean), least first.
+            contradict published optima), wrong, unsolved, agreed (another solver claims the same), certified
+            (by an exact certificate), checked (its file is accepted by `forcopt.check`), mean (the shifted
+            geometric mean of the seconds, an unsolved or wrong run counted with the time limit) and ratio (to
+            the least mean), least first.
         """
         import pandas as pd
 
@@ -157,8 +158,11 @@ class SolverBenchmark:
             ]
             mean = shifted_geometric_mean(seconds, shift)
             unsolved = len(runs) - sum(solved) - sum(wrong)
-            rows.append((backend, len(runs), sum(solved), sum(wrong), unsolved, mean))
-        table = pd.DataFrame(rows, columns=["backend", "runs", "solved", "wrong", "unsolved", "mean"])
+            proofs = [(row.proved_by == "two solvers", row.certified, row.checked) for row in runs]
+            counts = (sum(solved), sum(wrong), unsolved, *map(sum, zip(*proofs, strict=True)))
+            rows.append((backend, len(runs), *counts, mean))
+        names = "backend runs solved wrong unsolved agreed certified checked mean"
+        table = pd.DataFrame(rows, columns=names.split())
         table["ratio"] = table["mean"] / table["mean"].min()
         return table.sort_values("mean", ignore_index=True)
 
@@ -175,6 +179,7 @@ def solver_benchmark(
     instances: Sequence[str] = (),
     time_limit: float = 60.0,
     memory_limit: float | str | None = None,
+    certify: bool = False,
     isolate: bool = True,
     executor: Executor | None = None,
     progress: bool | None = None,
@@ -197,7 +202,7 @@ def solver_benchmark(
         Only these: names of files without their endings, or names in the library and how they begin.
     time_limit : float, default 60.0
         Seconds for each run.
-    memory_limit, isolate, executor, progress, store
+    memory_limit, certify, isolate, executor, progress, store
         As for `compare`. With a store, an interrupted benchmark continues where it was. With Dask's
         ``client.get_executor(pure=False)``, the folder must be one that all workers see.
 
@@ -225,31 +230,21 @@ def solver_benchmark(
         get_backend(name)
     if not backends:
         raise DeclarationError("solver_benchmark needs a backend")
+    limits = {"time_limit": time_limit, "memory_limit": memory_limit, "certify": certify}
+    how = limits | {"isolate": isolate, "executor": executor, "progress": progress, "store": store}
     if folder is None and store is None:
         with TemporaryDirectory() as short:
             export(short, names=instances)
-            return _benchmark(
-                short, (), backends, time_limit, memory_limit, isolate, executor, progress, None
-            )
+            return _benchmark(short, (), backends, how)
     if folder is None:
         folder = Path(str(store)).with_suffix("")
         export(folder, names=instances)
         instances = ()
-    return _benchmark(
-        folder, instances, backends, time_limit, memory_limit, isolate, executor, progress, store
-    )
+    return _benchmark(folder, instances, backends, how)
 
 
 def _benchmark(
-    folder: str | Path,
-    names: Sequence[str],
-    backends: Sequence[str],
-    time_limit: float,
-    memory_limit: float | str | None,
-    isolate: bool,
-    executor: Executor | None,
-    progress: bool | None,
-    store: str | Path | None,
+    folder: str | Path, names: Sequence[str], backends: Sequence[str], how: Mapping[str, Any]
 ) -> SolverBenchmark:
     files = {_stem(path): path for path in sorted(Path(folder).rglob("*")) if _is_model(path)}
     if not files:
@@ -258,17 +253,8 @@ def _benchmark(
     if missing:
         raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
     chosen = {name: path for name, path in files.items() if not names or name in names}
-    comparison = compare(
-        chosen,
-        [f"model@{name}" for name in backends],
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        isolate=isolate,
-        executor=executor,
-        progress=progress,
-        store=store,
-    )
-    return SolverBenchmark(comparison, published(folder), time_limit)
+    comparison = compare(chosen, [f"model@{name}" for name in backends], **how)
+    return SolverBenchmark(comparison, published(folder), how["time_limit"])
 
 
 def _is_model(path: Path) -> bool:

@@ -24,11 +24,9 @@ from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
-__all__ = ["Store", "declaration", "fingerprint", "job_key", "metadata"]
-
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
-_ASIDE = ("key", "decision", "gap_to_best")
-"""Columns that are no plain field of a run; a gap to the best depends on the other runs."""
+_ASIDE = ("key", "decision", "gap_to_best", "proved_by")
+"""Columns that are no plain field of a run; the last two depend on the other runs."""
 
 
 def declaration(problem: Problem) -> str:
@@ -235,7 +233,7 @@ def _run(row: dict[str, Any]) -> Run:
     """The run of a row; NULL stands for the default value."""
     known = {name: value for name, value in row.items() if value is not None}
     known["status"] = Status(known["status"])
-    known["exact"] = bool(known["exact"])
+    known |= {name: bool(known.get(name)) for name in ("exact", "certified", "checked")}
     known["seed"] = None if known.get("seed") is None else int(known["seed"])
     for name in ("parameters", "metrics", "versions"):
         known[name] = json.loads(known.get(name, "{}"))

@@ -19,8 +19,6 @@ from forcopt.study.library import problem_of
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
-__all__ = ["sweep"]
-
 
 def sweep(
     problem: Problem | str | Path | Callable[..., Problem],

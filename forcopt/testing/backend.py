@@ -18,8 +18,6 @@ from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["check_backend"]
-
 
 def check_backend(name: str, *, duals: bool = True) -> None:
     """Check what every backend keeps.

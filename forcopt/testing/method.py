@@ -14,8 +14,6 @@ from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, UnknownNameError, UnsupportedError
 from forcopt.problem import COMMON_OPTIONS, Problem, Solution
 
-__all__ = ["check_bound", "check_method", "refused", "solved"]
-
 _GIVEN: dict[str, Any] = {
     "backend": "highs",
     "time_limit": 60.0,

@@ -18,8 +18,6 @@ from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.testing.method import check_bound, check_method
 
-__all__ = ["accepts", "as_text", "check_declaration", "check_problem"]
-
 
 def check_problem(problem: Problem, *, time_limit: float = 2.0) -> None:
     """Check what every problem keeps, and each of its methods by `check_method`.

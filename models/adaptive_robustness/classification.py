@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import aligned, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of

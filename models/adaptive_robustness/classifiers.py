@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.models.adaptive_robustness.geometry import check_points
 
 

@@ -12,7 +12,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model, Variable
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification

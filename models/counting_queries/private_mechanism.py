@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
 from itertools import product
 from math import exp
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -144,6 +147,56 @@ class PrivateMechanism(Problem):
         violations = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
         objective = float(each.max() if self.prior is None else self.prior @ each)
         return Evaluation(objective, violations, {"delta": delta})
+
+    def save_proof(self, decision: Any, path: str | Path) -> Fraction:
+        """Write a matrix and its privacy loss as the certificate ``privacy`` that `forcopt.check` reads.
+
+        Parameters
+        ----------
+        decision : array_like
+            As for `evaluate`. The file states its rows as fractions with sum 1, which floats may miss.
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Fraction
+            The delta that these fractions have at `epsilon`, or the declared one if that is larger; the file
+            states it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from forcopt import check
+        >>> p = PrivateMechanism.counts(2, 1, epsilon=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     delta = p.save_proof(p.solve().decision, f"{folder}/p.json")
+        ...     check.main([f"{folder}/p.json"])
+        accepted: the mechanism is (1, ...)-differentially private for the pairs named
+        0
+        >>> delta < 1e-9
+        True
+        """
+        self.evaluate(decision)  # refuses a wrong shape
+        rows = [[max(Fraction(v), Fraction(0)) for v in row] for row in np.asarray(decision, float).tolist()]
+        table = [[v / sum(row) for v in row] for row in rows]
+        below = Fraction(exp(self.epsilon) * (1 - 4 * np.finfo(float).eps))  # at most exp(epsilon)
+        lost = (
+            sum(max(p - below * q, Fraction(0)) for p, q in zip(table[a], table[b], strict=True))
+            for a, b in self.ordered.tolist()
+        )
+        delta: Fraction = max([Fraction(self.delta), *lost])
+        data = {
+            "kind": "privacy",
+            "probabilities": {
+                str(a): {str(o): str(p) for o, p in enumerate(row) if p} for a, row in enumerate(table)
+            },
+            "neighbours": [[str(a), str(b)] for a, b in self.edges.tolist()],
+            "epsilon": str(Fraction(self.epsilon)),
+            "delta": str(delta),
+        }
+        Path(path).write_text(json.dumps(data), encoding="utf-8")
+        return delta
 
 
 @PrivateMechanism.formulation(

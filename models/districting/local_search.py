@@ -516,7 +516,7 @@ def _recombined(problem: Districting, label: Array, deadline: Deadline) -> Array
 
 def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadline) -> Array | None:
     """Split a connected node set into two districts more cheaply: a mask of one; None if none is found."""
-    from forcopt.graphs.bits import LARGEST
+    from forcopt.graphs.kernels import LARGEST
     from forcopt.models.districting.set_partitioning import Cover
 
     g, (low, high) = problem.arrays, problem.population_bounds

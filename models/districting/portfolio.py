@@ -12,7 +12,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.graphs.bits import LARGEST
+from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model

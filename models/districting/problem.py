@@ -566,7 +566,7 @@ class Districting(Problem):
         if ((self.windows[:, 0] <= people) & (people <= self.windows[:, 1])).all():
             return ""
         needed, proved = self._deviation(people), found.status is Status.OPTIMAL
-        while self.unequal_seats and proved and not deadline.passed:
+        while self.unequal_seats and proved and needed and not deadline.passed:
             # The objective counts people, the tolerance shares of the mean: a plan may be better by shares.
             closer = self.replace(
                 tolerance=min(float(needed) * (1 - LESS), 1.0), bounds=None, objective="deviation"

@@ -17,7 +17,7 @@ from numba import njit, uint64
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.graphs.bits import (
+from forcopt.graphs.kernels import (
     LARGEST,
     first,
     has,
@@ -30,7 +30,7 @@ from forcopt.graphs.bits import (
     union,
     without_first,
 )
-from forcopt.graphs.orders import spectral_order
+from forcopt.graphs.weighted import spectral_order
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import LESS

@@ -17,8 +17,7 @@ from forcopt.fairness import GroupRates
 from forcopt.fairness.records import read_groups
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
-from forcopt.learning.hypotheses import as_cells
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned, as_cells
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import finished, panel

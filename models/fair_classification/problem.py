@@ -27,8 +27,7 @@ from forcopt.fairness import (
     read_binary,
 )
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.hypotheses import as_cells
-from forcopt.learning.names import aligned, take_names
+from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
 from forcopt.models.fair_classification.decision import Features, Groups, RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps

@@ -23,7 +23,7 @@ from forcopt.learning.files import (
     distribution,
     finite_numbers,
 )
-from forcopt.learning.names import aligned
+from forcopt.learning.hypotheses import aligned
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.tolerances import NEGLIGIBLE
 

@@ -18,7 +18,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.learning.files import finite_numbers
-from forcopt.learning.names import aligned, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair, members_of
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem

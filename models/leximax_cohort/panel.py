@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.data.dataset import read_csv
-from forcopt.data.levels import check_levels, nearest_level, refuse_doubles, unknown_levels
+from forcopt.data.dataset import check_levels, nearest_level, read_csv, refuse_doubles, unknown_levels
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME

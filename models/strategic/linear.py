@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 from forcopt.arrays import Array, as_numbers, by_label
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.learning.names import aligned, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.strategic.responses import Responses, read_table
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome, Problem

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, refuse_missing
-from forcopt.data.dataset import read_csv
-from forcopt.data.levels import check_levels, refuse_doubles
+from forcopt.data.dataset import check_levels, read_csv, refuse_doubles
 from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import finished, panel
 

@@ -8,8 +8,8 @@ from processor_time import spends_at_most, with_a_point
 
 import forcopt as fo
 from forcopt.backends import SolveOptions, get_backend
+from forcopt.backends.base import SolveMonitor
 from forcopt.backends.mathopt import MathOpt, _read
-from forcopt.backends.monitor import SolveMonitor
 from forcopt.clock import Improvement
 from forcopt.compile import compile_model
 

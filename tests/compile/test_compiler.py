@@ -9,8 +9,7 @@ import scipy.sparse as sp
 import forcopt as fo
 from forcopt.backends import registry
 from forcopt.backends.base import Backend
-from forcopt.compile import Capabilities, bridge, compile_model
-from forcopt.compile.bridges import base
+from forcopt.compile import Capabilities, bridge, bridge_context, compile_model
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 
@@ -24,7 +23,7 @@ def taking(*kinds, **more):
 @pytest.fixture
 def own_bridges(monkeypatch):
     """Bridges registered in a test are gone after it."""
-    monkeypatch.setattr(base, "_BRIDGES", dict(base._BRIDGES))
+    monkeypatch.setattr(bridge_context, "_BRIDGES", dict(bridge_context._BRIDGES))
 
 
 @pytest.fixture
@@ -236,7 +235,7 @@ def test_the_cheapest_chain_is_taken(own_bridges):
     assert used == ["first", "second", "third"]
     stepping("cheap", "odd", ("rows",), cost=2.5)
     assert compile_model(m, taking()).bridges == ("cheap",)
-    assert base.bridges()[-1].cost == 2.5
+    assert bridge_context.bridges()[-1].cost == 2.5
 
 
 def test_every_shipped_kind_has_a_chain_to_what_backends_take():
@@ -258,7 +257,7 @@ def test_every_shipped_kind_has_a_chain_to_what_backends_take():
     m.subject_to(convex[6] <= 100)
     p = compile_model(m, taking("integer", "second_order", "exponential", "power_cone"))
     assert {c.kind for c in p.cones} == {"second_order", "exponential", "power_cone"} and not p.indicators
-    names = {b.name for b in base.bridges()}
+    names = {b.name for b in bridge_context.bridges()}
     assert set(p.bridges) <= names and len(p.bridges) == 22
     assert set(compile_model(m, taking(*EVERYTHING)).bridges) == set(p.bridges) - {"big_m"}
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from forcopt.data import Hierarchy
-from forcopt.data.levels import check_levels, nearest_level
+from forcopt.data.dataset import check_levels, nearest_level
 from forcopt.errors import DeclarationError
 
 EDGES = [("land", "n1"), ("land", "n2")]

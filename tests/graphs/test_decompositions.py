@@ -5,9 +5,9 @@ import pytest
 
 from forcopt.data import delaunay, grid
 from forcopt.graphs import WeightedGraph
-from forcopt.graphs.bits import mask, members
 from forcopt.graphs.branch_decomposition import BranchDecomposition
-from forcopt.graphs.orders import frontier_order, frontier_sizes, spectral_order
+from forcopt.graphs.kernels import mask, members
+from forcopt.graphs.weighted import frontier_order, frontier_sizes, spectral_order
 
 
 def arrays(graph):

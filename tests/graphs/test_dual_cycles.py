@@ -8,8 +8,7 @@ import pytest
 
 from forcopt.data import delaunay
 from forcopt.errors import DeclarationError
-from forcopt.graphs.enclosed_weight import flow_sums
-from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.planar_dual import PlanarDual, flow_sums
 from forcopt.graphs.walk_bounds import from_tree
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles

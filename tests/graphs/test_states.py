@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forcopt.graphs import states
-from forcopt.graphs.heap import sift_down, sift_up
+from forcopt.graphs.kernels import sift_down, sift_up
 from forcopt.graphs.states import COUNT, LEAST, Counting, empty_store, enter, packed, unpacked
 
 PRIMES = np.array([2**31 - 1, 2**31 - 19], np.int64)

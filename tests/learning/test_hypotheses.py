@@ -5,7 +5,7 @@ import forcopt as fo
 from forcopt.declaration import Declared
 from forcopt.fairness import EqualizedOdds
 from forcopt.learning import AllFunctions, Finite, Halfspaces, Stumps, Thresholds
-from forcopt.learning.cuts import lowest_cut
+from forcopt.learning.thresholds import lowest_cut
 from forcopt.models import FairClassification, LexifairClassification
 
 

@@ -16,8 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Halfspaces, Thresholds
-from forcopt.learning.cuts import Cuts, Offsets, lowest_cut
-from forcopt.learning.thresholds import levels
+from forcopt.learning.thresholds import Cuts, Offsets, levels, lowest_cut
 from forcopt.learning.tolerances import ROUNDING
 from forcopt.models import AdaptiveRobustClassification, ScorePostprocessing, StrategicLinearClassifier
 from forcopt.models.fair_classification import FairClassifier

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import forcopt as fo
 from forcopt.clock import Deadline
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import Effort, certify_without_point
 

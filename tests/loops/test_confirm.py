@@ -7,13 +7,11 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, SolveOptions
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
-from forcopt.loops.checks.farkas import infeasibility_doubt
 from forcopt.loops.checks.integers import integer_infeasibility_doubt, integer_optimality_doubt
-from forcopt.loops.checks.multipliers import dual_bound, optimality_doubt
+from forcopt.loops.checks.multipliers import dual_bound, infeasibility_doubt, optimality_doubt
 from forcopt.models.fair_postprocessing import FairPostprocessing
 
 LINEAR = [
@@ -401,10 +399,7 @@ def test_a_better_point_than_the_optimum_of_highs_is_found():
     m.subject_to(a - y + 4 * h[0] <= 5, 2 * x + y - 3 * b + 17 * h[1] <= 17, y + 3 * b + 7 * h[2] <= 12)
     m.maximize(q)
     for backend in ("highs", "pyomo:appsi_highs", "scip"):  # HiGHS 1.13.1 by itself stops at -1
-        for _ in range(20):  # the check has a twentieth of a second, too little at times on a busy machine
-            s = m.solve(backend)
-            if s.objective == 0:
-                break
+        s = m.solve(backend)
         assert (s.status, s.objective, s.bound) == ("optimal", 0, 0)
     program = compile_model(m, get_backend("highs").capabilities, "highs", {})
     wrong = np.append(np.zeros(10), -1.0)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import forcopt as fo
 from forcopt.backends.base import RawResult, Session, SolveOptions
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.loops.lexicographic import lexicographic
 
 

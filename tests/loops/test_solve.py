@@ -10,7 +10,7 @@ import forcopt as fo
 from forcopt.backends.base import Backend, RawResult, Session
 from forcopt.backends.registry import _BACKENDS, register_backend
 from forcopt.clock import Improvement
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.loops.solution import relative_gap
 
 

@@ -51,6 +51,7 @@ def test_all_statuses_are_right(folder, tmp_path):
         ["highs", "glop"], folder, time_limit=20, isolate=False, progress=False, store=tmp_path / "b.sqlite"
     )
     assert [r.seconds for r in again.comparison.rows] == [r.seconds for r in b.comparison.rows]
+    assert table.agreed.tolist() == [3, 3] and table.certified.tolist() == [0, 0]
     assert "profile" in b.comparison.chart("profile").title.lower() or b.comparison.chart("profile")
 
 
@@ -63,6 +64,18 @@ def test_what_contradicts_the_published_is_wrong(folder, line):
     b = solver_benchmark(["highs"], folder, isolate=False, progress=False)
     assert len(b.wrong) == 1 and line.split()[1] in b.wrong[0]
     assert b.summary().loc[0].solved == 3 and b.summary().loc[0].wrong == 1
+
+
+def test_proofs_are_counted_and_their_files_checked(folder, tmp_path):
+    pytest.importorskip("flint")
+    how = {"isolate": False, "progress": False, "certify": True, "store": tmp_path / "b.sqlite"}
+    for _ in range(2):  # the second time from the store
+        b = solver_benchmark(["highs"], folder, **how)
+        proved = {r.instance: (r.proved_by, r.checked) for r in b.comparison.rows}
+        assert proved["plan"] == proved["whole"] == proved["none"] == ("exact certificate", True)
+        assert proved["ever"] == ("claim", False)  # unbounded: no file states that
+        assert b.summary().loc[0].certified == b.summary().loc[0].checked == 3
+    assert "exact certificate  yes" in b.comparison.table()
 
 
 def test_refusals(folder, tmp_path):

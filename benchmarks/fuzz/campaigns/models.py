@@ -17,7 +17,7 @@ from flint import fmpq
 import forcopt as fo
 from benchmarks.fuzz.case import ModelCase
 from forcopt.compile import compile_model
-from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import Capabilities
 from forcopt.loops.exact_lp import LinearProgram, exact_optimum, farkas, recession
 
 INFINITY = float("inf")

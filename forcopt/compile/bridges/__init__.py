@@ -1,29 +1,6 @@
 """Rewritings of constraints that a backend lacks, a file a family; each says what it takes and gives."""
 
-from forcopt.compile.bridges import (
-    connected_flow,
-    exponential,
-    logic,
-    polyhedral,
-    power,
-    scheduling,
-    second_order,
-    semidefinite,
-    sets,
-)
-from forcopt.compile.bridges.base import Bridge, bridge, bridges
+from forcopt.compile.bridge_context import Bridge, bridge, bridges
+from forcopt.compile.bridges import cones, linear_rows, sets
 
-__all__ = [
-    "Bridge",
-    "bridge",
-    "bridges",
-    "connected_flow",
-    "exponential",
-    "logic",
-    "polyhedral",
-    "power",
-    "scheduling",
-    "second_order",
-    "semidefinite",
-    "sets",
-]
+__all__ = ["Bridge", "bridge", "bridges", "cones", "linear_rows", "sets"]

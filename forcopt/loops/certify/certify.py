@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Deadline
-from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
-from forcopt.language.model import Model
+from forcopt.language.evaluator import read_values
+from forcopt.language.model import Model, Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
@@ -26,12 +29,15 @@ from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, fraction, r
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["certify_model", "is_provable"]
+__all__ = ["certify_model", "completed", "is_provable"]
 
 QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 
 CONDITIONS = Capabilities(QUADRATIC.kinds | {"indicator"})
 """Conditions are kept as they are: `LinearProgram.of` switches their rows off by exact constants."""
+
+_SECONDS = 60.0
+"""How long the search for the columns that a decision leaves open may take."""
 
 CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 
@@ -153,8 +159,9 @@ def _certified(
     if model.lazies:
         program = _with_cuts(model, program)
     if program.stages[-1].quadratic is not None:
-        found = certify_quadratic(program, own, tolerance)
-        conic = _conic(model) if found.bound is None or effort.save is not None else None
+        found = certify_quadratic(program, own, tolerance, effort.save)
+        unsaved = effort.save is not None and not found.optimal
+        conic = _conic(model) if found.bound is None or unsaved else None
         other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
         return found if other is None or other.bound is None else other
     return certify_linear(program, own, tolerance, effort)
@@ -219,3 +226,39 @@ def _with_cuts(model: Model, program: Program) -> Program:
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
     found = session.program.rows.from_row(plain.rows.count)
     return replace(program, rows=program.rows.extended(found), lazies=(), callbacks=())
+
+
+def completed(
+    model: Model, values: Mapping[Variable, Any], again: Callable[[], Model]
+) -> tuple[ModelSolution, bool]:
+    """Give the point with these values; the columns that they do not determine are found by HiGHS.
+
+    Parameters
+    ----------
+    model : Model
+        With an objective, by which completions are compared.
+    values : Mapping[Variable, Any]
+        Of some variables, see `read_values`; they are kept as they are.
+    again : Callable[[], Model]
+        Writes the same model once more, in which the values are then held.
+
+    Returns
+    -------
+    tuple[ModelSolution, bool]
+        The solution to certify, and whether there is a completion: if not, it is HiGHS's solution of the
+        model in which the values are held.
+    """
+    given = read_values(model, values)
+    if not np.isnan(given[model.free_columns()]).any():
+        point = model.complete(given)
+        return ModelSolution(model, Status.FEASIBLE, np.nan, -np.inf, (), point, 0.0, "highs", ()), True
+    held = again()
+    for v in held.variables:
+        numbers = given[v.start : v.start + v.size]
+        at = np.flatnonzero(~np.isnan(numbers))
+        held.subject_to(v.reshape(-1)[at] == numbers[at], name=held.unused_name(f"{v.name} is given"))
+    solution = held.solve(time_limit=_SECONDS)
+    if solution.point is None:
+        return solution, False
+    point = model.complete(np.where(np.isnan(given), solution.point, given))
+    return replace(solution, model=model, point=point, solved=()), True

@@ -16,7 +16,6 @@ SIAM Journal on Numerical Analysis 46 (2007).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import BackendError
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.evaluation import ExactPoint, distance
+from forcopt.loops.certify.files import write_multipliers
 from forcopt.loops.certify.linear import fixed, repaired
 from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import (
@@ -56,6 +56,12 @@ _TIGHT = 1e-6
 
 _LARGEST = 8000
 """Programs with more columns and entries of cones are not proved: too slow."""
+
+_ACTIVE = (1e-7, 1e-9, 1e-5)
+"""Relative: how near to its end a row or column counts as tight, one after the other."""
+
+_LARGEST_SQUARE = 150
+"""Quadratic programs with more columns are bounded by a tangent alone: too slow."""
 
 _SECONDS = 120.0
 """How long Clarabel may take in all."""
@@ -104,7 +110,7 @@ def certify_conic(
     if bound is not None:
         how = "rational multipliers of rows and cones, the latter by LDL', prove the bound"
     if bound is not None and best is not None and save is not None:
-        _write(save, program, lp, best, bound)
+        write_multipliers(save, program, lp, best, bound)
         how += f"; the proof is in {save}"
     optimal = (True if point.values[0] == bound else None) if point.holds else False
     return certificate_of(point, own, bound, optimal, how)
@@ -182,45 +188,9 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
         if bound is not None and bound > 0:
             if save is not None:
                 assert exact is not None
-                _write(save, program, lp, exact, None)
+                write_multipliers(save, program, lp, exact, None)
             return exact
     return None
-
-
-def _write(
-    path: Path, program: Program, lp: LinearProgram, multipliers: Sequence[Rational], bound: Rational | None
-) -> None:
-    """Write program and multipliers as the certificate ``bound``, or ``infeasible`` without a bound."""
-    names, count = [program.column_name(j) for j in range(program.columns)], program.rows.count
-
-    def form(entries: Mapping[int, Rational]) -> dict[str, str]:
-        return {names[j]: str(a) for j, a in entries.items() if a}
-
-    def ends(*values: Rational | None) -> list[str | None]:
-        return [None if v is None else str(v) for v in values]
-
-    own = zip(lp.rows[:count], lp.row_lower[:count], lp.row_upper[:count], strict=True)
-    cones, duals, at = [], [], count
-    for cone in program.cones:
-        for start in range(at, at + cone.matrix.shape[0], cone.size):
-            span = range(start, start + cone.size)
-            cones.append([cone.kind, [[str(-(lp.row_lower[i] or 0)), form(lp.rows[i])] for i in span]])
-            duals.append([str(multipliers[i]) for i in span])
-        at += cone.matrix.shape[0]
-    data = {
-        "kind": "infeasible" if bound is None else "bound",
-        "program": {
-            "columns": [[x, *ends(*pair)] for x, *pair in zip(names, lp.lower, lp.upper, strict=True)],
-            "rows": [[f"r{i}", form(row), *ends(low, high)] for i, (row, low, high) in enumerate(own)],
-            "cones": cones,
-            "cost": form(dict(enumerate(lp.cost))),
-            "offset": str(lp.offset),
-            "maximize": False,
-        },
-        "rows": {f"r{i}": str(y) for i, y in enumerate(multipliers[:count]) if y},
-        "cones": duals,
-    } | ({} if bound is None else {"bound": str(bound)})
-    path.write_text(json.dumps(data), encoding="utf-8")
 
 
 def _multipliers(
@@ -316,20 +286,69 @@ def _deepest(program: Program, deadline: Deadline) -> RawResult | None:
     return _solved(wide, deadline)
 
 
-def certify_quadratic(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
-    """Bound a convex quadratic objective by its tangent at the point, minimised exactly."""
+def certify_quadratic(
+    program: Program, own: ExactPoint, tolerance: Rational, save: Path | None = None
+) -> Certificate:
+    """Bound a convex quadratic objective by its tangent at the point, minimised exactly.
+
+    The bound is the optimum if the point is. For a continuous program, rows and bounds that are nearly tight
+    are taken for equations, and the conditions of Karush, Kuhn and Tucker are solved exactly.
+    """
     count = own.model.column_count
     lp, point = LinearProgram.of(program), own
-    if not own.holds:
-        integer = np.flatnonzero(program.integer[:count] == 1).tolist()
-        point = repaired(fixed(lp, integer, own.x), own, tolerance)
+    integer = np.flatnonzero(program.integer[:count] == 1).tolist()
+    square = None if integer or program.columns > _LARGEST_SQUARE else own.hessian()
+    for near in _ACTIVE if square is not None else ():
+        point = _stationary(lp, own, square or {}, near)
+        if point.holds and distance(point, own) <= tolerance:
+            tangent = _tangent(lp, point)
+            found = exact_optimum(tangent)
+            if found.bound != point.values[0]:
+                continue
+            how = "the conditions of Karush, Kuhn and Tucker hold exactly there"
+            if save is not None and found.dual is not None:
+                write_multipliers(save, program, tangent, found.dual, found.bound, (point, square or {}))
+                how += f"; the proof is in {save}"
+            return certificate_of(point, own, found.bound, True, how)
+    point = own if own.holds else repaired(fixed(lp, integer, own.x), own, tolerance)
+    bound = exact_optimum(_tangent(lp, point)).bound
+    how = "the tangent of the objective there proves the bound"
+    how = "no bound could be proved" if bound is None else how
+    return certificate_of(point, own, bound, True if point.holds and bound == point.values[0] else None, how)
+
+
+def _tangent(lp: LinearProgram, point: ExactPoint) -> LinearProgram:
+    """The program with the tangent of the objective at a point."""
     slope, (value,) = point.slope(), point.values
     rise = sum((a * x for a, x in zip(slope, point.x, strict=True)), fmpq(0))
-    tangent = replace(lp, cost=slope + [fmpq(0)] * (len(lp.cost) - count), offset=value - rise)
-    bound = exact_optimum(tangent).bound
-    how = (
-        "the tangent of the objective there proves the bound"
-        if bound is not None
-        else "no bound could be proved"
-    )
-    return certificate_of(point, own, bound, True if point.holds and bound == value else None, how)
+    return replace(lp, cost=slope + [fmpq(0)] * (len(lp.cost) - len(slope)), offset=value - rise)
+
+
+def _stationary(
+    lp: LinearProgram, own: ExactPoint, square: Mapping[tuple[int, int], Rational], near: float
+) -> ExactPoint:
+    """A point whose gradient is a combination of what is tight at a point, where all that stays tight."""
+
+    def tight(value: Rational, low: Rational | None, high: Rational | None) -> Rational | None:
+        room = near * max(1.0, abs(float(value)))
+        return next((e for e in (low, high) if e is not None and abs(float(value - e)) <= room), None)
+
+    ends = [tight(*item) for item in zip(own.x, lp.lower, lp.upper, strict=False)]
+    x = [v if end is None else end for v, end in zip(own.x, ends, strict=True)]
+    known, wide = [j for j in own.given if ends[j] is None], len(lp.cost)
+    unknowns: list[dict[int, Rational]] = [{} for _ in range(wide + len(lp.rows))]  # steps, then multipliers
+    target = [-a for a in own.slope()] + [fmpq(0)] * (len(unknowns) - len(x))
+    for (j, k), a in square.items():
+        unknowns[k][j] = a
+        target[j] -= a * (x[k] - own.x[k])
+    for i, value in enumerate(lp.activity(x + [fmpq(0)] * (wide - len(x)))):
+        end = tight(value, lp.row_lower[i], lp.row_upper[i])
+        if end is not None:
+            known.append(wide + i)
+            target[wide + i] = end - value
+            for j, a in lp.rows[i].items():
+                unknowns[j][wide + i], unknowns[wide + i][j] = a, -a
+    step = solve_exactly(unknowns, known, known, target)
+    if step is None:
+        return own
+    return ExactPoint(own.model, [v + step.get(j, fmpq(0)) for j, v in enumerate(x)])

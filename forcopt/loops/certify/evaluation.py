@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -81,8 +81,8 @@ class ExactPoint:
         minimised = sorted((-v if stage.maximize else v for v in values), reverse=True)
         return list(accumulate(minimised))  # of a leximin objective the sums of the worst
 
-    def slope(self) -> list[Rational]:
-        """The gradient of the (minimised) first objective, through squares and products with parameters."""
+    def slope(self, squares: bool = True) -> list[Rational]:
+        """The gradient of the (minimised) first objective, through products with parameters and `squares`."""
         assert self.model.objective is not None
         stage = self.model.objective.stages[0]
         sign = fmpq(-1 if stage.maximize else 1)
@@ -96,7 +96,7 @@ class ExactPoint:
                         out[rows.indices[k]] += out[j] * scale * rational(rows.data[k])
                     out[j] = fmpq(0)
                 continue
-            if not isinstance(relation, AtomRelation) or relation.kind != "sum_squares":
+            if not (squares and isinstance(relation, AtomRelation) and relation.kind == "sum_squares"):
                 continue
             (inside,) = relation.arguments
             rows = inside.linear_rows()
@@ -107,6 +107,25 @@ class ExactPoint:
             for i, value in enumerate(values):
                 for k in range(rows.indptr[i], rows.indptr[i + 1]):
                     out[rows.indices[k]] += 2 * weights[i // width] * value * rational(rows.data[k])
+        return out
+
+    def hessian(self) -> dict[tuple[int, int], Rational] | None:
+        """The Hessian of the (minimised) first objective; None if squares read computed columns."""
+        weights, given = self.slope(squares=False), set(self.given)
+        out: dict[tuple[int, int], Rational] = {}
+        for relation in self.model.needed_relations():
+            if not isinstance(relation, AtomRelation) or relation.kind != "sum_squares":
+                continue
+            (inside,) = relation.arguments
+            rows, width, columns = inside.linear_rows(), inside.shape[1], relation.result_columns.tolist()
+            if not given.issuperset(rows.indices.tolist()):
+                return None
+            for i, (a, b) in enumerate(pairwise(rows.indptr.tolist())):
+                weight = 2 * weights[columns[i // width]]
+                entries = [(int(rows.indices[k]), rational(rows.data[k])) for k in range(a, b)]
+                for j, left in entries:
+                    for k, right in entries:
+                        out[j, k] = out.get((j, k), fmpq(0)) + weight * left * right
         return out
 
     def _complete(self) -> None:

@@ -8,7 +8,7 @@
    the point is within the accuracy of cones and conditions, too; then the model itself evaluates the point.
 
 A check is a function of a program and a claim that gives `Confirmed` or a `Doubt` with a reason and a remedy.
-It changes nothing. A new one is a file here and a place in a list.
+It changes nothing. A new one is a function here and a place in a list.
 """
 
 from __future__ import annotations
@@ -17,17 +17,24 @@ from collections.abc import Sequence
 
 from forcopt.compile.program import Program
 from forcopt.errors import BackendError
-from forcopt.loops.checks.accuracy import within_accuracy, within_accuracy_at_last
 from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verdict
-from forcopt.loops.checks.cones import no_point_in_the_cones
-from forcopt.loops.checks.cuts import cuts_exclude_nothing
-from forcopt.loops.checks.evaluation import bound_meets_the_value, point_satisfies_the_model
-from forcopt.loops.checks.farkas import multipliers_prove_infeasibility
-from forcopt.loops.checks.integers import no_better_integers, no_integers_found
-from forcopt.loops.checks.multipliers import multipliers_prove_the_optimum
-from forcopt.loops.checks.rays import a_ray_and_a_point, a_ray_decides, no_lazy_family_bounds_it
+from forcopt.loops.checks.integers import cuts_exclude_nothing, no_better_integers, no_integers_found
+from forcopt.loops.checks.multipliers import multipliers_prove_infeasibility, multipliers_prove_the_optimum
+from forcopt.loops.checks.points import (
+    bound_meets_the_value,
+    point_satisfies_the_model,
+    within_accuracy,
+    within_accuracy_at_last,
+)
 from forcopt.loops.checks.second_opinion import second_opinion
-from forcopt.loops.checks.undecided import decides, finds_an_answer
+from forcopt.loops.checks.statuses import (
+    a_ray_and_a_point,
+    a_ray_decides,
+    decides,
+    finds_an_answer,
+    no_lazy_family_bounds_it,
+    no_point_in_the_cones,
+)
 from forcopt.status import Status
 
 __all__ = [

@@ -18,7 +18,6 @@ Bun, Drechsler, Gaboardi, McMillan, Sarathy, Controlling privacy loss in samplin
 stratified and cluster sampling, FORC 2022.
 """
 
-from forcopt.privacy.amplification.clusters import ClusterSample, cluster_sample, revealed_cluster
 from forcopt.privacy.amplification.design import Design, draw
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
@@ -37,12 +36,15 @@ from forcopt.privacy.amplification.sizes import (
     simple_random_sample,
 )
 from forcopt.privacy.amplification.strata import (
+    ClusterSample,
     ProportionalAllocation,
     RandomizedRounding,
     StratifiedSample,
+    cluster_sample,
     data_dependent_allocation,
     proportional_allocation,
     randomized_rounding,
+    revealed_cluster,
     rounded_sizes,
 )
 from forcopt.privacy.losses import Neighbours, SampleRelation

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-__all__ = ["Design", "Population", "Rate", "SizeLaw", "chosen", "draw", "groups_of"]
-
-
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 Population = int | Sequence[int] | Mapping[str, int] | None
 """The number of records, or the numbers of each stratum or cluster."""

@@ -14,26 +14,6 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.losses import SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 
-__all__ = [
-    "PrivacyLoss",
-    "amplified",
-    "amplified_by_log",
-    "check_epsilon",
-    "check_rate",
-    "check_sizes",
-    "known",
-    "largest_epsilon",
-    "largest_rate",
-    "largest_size",
-    "lessened",
-    "log_mean",
-    "noisy_statistic",
-    "size_law",
-    "swapped",
-    "whole_number",
-    "whole_numbers",
-]
-
 
 class PrivacyLoss(NamedTuple):
     """Bounds on the loss of a sampling design.

@@ -30,15 +30,6 @@ from forcopt.privacy.profile import Profile
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "PoissonSample",
-    "SimpleRandomSample",
-    "expected_size",
-    "poisson_sample",
-    "random_size",
-    "simple_random_sample",
-]
-
 
 class SimpleRandomSample(Design):
     """A fixed number of records without replacement; all sets of this size are equally likely.

@@ -1,12 +1,9 @@
 """Noise: random variables that are added to numbers before release, one law a file."""
 
 from forcopt.privacy.noises.base import Noise
-from forcopt.privacy.noises.bounded import BoundedNoise
-from forcopt.privacy.noises.gaussian import DiscreteGaussian, Gaussian
-from forcopt.privacy.noises.generalized_gaussian import GeneralizedGaussian
-from forcopt.privacy.noises.laplace import DiscreteLaplace, KNorm, Laplace
-from forcopt.privacy.noises.staircase import Staircase
-from forcopt.privacy.noises.tabulated import TabulatedNoise
+from forcopt.privacy.noises.bounded import BoundedNoise, TabulatedNoise
+from forcopt.privacy.noises.gaussian import DiscreteGaussian, Gaussian, GeneralizedGaussian
+from forcopt.privacy.noises.laplace import DiscreteLaplace, KNorm, Laplace, Staircase
 
 __all__ = [
     "BoundedNoise",

@@ -17,10 +17,9 @@ from forcopt.privacy.randomness import Randomness, Secure, Simulated
 from forcopt.privacy.tolerances import MAXIMUM_END, TABLE_END, TINY
 
 if TYPE_CHECKING:
-    from forcopt.privacy.noises.tabulated import TabulatedNoise
+    from forcopt.privacy.noises.bounded import TabulatedNoise
     from forcopt.privacy.profile import Profile
 
-__all__ = ["MOST_VALUES", "Noise"]
 
 MOST_VALUES = 2**24
 """The most values on one side of 0 that a secure draw tabulates."""
@@ -179,7 +178,7 @@ class Noise(Declared):
 
     def on_integers(self) -> TabulatedNoise:
         """The whole noise whose mass is in proportion to this density at the whole numbers."""
-        from forcopt.privacy.noises.tabulated import TabulatedNoise
+        from forcopt.privacy.noises.bounded import TabulatedNoise
 
         reach = int(np.ceil(-float(self.quantile(TABLE_END)))) + 1
         logs = self.log_density(np.arange(-reach, reach + 1.0))

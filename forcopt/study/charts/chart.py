@@ -10,13 +10,12 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.status import Status
-from forcopt.study.consistency import contradiction
-from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.comparison import contradiction
+from forcopt.study.run import Run
+from forcopt.study.tolerances import TOLERANCE
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
-
-__all__ = ["Chart", "Series", "all_solved", "methods", "naming", "solved", "tests", "times"]
 
 
 @dataclass(frozen=True)

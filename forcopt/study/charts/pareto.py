@@ -10,12 +10,10 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
 from forcopt.study.charts.chart import Chart, Series, methods
-from forcopt.study.statistics import summary
+from forcopt.study.estimates import summary
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
-
-__all__ = ["front", "pareto"]
 
 
 def front(x: Array, y: Array) -> Array:

@@ -145,7 +145,7 @@ def test_learners_give_fair_mixtures(learner):
 
 def test_offsets_find_what_all_offsets_find():
     """The best of a fine grid of offsets is no better than coordinate descent, up to a few percent."""
-    from forcopt.learning.cuts import Offsets
+    from forcopt.learning.thresholds import Offsets
 
     for seed in range(5):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The point of a claim is within the accuracy that the backend documents, or it is not optimal."""
+"""The point of a claim is within the backend's accuracy, and the model itself evaluates it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend
 from forcopt.compile.program import Program
-from forcopt.loops.checks.claim import Claim, Confirmed, Verdict, check_of, is_checkable, verdict
-from forcopt.loops.tolerances import AT_TOLERANCE, FAR
+from forcopt.loops.checks.claim import Act, Claim, Confirmed, Verdict, check_of, is_checkable, verdict
+from forcopt.loops.tolerances import APART, AT_TOLERANCE, FAR, REFUTED
 from forcopt.status import Status
 
-__all__ = ["beyond_accuracy", "within_accuracy", "within_accuracy_at_last"]
+__all__ = [
+    "beyond_accuracy",
+    "bound_meets_the_value",
+    "point_satisfies_the_model",
+    "within_accuracy",
+    "within_accuracy_at_last",
+]
 
 
 @check_of(Status.OPTIMAL, Status.FEASIBLE)
@@ -45,3 +51,31 @@ def beyond_accuracy(program: Program, x: Array, backend: Backend) -> str:
         return ""
     off = program.violation(x)
     return f"its point violates a row or bound by {off:.2g} > {backend.accuracy:g}"
+
+
+@check_of(*Status)
+def point_satisfies_the_model(program: Program, claim: Claim) -> Verdict:
+    """The point satisfies the constraints as declared; otherwise the call raises `BackendError`."""
+    x, most = claim.result.x, REFUTED * claim.backend.accuracy
+    if x is None:
+        return verdict("")
+    whole = x[claim.integers] if claim.compiled.is_integer else x[:0]
+    off = np.abs(whole - np.round(whole)).max(initial=0.0)
+    if off > most:
+        return verdict(f"a point with an integer off by {off:.3g}", Act.RAISE)
+    worst = max(claim.violations, key=lambda name: claim.violations[name], default="")
+    violation = claim.violations.get(worst, 0.0)
+    return verdict(
+        f"a point that violates {worst!r} by {violation:.3g}" if violation > most else "", Act.RAISE
+    )
+
+
+@check_of(Status.OPTIMAL)
+def bound_meets_the_value(program: Program, claim: Claim) -> Verdict:
+    """The bound is the value of the point in the model, within the gap or 1e-3."""
+    bound = claim.results[0].bound
+    if not claim.stages or not np.isfinite(bound):
+        return verdict("")
+    value, shown = claim.stages[0], claim.compiled.stages[0].sign * bound
+    apart = abs(value - shown) / max(1.0, abs(value)) > max(claim.options.gap or 0.0, APART)
+    return verdict(f"its bound {shown:.6g} does not prove {value:.6g}" if apart else "", Status.FAILED)

@@ -1,4 +1,4 @@
-"""Sets of up to 128 vertices as pairs of 64-bit words, for compiled loops."""
+"""For kernels: sets of up to 128 vertices as pairs of 64-bit words, and a binary heap."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
-
-__all__ = ["LARGEST", "first", "has", "masks", "meets", "members", "minus", "union", "without_first"]
 
 LARGEST = 128
 """The largest number of vertices."""
@@ -77,3 +75,38 @@ def members(words: Any) -> list[int]:
     """Read two words as a list of vertices."""
     bits = int(words[0]) | int(words[1]) << 64
     return [v for v in range(bits.bit_length()) if bits >> v & 1]
+
+
+@njit(cache=True)
+def sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Move the item at a position up until no parent has a larger key."""
+    item = heap[at]
+    while at > 0:
+        parent = (at - 1) >> 1
+        if key[heap[parent]] <= key[item]:
+            break
+        heap[at] = heap[parent]
+        place[heap[at]] = at
+        at = parent
+    heap[at] = item
+    place[item] = at
+
+
+@njit(cache=True)
+def sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Move the first item down until no child has a smaller key."""
+    at = 0
+    item = heap[0]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
+            child += 1
+        if key[heap[child]] >= key[item]:
+            break
+        heap[at] = heap[child]
+        place[heap[at]] = at
+        at = child
+    heap[at] = item
+    place[item] = at

@@ -1,0 +1,49 @@
+"""The tolerances of this room: each with its unit and its reason."""
+
+NOISE = 1e-9
+"""By how much, relative to its size above 1, rounding errors may have moved a number."""
+
+SUM_NOISE = 1e-12
+"""The same for a sum, relative to the sum of sizes."""
+
+STAGED = 1e-9
+"""How far linear programs that HiGHS solves in stages may be off: later stages build on earlier ones."""
+
+DROPPED = 1e-9
+"""HiGHS by its option `small_matrix_value`, SCIP by its epsilon and others drop matrix entries up to this."""
+
+LEAST_ENTRY = 1e-12
+"""The least value of the option `small_matrix_value` of HiGHS."""
+
+LEAST_RAY = 1e-7
+"""First-order and interior-point methods read every entry, but mistake rays that rest on smaller ones."""
+
+FIRST_ORDER = 1e-6
+"""The accuracy asked of SCS and OSQP, absolute and relative."""
+
+OFF_OSQP = 1e-5
+"""How far answers of OSQP, and of solvers that nobody measured, may be off."""
+
+TIGHT = 1e-12
+"""The accuracy asked of Clarabel for linear programs, also of rays, for which it takes large costs."""
+
+REDUCED = 1e-8
+"""The accuracy at which Clarabel may end such a program when it makes no progress."""
+
+CAREFUL = 1e-13
+"""The accuracy asked of Clarabel a second time, after an answer that was refused."""
+
+APEX = 1e-16
+"""Added to a square under a root, so that it is smooth at 0; it makes the cone stricter by 1e-8."""
+
+WHOLE = 1e-9
+"""Exponents and values of integer columns this close to a whole number are whole."""
+
+CONES = 1e-8
+"""SCIP's feasibility tolerance for programs with cones: its own holds for each nonlinear row alone."""
+
+FEASIBLE = 1e-6
+"""SCIP's feasibility tolerance, up to which its points may be off."""
+
+EXCLUDED = 1e-5
+"""A feasible point that violates a cut by more, relative, refutes it: SCIP's points are off by `FEASIBLE`."""
