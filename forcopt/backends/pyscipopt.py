@@ -191,11 +191,8 @@ class _Run:
             values["limits/time"] = min(options.time_limit, 1e20)
         if np.isfinite(left := self.monitor.deadline.memory.left):
             values["limits/memory"] = left / 2**20
-        if options.gap is not None:
-            values["limits/gap"] = options.gap
-        if options.seed is not None:
-            values["randomization/randomseedshift"] = options.seed
-        for name, value in {**values, **options.extra}.items():
+        values |= options.named(gap="limits/gap", seed="randomization/randomseedshift")
+        for name, value in values.items():
             try:
                 self.scip.setParam(name, value)
             except (KeyError, TypeError, ValueError, LookupError) as error:
@@ -397,10 +394,6 @@ class Scip(Backend):
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def missing(self) -> str | None:
-        """Whether PySCIPOpt is there."""
-        return None if find_spec("pyscipopt") else "the package pyscipopt is missing"
 
     def version(self) -> str:
         """The version of SCIP and of PySCIPOpt."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost, row_scales
 from forcopt.errors import UnsupportedError
 
 _DUST = 2.0**-50
@@ -98,13 +98,7 @@ class Scaling:
 
     def factors(self, rows: RowBlock) -> Array:
         """The powers of two that bring the largest entries of further rows near 1."""
-        largest = np.ones(rows.count)
-        filled = np.flatnonzero(np.diff(rows.indptr))
-        if filled.size:
-            data = np.abs(rows.data * self.columns[rows.indices])
-            largest[filled] = np.maximum.reduceat(data, rows.indptr[filled])
-        out: Array = np.exp2(-np.round(np.log2(np.where(largest > 0, largest, 1.0))))
-        return out
+        return 1 / row_scales(replace(rows, data=rows.data * self.columns[rows.indices]))
 
     def block(self, rows: RowBlock, factors: Array | None = None) -> RowBlock:
         """Scale rows, by `factors` of their own if none are given."""

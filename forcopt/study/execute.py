@@ -87,7 +87,8 @@ def _one_by_one(
     jobs: Sequence[Job], work: Sequence[Any], show: Callable[[str, int], None]
 ) -> Iterator[tuple[int, Run, bool]]:
     for position, run, subject in work:
-        show(jobs[position].label, 0)
+        job = jobs[position]
+        show("@".join(filter(None, (job.method, job.backend))), 0)
         yield position, run(subject), True
 
 
