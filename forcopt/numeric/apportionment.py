@@ -86,12 +86,7 @@ def signpost(seats: Any, method: DivisorMethod) -> Array:
 
 
 def apportion(
-    populations: Any,
-    seats: int,
-    method: DivisorMethod = "hill",
-    *,
-    minimum: Any = 0,
-    maximum: Any = None,
+    populations: Any, seats: int, method: DivisorMethod = "hill", *, minimum: Any = 0, maximum: Any = None
 ) -> Apportionment:
     """Apportion seats by a divisor method.
 
@@ -161,12 +156,7 @@ def apportion(
 
 
 def apportion_by_heap(
-    populations: Any,
-    seats: int,
-    method: DivisorMethod = "hill",
-    *,
-    minimum: Any = 0,
-    maximum: Any = None,
+    populations: Any, seats: int, method: DivisorMethod = "hill", *, minimum: Any = 0, maximum: Any = None
 ) -> Apportionment:
     """Apportion seats one after the other, each to the highest priority, in exact arithmetic.
 
@@ -376,13 +366,7 @@ def _key(population: float, seats: int, method: DivisorMethod) -> tuple[bool, Fr
 
 
 def _by_heap(
-    p: Array,
-    low: Array,
-    base: Array,
-    high: Array,
-    seats: int,
-    method: DivisorMethod,
-    least: float = 0.0,
+    p: Array, low: Array, base: Array, high: Array, seats: int, method: DivisorMethod, least: float = 0.0
 ) -> Apportionment:
     """Give the seats that `base` leaves, among parties whose priority is at least `least`."""
     found = base.copy()
