@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -97,6 +97,27 @@ class SolveOptions:
         """The given ones of these options by the solver's names, then `extra`."""
         given = {theirs: getattr(self, own) for own, theirs in names.items()}
         return {**{name: value for name, value in given.items() if value is not None}, **self.extra}
+
+    def translated(
+        self, backend: Backend, solver: str, own: Mapping[str, str], needless: Collection[str]
+    ) -> dict[str, Any]:
+        """The given ones of these options by a solver's names in `own`.
+
+        Raises
+        ------
+        UnsupportedError
+            For an option without a name that is not `needless`.
+        """
+        given = {
+            n: v for n in ("time_limit", "gap", "seed", "threads") if (v := getattr(self, n)) is not None
+        }
+        for name in given:
+            if name not in own and name not in needless:
+                raise UnsupportedError(
+                    f"backend {backend.name!r}: {name} has no translation for {solver}; "
+                    "leave it out, or pass the solver's own option in options={...}"
+                )
+        return {own[name]: value for name, value in given.items() if name in own}
 
     def within(self, seconds: float) -> SolveOptions:
         """Return the options with the time limit less `seconds`."""

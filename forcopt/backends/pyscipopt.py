@@ -105,7 +105,9 @@ class _Run:
             self._add_lazies()
         self.callbacks: ScipCallbacks | None = None
         if program.callbacks and program.is_integer:
-            self.callbacks = ScipCallbacks(program, options, monitor, self.point, self._solution, _solve)
+            self.callbacks = ScipCallbacks(
+                program, options, monitor, self.point, self._solution, lambda p, o: ScipSession(p).solve(o)
+            )
             self.callbacks.include(scip, self.columns)
 
     # -- building ------------------------------------------------------------------------------------------
@@ -261,10 +263,6 @@ class _Run:
             if self.monitor.options.pool:
                 result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
-
-
-def _solve(program: Program, options: SolveOptions) -> RawResult:
-    return ScipSession(program).solve(options)
 
 
 def _affine(columns: list[int], values: list[float], offset: float, x: Array) -> float:
