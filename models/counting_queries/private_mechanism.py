@@ -184,7 +184,10 @@ class PrivateMechanism(Problem):
         table = [[v / sum(row) for v in row] for row in rows]
         below = Fraction(exp(self.epsilon) * (1 - 4 * np.finfo(float).eps))  # at most exp(epsilon)
         lost = (
-            sum(max(p - below * q, Fraction(0)) for p, q in zip(table[a], table[b], strict=True))
+            sum(
+                (max(p - below * q, Fraction(0)) for p, q in zip(table[a], table[b], strict=True)),
+                Fraction(0),
+            )
             for a, b in self.ordered.tolist()
         )
         delta = max([Fraction(self.delta), *lost])

@@ -3,7 +3,8 @@ import gzip
 import hashlib
 import io
 import json
-from datetime import date
+import os
+import random
 from fractions import Fraction
 from pathlib import Path
 
@@ -177,8 +178,8 @@ def test_a_stored_proof_is_exported_and_accepted(tmp_path):
 
 @pytest.mark.nightly
 def test_a_tenth_of_the_stored_proofs_is_accepted(tmp_path):
-    day, all_of = date.today().toordinal(), stored()
-    for instance in all_of[day % 10 :: 10]:
+    rng, every = random.Random(os.environ["FORCOPT_TEST_SEED"]), stored()
+    for instance in rng.sample(every, len(every) // 10 + 1):
         assert accepted(instance, tmp_path / instance.name.replace("/", "-")), instance.name
 
 

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TextIO
+from typing import Any, TextIO
 
 from flint import fmpq
 
@@ -92,7 +92,8 @@ def branch_and_bound(
     The file speaks of the objective without its constant.
     """
     done, better, lines = 0, None, _lines(lp)
-    name, kept = _name(lp, integer), None
+    kept: Any = None
+    name = _name(lp, integer) if save is not None else ""
     if save is not None and resume and kept_file(save).exists():
         kept = pickle.loads(kept_file(save).read_bytes())
         if kept[0] != name:
@@ -100,8 +101,10 @@ def branch_and_bound(
     while True:
         sink = TemporaryFile("w+", encoding="utf-8") if save is not None else None  # noqa: SIM115
         with sink or nullcontext():
-            if kept is not None:
-                _, state, cutoff, point, better, text = kept
+            if kept is not None and sink is not None:
+                (_, state, cutoff, point, better, text), given = kept, cutoff
+                if cutoff is not None and given is not None and cutoff < given:
+                    better = point
                 search: Search = pickle.loads(state)
                 search.proof.sink, search.deadline, search.progress = sink, deadline, progress
                 sink.write(text)
