@@ -406,6 +406,23 @@ def test_the_command_writes_and_checks_a_proof(tmp_path):
     assert done.returncode == 1 and "feasible   no" in done.stdout
 
 
+def test_answers_of_models_and_problems_are_proved_and_saved(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, integer=True, lower=0)
+    m.subject_to(3 * x[0] + 5 * x[1] >= 7)
+    m.minimize(2 * x[0] + 3 * x[1])
+    s = m.solve("highs", certify=True, gap=0)
+    assert s.certificate.optimal and s.certificate.objective == 5
+    assert m.solve("highs").certificate is None
+    m.subject_to(x[0] + x[1] <= 1)
+    assert m.solve("highs", certify=True).certificate.feasible is False
+    p = fo.load("postprocessing/two-groups")
+    s = p.solve()
+    for save, certify in (("a", s.certify), ("b", lambda **how: p.certify(s.decision, **how))):
+        assert certify(save=tmp_path / save).optimal
+        assert check.main([str(tmp_path / save)]) == 0
+
+
 def test_conditions_and_free_columns_are_proved():
     rng = np.random.default_rng(3)
     for _ in range(40):

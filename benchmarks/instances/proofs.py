@@ -3,8 +3,8 @@
     python benchmarks/instances/proofs.py [--time-limit 10] [NAME ...]
 
 Each file is solved by HiGHS and proved within the limit; a proof of at most 30 kB, compressed, goes to the
-folder ``proofs`` beside the problem. Files with a number of more than 9 digits are left out: its last ones may
-differ.
+folder ``proofs`` beside the problem. Files with a number of more than 9 digits are left out, since the last
+ones may differ.
 """
 
 from __future__ import annotations
