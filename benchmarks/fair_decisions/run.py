@@ -30,7 +30,7 @@ from forcopt.models.fair_decisions import (
     expected_shares,
     seat_probabilities,
 )
-from forcopt.models.fair_decisions.generators import random_jurisdictions
+from forcopt.models.fair_decisions.instances import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
 PEERS = {"apportionment": "1.0"}

@@ -11,7 +11,7 @@ import forcopt as fo
 from benchmarks.report import Page, data, progress, table
 from forcopt.fairness import PairwiseFairness
 from forcopt.models.fair_classification import FairClassification, Halfspaces
-from forcopt.models.fair_classification.generators import stakeholders
+from forcopt.models.fair_classification.instances import stakeholders
 
 GAMMAS = np.linspace(0, 1, 11)
 BUDGETS = (0.0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)

@@ -16,7 +16,7 @@ from forcopt.models.fair_classification import (
     Halfspaces,
     Thresholds,
 )
-from forcopt.models.fair_classification.exponentiated_gradient import rounds_needed
+from forcopt.models.fair_classification.games import rounds_needed
 
 BOUND = 10.0
 LIMIT = 30.0

@@ -14,7 +14,7 @@ from forcopt.data import Dataset, load_adult, load_compas
 from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_classification import FairClassification, Finite, Halfspaces, audit
-from forcopt.models.fair_classification.private_plan import plan
+from forcopt.models.fair_classification.dp_oracle_learner import plan
 from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 RACES = ("African-American", "Caucasian")

@@ -35,7 +35,7 @@ from forcopt.models.leximax_cohort import (
     random_cohort,
     random_panel,
 )
-from forcopt.models.leximax_cohort.brute_force import all_cohorts
+from forcopt.models.leximax_cohort.formulations import all_cohorts
 
 LIMIT = 120.0  # seconds for one solve, ours or a peer's
 PEERS = {"cvxpy_leximin": "0.5", "cvxpy": "1.9.3", "sortition-algorithms": "0.12.15"}

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -57,8 +57,25 @@ def benchmark(
     library, and report solved and wrong answers, and shifted geometric means of the seconds.
     """
     if backend:
-        limits = {"time_limit": time_limit, "memory_limit": memory_limit}
-        _solve(backend, names or [], executor, certify=certify, store=store, **limits)
+        from forcopt.study.solver_benchmark import solver_benchmark
+
+        names = names or []
+        folder = names[0] if names and Path(names[0]).is_dir() else None
+        with opened(executor) as pool:
+            result = solver_benchmark(
+                backend,
+                folder,
+                instances=names[1:] if folder else names,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+                executor=pool,
+                progress=progress_wanted(),
+                store=store,
+                certify=certify,
+            )
+        print(result.report())
+        if result.wrong:
+            raise typer.Exit(1)
         return
     folder = _folder()
     found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
@@ -77,25 +94,6 @@ def benchmark(
         (folder / "README.md").write_text(readme(folder), encoding="utf-8")
     if failed:
         print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
-        raise typer.Exit(1)
-
-
-def _solve(backend: list[str], names: list[str], executor: str | None, **how: Any) -> None:
-    """Run solvers on a folder of files, or on the instance library."""
-    from forcopt.study.solver_benchmark import solver_benchmark
-
-    folder = names[0] if names and Path(names[0]).is_dir() else None
-    with opened(executor) as pool:
-        result = solver_benchmark(
-            backend,
-            folder,
-            instances=names[1:] if folder else names,
-            executor=pool,
-            progress=progress_wanted(),
-            **how,
-        )
-    print(result.report())
-    if result.wrong:
         raise typer.Exit(1)
 
 

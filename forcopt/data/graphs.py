@@ -68,12 +68,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     if (
         not isinstance(data, Mapping)
         or "nodes" not in data
-        or not data.keys()
-        & {
-            "edges",
-            "links",
-            "adjacency",
-        }
+        or not data.keys() & {"edges", "links", "adjacency"}
     ):
         raise DeclarationError("a graph needs the keys 'nodes' and 'edges' (or 'links', or 'adjacency')")
     if data.get("directed"):

@@ -74,14 +74,14 @@ class Hierarchy(Declared):
             if wrong.any():
                 at = int(np.argmax(wrong))
                 raise DeclarationError(
-                    f"unit {self._called(level, at)} of level {level} has parent {parent[at]}; level "
+                    f"unit {self.name(level, at)} of level {level} has parent {parent[at]}; level "
                     f"{level - 1} has units 0 to {above - 1}"
                 )
             missing = np.bincount(parent, minlength=above) == 0
             if missing.any():
                 at = int(np.argmax(missing))
                 raise DeclarationError(
-                    f"unit {self._called(level - 1, at)} of level {level - 1} has no children"
+                    f"unit {self.name(level - 1, at)} of level {level - 1} has no children"
                 )
             above = len(parent)
         if self.names:
@@ -322,13 +322,10 @@ class Hierarchy(Declared):
             return self
         return Hierarchy(parents=self.parents, names=self.names, levels=self.levels, types=self.types)
 
-    def _called(self, level: int, unit: int) -> str:
-        named = level < len(self.names) and unit < len(self.names[level])
-        return self.names[level][unit] if named else str(unit)
-
     def name(self, level: int, unit: int) -> str:
         """The name of a unit, or its position."""
-        return self._called(level, unit)
+        named = level < len(self.names) and unit < len(self.names[level])
+        return self.names[level][unit] if named else str(unit)
 
     def level_name(self, level: int) -> str:
         """The name of a level."""

@@ -4,10 +4,6 @@ Du and Dwork: Improved generalization guarantees in restricted data models, FORC
 adaptively chosen queries from overfitting; privacy of the records is not claimed.
 """
 
-from forcopt.models.adaptive_queries import (  # noqa: F401  (register the methods)
-    plan,
-    schedule_methods,
-)
 from forcopt.models.adaptive_queries.bit_populations import (
     BitPopulation,
     BitQuery,

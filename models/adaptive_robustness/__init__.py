@@ -3,13 +3,7 @@
 Chowdhury, Urner: Robustness should not be at odds with accuracy, FORC 2022.
 """
 
-from forcopt.models.adaptive_robustness import (  # noqa: F401  (register the methods)
-    halfspaces,
-    neighbour_radius,
-    network_radius,
-    robustness_radius,
-    vertex_cover,
-)
+from forcopt.models.adaptive_robustness import network_radius, vertex_cover  # noqa: F401  (register the methods)
 from forcopt.models.adaptive_robustness.adaptive_radii import (
     Augmented,
     adaptive_radii,

@@ -257,13 +257,7 @@ def halfspace_radii(classifier: Halfspace, X: Array, y: Array, norm: Norm) -> Ar
     "closed-form", exact=True, cites="Chowdhury, Urner (2022), Definition 8, for halfspaces and trees"
 )
 def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
-    """The nearest point of a hyperplane, or of the leaves with another label; O(d) and O(leaves d).
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Of no effect on a closed form.
-    """
+    """The nearest point of a hyperplane, or of the leaves with another label; O(d) and O(leaves d)."""
     if problem.is_misclassified:
         return Outcome(problem.point.copy(), 0.0)
     if isinstance(problem.classifier, Tree):

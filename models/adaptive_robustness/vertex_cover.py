@@ -34,13 +34,7 @@ def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
 
 @RobustBayes.algorithm("constant", cites="Chowdhury, Urner (2022), section 3", rank="published")
 def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Predict the likeliest label everywhere; the bound is the Bayes risk.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Of no effect on a closed form.
-    """
+    """Predict the likeliest label everywhere; the bound is the Bayes risk."""
     decision, loss = constant_loss(problem)
     return Outcome(decision, min(problem.bayes_risk, loss))
 

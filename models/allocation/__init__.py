@@ -4,15 +4,11 @@ Neyman (1934) and after; with privacy, Bun, Drechsler, Gaboardi, McMillan, Sarat
 in sampling schemes: an analysis of stratified and cluster sampling, FORC 2022, section 6.
 """
 
-from forcopt.models.allocation import (  # noqa: F401  (register the methods)
-    formulations,
-    greedy,
-    rounding,
-)
+from forcopt.models.allocation import formulations, greedy, rounding  # noqa: F401  (register the methods)
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, StratifiedAllocation
-from forcopt.models.allocation.two_stage import TwoStageDesign, two_stage_design
+from forcopt.models.allocation.rounding import TwoStageDesign, two_stage_design
 
 __all__ = [
     "Allocation",

@@ -19,12 +19,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import (
-    precise_enough,
-    rounded,
-    whole_and_precise,
-    within_limits,
-)
+from forcopt.models.allocation.rounding import precise_enough, rounded, whole_and_precise, within_limits
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import (
     allocation_windows,
@@ -151,10 +146,6 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
 
     Parameters
     ----------
-    problem : StratifiedAllocation
-        Which.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open: few, however large the strata are.
         Otherwise there are as many binaries as records, or `sample_size` for each stratum.
@@ -202,10 +193,6 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
     Parameters
     ----------
-    problem : PrecisionAllocation
-        The problem.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open.
 
@@ -251,10 +238,6 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
 
     Parameters
     ----------
-    problem : PrivateAllocation
-        The problem.
-    model : Model
-        To write to.
     reduce : bool, default True
         Write only the records that the Lagrangian bound leaves open.
 

@@ -44,8 +44,8 @@ def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = N
     Optimal if all records cost the same.
     """
     gains, costs, caps = problem.single, problem.unit_costs, problem.caps
-    if problem.infeasibility_reason():
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     target = float(problem.allowed[0])
     sizes = thresholded(gains, costs, problem.floors, caps, lambda m: problem.variances(m)[0] > target)
     order = rising(gains, costs, sizes, caps)
@@ -162,9 +162,8 @@ def sweep(
     the noise variance at its last step is a lower bound on the interval. An interval whose bound is not below
     the best known value is discarded. Each evaluated step costs O(k log k) for k strata.
     """
-    short = problem.without_privacy().infeasibility_reason()
-    if short:
-        return Outcome(None, status=Status.INFEASIBLE, message=short)
+    if (outcome := Outcome.infeasible(problem.without_privacy())) is not None:
+        return outcome
     trace = Trace(Deadline(time_limit), on_improvement)
     gains, caps, limits = problem.coefficients[:, 0], problem.caps, problem.limits()
     raised, scales, all_known = _steps(problem, trace.deadline)
@@ -241,8 +240,6 @@ def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | 
     ----------
     problem : StratifiedAllocation
         With whole sizes.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

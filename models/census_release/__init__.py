@@ -4,12 +4,7 @@ Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Priv
 FORC 2021.
 """
 
-from forcopt.models.census_release import (  # noqa: F401  (register the methods)
-    baselines,
-    formulations,
-    tree_integer,
-    tree_real,
-)
+from forcopt.models.census_release import baselines, formulations, tree_integer, tree_real  # noqa: F401  (register the methods)
 from forcopt.models.census_release.budget import LevelBudget
 from forcopt.models.census_release.district import StableDistrict
 from forcopt.models.census_release.instances import measure

@@ -265,16 +265,12 @@ def local(
 
     Parameters
     ----------
-    problem : LevelBudget
-        The problem.
     starts : int, optional
         Shares to start from: equal ones, then random ones; at least 1.
     seed : int or numpy.random.Generator, optional
         Of the random ones.
     backend : str, optional
         Solves the convex program of the bound.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -75,16 +75,10 @@ def demand_formulation(problem: ConsistentRelease, method: str) -> None:
         )
 
 
-def infeasible(problem: ConsistentRelease) -> Outcome | None:
-    """The outcome of a problem that no release can meet; None if none is known to be so."""
-    reason = problem.infeasibility_reason()
-    return Outcome(None, status=Status.INFEASIBLE, message=reason) if reason else None
-
-
 def answered(problem: ConsistentRelease, leaves: Callable[[], Array]) -> Outcome:
     """The outcome of a method that computes the leaves' counts, and raises `TimeoutError` out of time."""
     try:
-        return infeasible(problem) or Outcome(Release.of_leaves(problem.hierarchy, leaves()))
+        return Outcome.infeasible(problem) or Outcome(Release.of_leaves(problem.hierarchy, leaves()))
     except TimeoutError as error:
         return out_of_time(error)
 

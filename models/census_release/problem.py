@@ -18,7 +18,7 @@ from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -455,11 +455,11 @@ class ConsistentRelease(Problem):
         In top-down order the model's bound and trace are of single levels. All lexicographic optima have the
         same squares on each level, so that the objective of an optimal release is the bound on their sum.
         """
-        from forcopt.models.census_release.common import demand_formulation, infeasible
+        from forcopt.models.census_release.common import demand_formulation
         from forcopt.models.census_release.formulations import level_qp
 
         demand_formulation(self, method.name)
-        if (none := infeasible(self)) is not None:
+        if (none := Outcome.infeasible(self)) is not None:
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)

@@ -14,7 +14,7 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.loops.certify import Certificate
-from forcopt.models.census_release.common import Column, column_of, demand, infeasible, out_of_time
+from forcopt.models.census_release.common import Column, column_of, demand, out_of_time
 from forcopt.models.census_release.passes import check_clock, least_squares
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
@@ -202,11 +202,9 @@ def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: fl
         With ``order="joint"`` and ``integer=True``.
     windows : int, default 1
         A factor for the first windows. The objective does not depend on it.
-    time_limit : float, optional
-        Seconds.
     """
     demand(problem, "tree-integer", order="joint", integer=True)
-    if (none := infeasible(problem)) is not None:
+    if (none := Outcome.infeasible(problem)) is not None:
         return none
     h, clock, held = problem.hierarchy, Deadline(time_limit), problem.held
     floor = 0.0 if problem.nonnegative else -np.inf

@@ -3,12 +3,7 @@
 Ganesh and Zhao: Privately answering counting queries with generalized Gaussian mechanisms, FORC 2021.
 """
 
-from forcopt.models.counting_queries import (  # noqa: F401  (register the methods)
-    calibration,
-    fisher,
-    ganesh_zhao,
-    linear_queries,
-)
+from forcopt.models.counting_queries import calibration, fisher, ganesh_zhao  # noqa: F401  (register the methods)
 from forcopt.models.counting_queries.lattice import LatticeLaw, LatticeNoise
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
 from forcopt.models.counting_queries.private_mechanism import PrivateMechanism

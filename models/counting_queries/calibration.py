@@ -186,12 +186,8 @@ def bounded(
 
     Parameters
     ----------
-    problem : CountingQueries
-        The problem.
     power : float, optional
         The power of the noise, positive; the best one by default.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -159,12 +159,8 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
 
     Parameters
     ----------
-    problem : CountingQueries
-        The problem.
     points : int, optional
         Of the grid on which the law's density is found; at least 100.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -98,12 +98,8 @@ def ganesh_zhao(
 
     Parameters
     ----------
-    problem : CountingQueries
-        The problem.
     shape : int, optional
         An even number, at least 2.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -151,12 +147,8 @@ def shape_search(
 
     Parameters
     ----------
-    problem : CountingQueries
-        The problem.
     shapes : tuple of float, optional
         The least and the greatest shape, from 1 up.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -260,12 +260,8 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
 
     Parameters
     ----------
-    problem : LinearQueries
-        The problem.
     branching : int, optional
         The number of children of a node, at least 2.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -411,14 +407,10 @@ def fixed_point(
 
     Parameters
     ----------
-    problem : LinearQueries
-        The problem.
     gap : float, optional
         The relative gap between the bounds at which the method stops.
     most : int, optional
         The greatest number of steps.
-    time_limit : float, optional
-        Seconds.
     on_improvement : callable, optional
         Called with each better bound; it stops the method by returning True.
 

@@ -5,7 +5,6 @@ from forcopt.models.districting import (
     dual_cycles,
     dynamic,
     formulations,
-    large_neighbourhood,
     local_search,
     portfolio,
     set_partitioning,

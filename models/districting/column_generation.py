@@ -35,7 +35,7 @@ from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.plan import Plan, feasible_start, without_choice
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
@@ -152,12 +152,8 @@ def column_generation(
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     backend : str, optional
         Solves the linear and integer programs; ``highs`` by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : callable, optional
-        Called with each better plan or bound; it stops the method by returning True.
 
     Returns
     -------
@@ -179,12 +175,8 @@ def column_generation(
     """
     deadline = Deadline(time_limit)
     problem.require("column-generation", "cut", takes=("seats", "Share", "SplitLimit"))
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    only = only_plan(problem)
-    if only is not None:
-        return only
+    if (outcome := without_choice(problem)) is not None:
+        return outcome
     start = feasible_start(problem, start)
     if start is None:
         share = None if deadline.left is None else deadline.left / 2

@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.plan import Plan, feasible_start, without_choice
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -118,8 +118,6 @@ def dual_cycles(
         With one or two districts, a planar graph and the objective ``cut``; with any side constraints.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search for a first plan, which runs if the search takes more than a second.
     on_improvement : callable, optional
@@ -146,12 +144,8 @@ def dual_cycles(
     trace = Trace(deadline, on_improvement)
     problem.require("dual-cycles", "cut", takes=TAKES)
     start = feasible_start(problem, start)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    only = only_plan(problem)
-    if only is not None:
-        return only
+    if (outcome := without_choice(problem)) is not None:
+        return outcome
     search = cycles_of(problem)
     accept = accepts(problem, search)
     costs, scale = problem.arrays.costs, problem.cost_scale

@@ -14,7 +14,7 @@ from forcopt.graphs.dynamic_program import Bound, Program
 from forcopt.graphs.frontier import Sweep
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.plan import Plan, feasible_start, without_choice
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -132,13 +132,9 @@ def _decide(
 ) -> Outcome:
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
     plan = feasible_start(problem, start)
-    only = only_plan(problem)
-    if only is not None:
-        return only
+    if (outcome := without_choice(problem)) is not None:
+        return outcome
     tables = program(problem)
     small = len(problem.nodes) <= _SMALL
     if plan is None and not small:

@@ -52,8 +52,6 @@ def recom(
         The chain's first plan; a local search's by default.
     steps : int, optional
         Of the chain, at most.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         0 by default.
     on_improvement : callable, optional
@@ -72,9 +70,8 @@ def recom(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     start = feasible_start(problem, start)
     if start is None:

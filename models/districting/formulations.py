@@ -243,10 +243,6 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 
@@ -280,10 +276,6 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 
@@ -317,10 +309,6 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 
@@ -354,10 +342,6 @@ def separators(problem: Districting, model: Model, *, canonical: bool = True) ->
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 
@@ -387,10 +371,6 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 
@@ -424,10 +404,6 @@ def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 
     Parameters
     ----------
-    problem : Districting
-        The problem.
-    model : Model
-        To write to.
     canonical : bool, default True
         Number the districts by their first nodes, so that each plan is represented once.
 

@@ -352,12 +352,8 @@ def local_search(
         The number of schedules, each from a new random plan.
     steps : int, optional
         Moves tried in each schedule; 10,000 for each node by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         0 by default.
-    on_improvement : callable, optional
-        Called with each better plan; it stops the search by returning True.
 
     Returns
     -------
@@ -366,9 +362,8 @@ def local_search(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     steps = 10_000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None

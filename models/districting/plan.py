@@ -447,6 +447,11 @@ def only_plan(problem: Districting) -> Outcome | None:
     return Outcome(None, status=Status.INFEASIBLE, message=message)
 
 
+def without_choice(problem: Districting) -> Outcome | None:
+    """Give the outcome of a problem without a choice: infeasible by its bounds, or `only_plan`; else None."""
+    return Outcome.infeasible(problem) or only_plan(problem)
+
+
 def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
     """Read a plan from a block-equivalency file: a row for each block, with its name and its district.
 

@@ -17,13 +17,7 @@ from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.compactness import (
-    AREA,
-    BORDER,
-    PERIMETER,
-    polsby_popper,
-    reock,
-)
+from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, polsby_popper, reock
 from forcopt.models.districting.side_constraints import (
     CannotLink,
     CutLimit,

@@ -483,8 +483,6 @@ def set_partitioning(
     budget : int, optional
         The search ends after this number of partial districts, on every machine with the same plan; it is
         rounded up to a multiple of 500,000.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of that local search.
     on_improvement : callable, optional
@@ -513,9 +511,8 @@ def set_partitioning(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
         )
-    reason = problem.infeasibility_reason()
-    if reason:
-        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if (outcome := Outcome.infeasible(problem)) is not None:
+        return outcome
     if len(problem.nodes) > LARGEST:
         raise DeclarationError(
             f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "

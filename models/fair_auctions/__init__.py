@@ -3,7 +3,7 @@
 Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
 """
 
-from forcopt.models.fair_auctions import formulations, problem  # noqa: F401  (register methods)
+from forcopt.models.fair_auctions import formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
 from forcopt.models.fair_auctions.mechanism import FairMechanism

@@ -20,9 +20,7 @@ from forcopt.models.fair_auctions.notions import Function, PowerStability
 from forcopt.models.fair_auctions.payments import read_slots
 from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_proportional_guarantee
-from forcopt.models.fair_auctions.rules import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
@@ -248,12 +246,8 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : CompetitiveRatio
-        Any.
     ell : float, optional
         By default the exponent of the stability function, or 1.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = _ell(problem, ell)
     M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
@@ -266,11 +260,6 @@ def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) 
 
     The bound is `two_profile_bound` at the best level of the grid, so that it holds for the problem on the
     grid, too.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     steps = slot_steps(problem.slots)
     if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():

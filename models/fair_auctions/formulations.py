@@ -138,10 +138,6 @@ def qp(
 
     Parameters
     ----------
-    problem : FairAuction
-        The problem.
-    model : Model
-        To write to.
     rule : {"inverse-proportional", "proportional"}, optional
         The rule.
     ell : float, optional

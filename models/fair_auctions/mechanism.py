@@ -22,9 +22,7 @@ from forcopt.models.fair_auctions.notions import Function, PowerStability, value
 from forcopt.models.fair_auctions.payments import Charges, read_slots
 from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell
-from forcopt.models.fair_auctions.rules import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.tolerances import NEGATIVE, SLACK
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
@@ -313,12 +311,8 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : FairMechanism
-        Any.
     ell : float, optional
         By default the exponent of the stability function, or 1.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     f = problem.stability
     ell = (f.ell if isinstance(f, PowerStability) else 1.0) if ell is None else check_ell(ell)

@@ -30,9 +30,7 @@ from forcopt.models.fair_auctions.rules import (
     proportional_guarantee,
 )
 from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
-from forcopt.models.fair_auctions.rules import (
-    inverse_proportional as give_inverse_proportional,
-)
+from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.rules import proportional as give_proportional
 from forcopt.models.fair_auctions.rules import uniform as give_uniform
 from forcopt.models.fair_auctions.tolerances import NEGATIVE, SUM
@@ -534,11 +532,7 @@ def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
     "inverse-proportional", guarantee=_lost_inverse, cites=f"{_PAPER}, Algorithms 1 and 3", rank="published"
 )
 def inverse_proportional(
-    problem: FairAuction,
-    *,
-    ell: float | None = None,
-    as_printed: bool = False,
-    time_limit: float | None = None,
+    problem: FairAuction, *, ell: float | None = None, time_limit: float | None = None
 ) -> Outcome:
     """The generalized inverse proportional rule, user by user.
 
@@ -547,31 +541,19 @@ def inverse_proportional(
 
     Parameters
     ----------
-    problem : FairAuction
-        Any.
     ell : float, optional
         By default the least that the constraint names, or 1.
-    as_printed : bool, default False
-        Algorithm 3 as the paper has it.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
-    M = give_inverse_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
-    rule = None if as_printed else "inverse-proportional"
-    kept = None if as_printed else _lost_inverse(problem, ell)
-    return Outcome(problem.allocation(M, rule, ell), guarantee=kept)  # type: ignore[arg-type]
+    M = give_inverse_proportional(problem.effective, len(problem.slots), ell)
+    return Outcome(problem.allocation(M, "inverse-proportional", ell), guarantee=_lost_inverse(problem, ell))
 
 
 @FairAuction.algorithm(
     "proportional", guarantee=_lost_proportional, cites=f"{_PAPER}, Algorithms 2 and 4", rank="published"
 )
 def proportional(
-    problem: FairAuction,
-    *,
-    ell: float | None = None,
-    as_printed: bool = False,
-    time_limit: float | None = None,
+    problem: FairAuction, *, ell: float | None = None, time_limit: float | None = None
 ) -> Outcome:
     """The generalized proportional rule, user by user.
 
@@ -579,20 +561,12 @@ def proportional(
 
     Parameters
     ----------
-    problem : FairAuction
-        Any.
     ell : float, optional
         By default the least that the constraint names, or 1. Below 1 there is a warning.
-    as_printed : bool, default False
-        Algorithm 4 as the paper has it.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
-    M = give_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
-    rule = None if as_printed else "proportional"
-    kept = None if as_printed else _lost_proportional(problem, ell)
-    return Outcome(problem.allocation(M, rule, ell), guarantee=kept)  # type: ignore[arg-type]
+    M = give_proportional(problem.effective, len(problem.slots), ell)
+    return Outcome(problem.allocation(M, "proportional", ell), guarantee=_lost_proportional(problem, ell))
 
 
 @FairAuction.algorithm("highest-bid", cites="Vickrey, Clarke and Groves, without fairness", rank="published")
@@ -600,11 +574,6 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
     """The highest effective value gets the first slot, and so on: the largest welfare, fair or not.
 
     Its objective bounds all others.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     M = give_highest_bid(problem.effective, len(problem.slots))
     return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
@@ -612,11 +581,5 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
 
 @FairAuction.algorithm("uniform", cites="the baseline that every notion allows", rank="published")
 def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
-    """Every ad has every slot with probability 1 / n.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
-    """
+    """Every ad has every slot with probability 1 / n."""
     return Outcome(problem.allocation(give_uniform(problem.effective, len(problem.slots)), "uniform"))

@@ -208,7 +208,7 @@ def best_welfare(values: Array, slots: Array) -> Array:
     return np.asarray(-np.sort(-values, axis=1)[:, : len(slots)] @ slots)
 
 
-def inverse_proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool = False) -> Array:
+def inverse_proportional(values: Any, slots: int, ell: float = 1.0) -> Array:
     """Give every ad 1 and take it back in inverse proportion to values, until the slots are full.
 
     Parameters
@@ -219,9 +219,6 @@ def inverse_proportional(values: Any, slots: int, ell: float = 1.0, *, as_printe
         From 0 to n.
     ell : float, default 1.0
         The share taken back is in proportion to ``g(u) = u ** -ell``.
-    as_printed : bool, default False
-        Algorithm 3 as the paper has it. If fewer than h ads have a positive value, its shares leave [0, 1]:
-        values (1, 0, 0) and 2 units give ad 0 a share of 2.
 
     Returns
     -------
@@ -253,8 +250,7 @@ def inverse_proportional(values: Any, slots: int, ell: float = 1.0, *, as_printe
     [[0.6667, 0.1905, 0.0762], [0.3333, 0.381, 0.1524], [0.0, 0.4286, 0.3048], [0.0, 0.0, 0.4667]]
     """
     u, ell = read_values(values, slots), check_ell(ell)
-    rule = _inverse_printed if as_printed else _inverse_units
-    return by_rank(u, slots, lambda ranked, positive, h: rule(ranked, positive, h, ell))
+    return by_rank(u, slots, lambda ranked, positive, h: _inverse_units(ranked, positive, h, ell))
 
 
 def _inverse_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
@@ -275,22 +271,6 @@ def _inverse_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
         rest = (h - positive[few]) / (n - positive[few])
         share[few] = np.where(rank <= positive[few, None], 1.0, rest[:, None])
     return share
-
-
-def _inverse_printed(ranked: Array, positive: Array, h: int, ell: float) -> Array:
-    """Algorithm 3, step by step, user by user."""
-    n = ranked.shape[1]
-    out = np.zeros(ranked.shape)
-    for t, count in enumerate(positive.tolist()):
-        share, u = out[t, :], ranked[t, :]
-        if count == 0:
-            share[:] = h / n
-            continue
-        s, g = count, u[:count] ** -ell
-        while (s - h) * g[s - 1] >= g[:s].sum():
-            s -= 1
-        share[:s] = 1 - (s - h) * g[:s] / g[:s].sum()
-    return out
 
 
 def inverse_proportional_guarantee(ell: float) -> float:
@@ -320,7 +300,7 @@ def inverse_proportional_guarantee(ell: float) -> float:
     return float(1.0 - np.exp(ell * np.log(ell) - (1.0 + ell) * np.log1p(ell)))
 
 
-def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool = False) -> Array:
+def proportional(values: Any, slots: int, ell: float = 1.0) -> Array:
     """Give shares in proportion to a power of the values, each at most 1.
 
     Parameters
@@ -331,9 +311,6 @@ def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool 
         From 0 to n.
     ell : float, default 1.0
         Shares are in proportion to ``g(u) = u ** ell``. Below 1 there is a warning: no theorem covers it.
-    as_printed : bool, default False
-        Algorithm 4 as the paper has it: its last line divides ``k - r`` units where ``k - r + 1`` are left,
-        and its test compares with k instead of the rest. Values (1, 1, 1) and one unit give (0, 0, 0).
 
     Returns
     -------
@@ -370,8 +347,7 @@ def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool 
             f"proportional with ell = {ell:g} below 1: u ** ell is not super-additive, no theorem covers it",
             stacklevel=2,
         )
-    rule = _proportional_printed if as_printed else _proportional_units
-    return by_rank(u, slots, lambda ranked, positive, h: rule(ranked, positive, h, ell))
+    return by_rank(u, slots, lambda ranked, positive, h: _proportional_units(ranked, positive, h, ell))
 
 
 def _proportional_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
@@ -390,24 +366,6 @@ def _proportional_units(ranked: Array, positive: Array, h: int, ell: float) -> A
         rest = (h - positive[few]) / np.maximum(n - positive[few], 1)
         share[few] = np.where(rank < positive[few, None], 1.0, rest[:, None])
     return share
-
-
-def _proportional_printed(ranked: Array, positive: Array, h: int, ell: float) -> Array:
-    """Algorithm 4, step by step, user by user; its loop is stopped after the last positive value."""
-    n = ranked.shape[1]
-    out = np.zeros(ranked.shape)
-    for t, s in enumerate(positive.tolist()):
-        share, u = out[t, :], ranked[t, :]
-        if s == 0:
-            share[:] = h / n
-            continue
-        g, r = u[:s] ** ell, 1
-        while r <= s and h * g[r - 1] / g[r - 1 :].sum() >= 1:
-            share[r - 1] = 1
-            r += 1
-        if r <= s:
-            share[r - 1 : s] = (h - r) * g[r - 1 :] / g[r - 1 :].sum()
-    return out
 
 
 def proportional_guarantee(ads: int, ell: float) -> float:

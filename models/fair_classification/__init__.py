@@ -9,23 +9,8 @@ Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FO
 from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
-from forcopt.learning import (
-    AllFunctions,
-    Finite,
-    Halfspaces,
-    Hypotheses,
-    Learner,
-    Thresholds,
-)
-from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
-    column_generation,
-    dp_oracle_learner,
-    exponentiated_gradient,
-    formulations,
-    min_cut,
-    no_regret,
-    two_step,
-)
+from forcopt.learning import AllFunctions, Finite, Halfspaces, Hypotheses, Learner, Thresholds
+from forcopt.models.fair_classification import dp_oracle_learner, formulations, games  # noqa: F401  (register the methods)
 from forcopt.models.fair_classification.auditing import Audit, audit
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification

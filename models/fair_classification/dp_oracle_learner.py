@@ -1,18 +1,24 @@
-"""The game of learner and auditor, private in the groups: noise in every look at them (Algorithm 3)."""
+"""The game of learner and auditor, private in the groups (Algorithm 3), and its plan from public data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, expm1, inf, log, sqrt
+from typing import Any
 
 import numpy as np
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.fairness import AllOf, GroupRates, Merged, Notion, Rate
 from forcopt.games import ExponentiatedGradient
+from forcopt.language.model import Model
 from forcopt.learning import Hypothesis
 from forcopt.learning.halfspaces import RegressionOracle
-from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
+from forcopt.models.fair_classification.lagrangian import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LOUDER
 from forcopt.privacy import (
@@ -20,12 +26,320 @@ from forcopt.privacy import (
     AdditiveMechanism,
     ExponentialMechanism,
     Laplace,
+    PrivacyBudget,
     Profile,
     Randomness,
     randomness,
 )
 from forcopt.problem import Outcome
 from forcopt.status import Status
+
+MOST_ROUNDS = 20_000
+"""More are not planned, to spare time; a caller may plan more."""
+
+
+@dataclass(frozen=True)
+class PrivatePlan:
+    """The rounds and noise of a private game, and the bounds that then hold with probability 1 - beta.
+
+    Attributes
+    ----------
+    rounds : int
+        T.
+    step : float
+        Of the auditor.
+    bound : float
+        B, on the sum of the multipliers.
+    epsilon : float
+        Of each of the 2 T mechanisms.
+    noise : float
+        The scale of the Laplace noise.
+    sensitivity : float
+        The largest change of the Lagrangian of a classifier by one person.
+    learner : float
+        The learner's regret a round, at most.
+    auditor : float
+        The auditor's.
+    """
+
+    rounds: int
+    step: float
+    bound: float
+    epsilon: float
+    noise: float
+    sensitivity: float
+    learner: float
+    auditor: float
+
+    @property
+    def gap(self) -> float:
+        """A bound on the duality gap, and so on the error above the optimum."""
+        return self.learner + self.auditor
+
+    @property
+    def excess(self) -> float:
+        """By how much an inequality of the constraint may be exceeded."""
+        return (1 + self.gap) / self.bound
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The change of rates by moving one person to another group, for data sets that keep the floor.
+
+    Attributes
+    ----------
+    rates : float
+        Of all rates of all groups together (L1).
+    game : float
+        Of the Lagrangian of any classifier, for a multiplier sum of 1.
+    squares : float
+        The largest sum of squares of an inequality's coefficients of the rates.
+    spread : float
+        The largest sum of their absolute values.
+    """
+
+    rates: float
+    game: float
+    squares: float
+    spread: float
+
+
+class _Free(GroupRates):
+    """Rates that are free columns of a model, to read a notion's rows."""
+
+    def __init__(self, model: Model, rates: tuple[Rate, ...], groups: tuple[str, ...]) -> None:
+        ones = np.ones((len(groups), 2))
+        super().__init__(ones, ones, groups)
+        columns = {rate: model.variable(rate.name.replace(" ", "_"), len(groups)) for rate in rates}
+        object.__setattr__(self, "columns", columns)
+
+    def rate(self, rate: Rate) -> Any:
+        """The columns of the rate."""
+        return self.columns[rate]  # type: ignore[attr-defined]
+
+
+def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array]:
+    """The inequalities of a notion as rows over rates, in the order of `Lagrangian`, and their bounds.
+
+    Shapes ``(r, R K)`` and ``(r,)``. They depend on no record.
+
+    Raises
+    ------
+    DeclarationError
+        For a notion that looks at records one by one, or at unions of groups.
+    """
+    if len(constraint.records):
+        raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not on single records")
+    parts = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
+    if any(isinstance(part, Merged) for part in parts):
+        raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not of their unions")
+    model = Model("rates")
+    rows = constraint.inequalities(_Free(model, constraint.rates, groups))
+    model.subject_to(rows)
+    matrices, ends = [np.zeros((0, model.column_count))], [np.zeros(0)]
+    for row in rows:
+        matrix = row.expression.linear_rows().matrix(model.column_count).toarray()
+        low, high = row.row_bounds()
+        matrices += [matrix[np.isfinite(high)], -matrix[np.isfinite(low)]]
+        ends += [high[np.isfinite(high)], -low[np.isfinite(low)]]
+    return np.vstack(matrices), np.concatenate(ends)
+
+
+def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Sensitivity:
+    """How much privacy has to hide; brute force finds no more.
+
+    One person who moves from a group to another with the same label y changes the rates over label y, of
+    those two groups. A mean over n people changes by at most 1 / n when one leaves, and by 1 / (n + 1) when
+    one joins; if no cell may fall below the floor f, both are at most 1 / (c f + 1), for a rate over c cells.
+    (Jagielski et al. 2019, Lemma C.1, has 1 / (f - 1), and sums over all groups.)
+    """
+    rows = np.abs(rate_rows(constraint, groups)[0])
+    count = len(groups)
+    total, game = 0.0, 0.0
+    for label in (0, 1):
+        change = np.array([1 / (_cells(r) * floor + 1) * bool(r.given[0][label]) for r in constraint.rates])
+        total = max(total, 2 * float(change.sum()))
+        game = max(game, float((rows @ np.repeat(change, count)).max(initial=0.0)))
+    squares, spread = (float((rows**k).sum(axis=1).max(initial=0.0)) for k in (2, 1))
+    return Sensitivity(total, game, squares, spread)
+
+
+def _cells(rate: Rate) -> int:
+    return int(sum(map(bool, rate.given[0])))
+
+
+def _budget(problem: FairClassification) -> PrivacyBudget:
+    if problem.privacy is None or problem.privacy.floor is None:
+        raise DeclarationError(
+            "dp-oracle-learner needs privacy with a floor that may be known to all, such as "
+            "PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500); the least count of the data is not public"
+        )
+    for rate in problem.constraint.rates:
+        if not rate.is_linear:
+            raise DeclarationError(
+                f"dp-oracle-learner takes rates that are linear in the predictions, not the {rate.name}"
+            )
+    if problem.weights is not None:
+        raise DeclarationError("dp-oracle-learner takes no weights: floor counts records")
+    return problem.privacy
+
+
+def plan(
+    problem: FairClassification, *, rounds: int | None = None, bound: float = 10.0, beta: float = 0.05
+) -> PrivatePlan:
+    """Plan the game, and bound its duality gap: with probability at least 1 - beta.
+
+    It uses nothing of the groups but their names and the declared floor.
+
+    The proof follows Jagielski et al. (2019), Lemmas 4.1 and 4.2, with three changes. The noise is on the
+    rates, of which the gradient is a linear map. The auditor's regret is by Hoeffding's lemma, so that gains
+    of any size are covered (the paper needs step * gain <= 1 and does not check it). And it is against the
+    true gradients: the mean noise in any inequality, and the noise that the auditor's own plays meet, are
+    bounded as sums of independent Laplace variables (the paper leaves both out). For d inequalities and S the
+    sensitivity of the Lagrangian, the regrets a round are
+
+    - learner: ``2 S / eps' * ln(4 T |H| / beta)``;
+    - auditor: ``B ln(d + 1) / (step T) + step B range^2 / 8``, plus B times both means of noise.
+
+    Parameters
+    ----------
+    problem : FairClassification
+        With `privacy` and its floor.
+    rounds : int, optional
+        T; by default the number that makes the bound on the gap least.
+    bound : float, default 10.0
+        B, on the sum of the multipliers.
+    beta : float, default 0.05
+        The probability with which the bounds may fail.
+
+    Raises
+    ------
+    DeclarationError
+        Without privacy or floor, for options out of range, for weights, groups seen through a channel, a
+        constraint on single records, or hypotheses that cannot be listed.
+    """
+    budget = _budget(problem)
+    check_options(bound=bound, beta=beta, rounds=rounds)
+    groups = problem.groups.names
+    _, ends = rate_rows(problem.constraint, groups)
+    assert budget.floor is not None
+    s = sensitivity(problem.constraint, groups, budget.floor)
+    capacity = _capacity(problem)
+    size, numbers = len(ends), len(groups) * len(problem.constraint.rates)
+
+    def planned(t: int, epsilon: float) -> PrivatePlan:
+        noise = s.rates / epsilon
+        loudest = s.spread * noise * log(4 * numbers * t / beta)  # in any gain, in any round
+        gains = 2 + float(np.ptp(ends)) + 2 * loudest  # from the least to the largest, and 0
+        step = sqrt(8 * log(size + 1) / t) / gains
+        regret = bound * gains * sqrt(log(size + 1) / (2 * t))
+        means = [_mean_noise(noise, s, t, log(k / beta)) for k in (4 * size, 4)]
+        learner = 2 * s.game * bound / epsilon * (capacity + log(4 * t / beta))
+        return PrivatePlan(
+            t, step, bound, epsilon, noise, s.game * bound, learner, regret + bound * sum(means)
+        )
+
+    if rounds is None:
+        grid = sorted({round(2 ** (k / 2)) for k in range(1 + int(2 * np.log2(MOST_ROUNDS)))})
+        likely = [planned(t, _roughly(budget, 2 * t)) for t in grid]
+        rounds = min(likely, key=lambda p: p.gap if capacity < inf else p.auditor).rounds
+    return planned(rounds, budget.split(2 * rounds))
+
+
+def _capacity(problem: FairClassification) -> float:
+    """ln of the number of classifiers that differ on the records; infinite for a heuristic oracle."""
+    if isinstance(problem.oracle, RegressionOracle):
+        return inf
+    return log(len(problem.oracle.all()))
+
+
+def _mean_noise(scale: float, s: Sensitivity, rounds: int, log_chance: float) -> float:
+    """The quantile of the mean noise of an inequality that is exceeded with probability exp(-log_chance).
+
+    The moment generating function of Laplace noise is at most exp(2 scale^2 x^2) for x <= 1 / (scale sqrt 2).
+    """
+    mean = log_chance / rounds
+    small: float = sqrt(8 * s.squares * mean) * scale
+    large: float = sqrt(2) * scale * (s.squares + mean)
+    return small if mean <= s.squares else large
+
+
+def _roughly(budget: PrivacyBudget, mechanisms: int) -> float:
+    """Advanced composition in closed form (Dwork and Roth 2014, Theorem 3.20): no more than `split` gives."""
+    basic = budget.epsilon / mechanisms
+    if budget.delta == 0:
+        return basic
+    spread = sqrt(2 * mechanisms * log(1 / budget.delta))
+
+    def over(e: float) -> float:
+        return spread * e + mechanisms * e * expm1(e) - budget.epsilon
+
+    advanced: float = scipy.optimize.brentq(over, 0.0, min(budget.epsilon / spread, 50.0))
+    return max(basic, advanced)
+
+
+def printed_plan(
+    *,
+    records: int,
+    groups: int,
+    capacity: float,
+    smallest: float,
+    epsilon: float,
+    delta: float,
+    bound: float,
+    beta: float = 0.05,
+) -> tuple[PrivatePlan, float]:
+    """The parameters of Algorithm 3 and the bounds of Lemmas 4.1 and 4.2, as printed.
+
+    Parameters
+    ----------
+    records : int
+        M.
+    groups : int
+        K, at least 2.
+    capacity : float
+        ``d ln(m)`` for a class of VC dimension d, or ln of the number of classifiers.
+    smallest : float
+        The records of the smallest cell (group, label), above 1.
+    epsilon : float
+        Of everything, by advanced composition (Lemma A.3, which is stated for epsilon < 1).
+    delta : float
+        Above 0.
+    bound : float
+        B.
+    beta : float, default 0.05
+        See `plan`.
+
+    Returns
+    -------
+    tuple[PrivatePlan, float]
+        The plan, and the real number T that its rounds round up; `noise` is for each entry of the gradient.
+
+    Examples
+    --------
+    >>> p, t = printed_plan(records=20000, groups=2, capacity=10 * log(20000), smallest=2000, epsilon=1.0,
+    ...                     delta=1e-7, bound=10)
+    >>> round(t, 4), round(p.epsilon, 6), round(p.noise, 6), round(p.learner, 2), round(p.auditor, 2)
+    (7.5028, 0.022016, 0.090889, 195.27, 25.48)
+    """
+    if groups < 2 or smallest <= 1 or not 0 < delta < 1:
+        raise DeclarationError(
+            f"groups is {groups}, smallest {smallest:g} and delta {delta:g}; they must be at least 2, above "
+            "1 and strictly between 0 and 1"
+        )
+    check_options(bound=bound, beta=beta)
+    chance = sqrt(log(1 / delta))
+    goods = log(4 * groups - 3)
+    changed = 2 * groups * bound + 1
+    real = bound * sqrt(goods) * records * epsilon / (2 * changed * chance * (capacity + log(2 / beta)))
+    rounds = max(1, ceil(real))
+    step = 0.5 * sqrt(goods / rounds)
+    each = epsilon / (4 * sqrt(rounds) * chance)
+    noise = 2 * groups / (smallest - 1) / each
+    learner = 2 * changed / (smallest - 1) / each * (capacity + log(2 * rounds / beta))
+    loud = 1 + noise / 2 * log(8 * rounds * groups / beta)
+    auditor = bound * goods / (step * rounds) + 4 * step * bound * loud**2
+    return PrivatePlan(rounds, step, bound, each, noise, changed / (smallest - 1), learner, auditor), real
 
 
 @FairClassification.algorithm(

@@ -1,11 +1,25 @@
-"""The linear program over all mixtures, and the mixed-integer program of the best single classifier."""
+"""Exact methods: programs of mixtures and of one classifier, minimum cuts, and column generation."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
 import scipy.sparse as sp
 
-from forcopt.language.model import Model
+from forcopt.arrays import Array
+from forcopt.clock import Deadline, Improvement, OnImprovement
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.fairness import PairwiseFairness
+from forcopt.language.constraint import Constraint
+from forcopt.language.model import Model, Variable
+from forcopt.learning import Hypothesis, Oracle, OracleTimeout
+from forcopt.learning.finite import AllFunctionsOracle
+from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.tolerances import GAP, SAME, WORTH_RECALLING
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -78,3 +92,314 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
     return Outcome(
         handles.decision(solution), iterations=solution.nodes, message=f"{proved}; {solution.message}"
     )
+
+
+SCALE = 2.0**50
+"""Capacities are rounded to multiples of this fraction of the largest."""
+
+
+@FairClassification.algorithm(
+    "min-cut", exact=True, cites="Picard (1976) for a budget of 0; Eisner and Severance (1976) for the budget"
+)
+def min_cut(problem: FairClassification, *, time_limit: float | None = None) -> Outcome:
+    """Minimum cuts of the graph of pairs: `AllFunctions` with one `PairwiseFairness` and gamma 0.
+
+    If every pair must hold, the best labelling is a closure of least cost: a minimum cut, and no mixture is
+    better, as the matrix is totally unimodular. With a budget, the price tau of unfairness is sought: at a
+    price, a pair (i, j) is an arc of capacity ``tau * share``, and the least ``error + tau * unfairness`` is
+    a cut. Every cut is a line in tau; from two lines, the next price is where they meet, until no cut lies
+    below. The decision mixes the last two cuts, so that the budget is spent.
+
+    Parameters
+    ----------
+    problem : FairClassification
+        With `AllFunctions` and one `PairwiseFairness`.
+    time_limit : float, optional
+        Seconds, checked between cuts: the mixture of the best two cuts so far is fair, and every cut proves a
+        bound.
+
+    Raises
+    ------
+    DeclarationError
+        For other hypotheses, notions or a positive gamma.
+    """
+    deadline = Deadline(time_limit)
+    oracle, notion = problem.oracle, problem.constraint
+    if not isinstance(oracle, AllFunctionsOracle):
+        raise DeclarationError("min-cut needs hypotheses=AllFunctions()")
+    if not isinstance(notion, PairwiseFairness) or notion.gamma != 0.0:
+        raise DeclarationError(f"min-cut needs one PairwiseFairness with gamma 0, not {notion!r}")
+    count = len(oracle.rows)
+    costs = np.bincount(oracle.place, problem.lagrangian.costs, count)
+    arcs, shares = oracle.place[notion.pairs], notion.shares
+    kept = (shares > 0) & (arcs[:, 0] != arcs[:, 1])
+    arcs, shares = arcs[kept], shares[kept]
+    calls = 0
+
+    def unfairness(labels: Array) -> float:
+        return float(shares @ (labels[arcs[:, 0]] & ~labels[arcs[:, 1]]))
+
+    def cut(price: float | None) -> Array:
+        nonlocal calls
+        calls += 1
+        total = np.abs(costs).sum() + SAME
+        capacity = np.full(len(shares), 2 * total) if price is None else price * shares
+        return _closure(costs, arcs, capacity, total)
+
+    base = problem.lagrangian.base
+    unconstrained = costs < 0
+    if unfairness(unconstrained) <= notion.budget + SAME:
+        return Outcome(_mixture(problem, oracle, [unconstrained], [1.0]), iterations=calls)
+    fair = cut(None)
+    if notion.budget == 0.0:
+        return Outcome(_mixture(problem, oracle, [fair], [1.0]), iterations=calls)
+    below, above = fair, unconstrained  # in unfairness, around the budget
+    bound = base + float(costs @ unconstrained)
+    status = None
+    while True:
+        slope = unfairness(above) - unfairness(below)
+        share = (notion.budget - unfairness(below)) / slope
+        if deadline.passed:
+            status = Status.FEASIBLE
+            break
+        price = float(costs @ below - costs @ above) / slope
+        found = cut(price)
+        least = float(costs @ found) + price * unfairness(found)
+        bound = max(bound, base + least - price * notion.budget)
+        if least >= costs @ below + price * unfairness(below) - SAME:
+            break
+        if unfairness(found) <= notion.budget:
+            below = found
+        else:
+            above = found
+    decision = _mixture(problem, oracle, [below, above], [1.0 - share, share])
+    message = "" if status is None else deadline.end
+    return Outcome(decision, bound=bound, status=status, iterations=calls, message=message)
+
+
+def _mixture(
+    problem: FairClassification, oracle: AllFunctionsOracle, labels: list[Array], weights: list[float]
+) -> RandomizedClassifier:
+    return problem.policy(weights, [oracle.hypothesis(x) for x in labels])
+
+
+def _closure(costs: Array, arcs: Array, capacity: Array, total: float) -> Array:
+    """Labels of least ``costs . labels + sum of the capacities of arcs from 1 to 0``, by a maximum flow."""
+    from ortools.graph.python import max_flow
+
+    n = len(costs)
+    source, sink = n, n + 1
+    good, bad = np.flatnonzero(costs < 0), np.flatnonzero(costs > 0)
+    # the first arc carries nothing: without an arc into the sink, ortools gives no cut
+    tails = np.concatenate([[source], np.full(len(good), source), bad, arcs[:, 0]])
+    heads = np.concatenate([[sink], good, np.full(len(bad), sink), arcs[:, 1]])
+    sizes = np.concatenate([[0.0], -costs[good], costs[bad], np.minimum(capacity, 2 * total)])
+    flow = max_flow.SimpleMaxFlow()
+    whole = np.round(sizes * (SCALE / (2 * total))).astype(np.int64)
+    flow.add_arcs_with_capacity(tails.astype(np.int32), heads.astype(np.int32), whole)
+    status = flow.solve(source, sink)
+    if status != flow.OPTIMAL:
+        raise BackendError(f"the maximum flow failed with status {status}")
+    labels = np.zeros(n + 2, dtype=bool)
+    labels[flow.get_source_side_min_cut()] = True
+    return labels[:n]
+
+
+NEARBY = (1.25, 0.8)
+"""Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
+SECOND = 0.3
+"""The multiple of the prices for the second fit. With the cuts of one score alone, fairness costs several
+times as much as with all scores, and a fit at such prices helps little later."""
+
+
+@FairClassification.algorithm(
+    "column-generation",
+    exact=True,
+    cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)",
+)
+def generate(
+    problem: FairClassification,
+    *,
+    accuracy: float | None = None,
+    rounds: int | None = None,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Solve the linear program over mixtures with those columns that the cost-sensitive oracle finds.
+
+    The master mixes the classifiers found so far, fairly; its shadow prices are the auditor's multipliers;
+    the oracle answers them with the best response, which joins the master if that helps. Starts from the
+    constant classifiers, where most notions are satisfied. In every round the Lagrangian bounds the optimum.
+
+    With an exact oracle the end is optimal. With a `Learner` no more than this is known: the mixture is fair
+    on the records, and the learner finds no classifier that would improve it, also when it is asked at prices
+    nearby.
+
+    Parameters
+    ----------
+    accuracy : float, optional
+        Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
+        improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
+        `Learner`: a quarter of the standard error of the error itself. A smaller difference of training
+        errors is within the sampling error.
+    rounds : int, optional
+        The largest number of masters.
+    time_limit : float, optional
+        Seconds, checked before each call of the oracle; a `Learner` finishes the fit it has begun.
+    """
+    check_options(accuracy=accuracy or 0.0, rounds=rounds)
+    oracle = problem.oracle.fresh()
+    deadline = oracle.deadline = Deadline(time_limit)
+    known = oracle.constants()
+    model, start, price = _master(problem.lagrangian, oracle, known)
+
+    def improved(now: Improvement) -> bool:
+        if on_improvement is not None and on_improvement(now):
+            price.reason = "the caller stopped the run"
+            return True
+        near = accuracy
+        if near is None:
+            near = 0.0 if oracle.exact else problem.noise(now.objective)
+        gap = now.objective - price.lower
+        if gap <= near:
+            price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"
+        return gap <= near
+
+    ended = column_generation(
+        model,
+        price,
+        backend,
+        total=1.0,
+        gap=GAP,
+        time_limit=time_limit,
+        rounds=rounds,
+        on_improvement=improved,
+    )
+    solution, reason = ended.solution, price.reason
+    if not solution.status.has_solution:
+        status, message = solution.status, "; ".join(filter(None, [reason, solution.message]))
+        if status is Status.INFEASIBLE and not oracle.exact:
+            status = Status.LIMIT
+            message = "no mixture of the classifiers that the learner finds is fair; this proves nothing"
+        return Outcome(None, status=status, iterations=ended.rounds, message=message)
+    if not reason and solution.status is not Status.OPTIMAL:
+        reason = deadline.end if deadline.passed else "all rounds were played"
+    if deadline.passed and reason == deadline.end:
+        gap = solution.objective - price.lower
+        known_to = "" if oracle.exact else ", if the learner's fits are optimal"
+        reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
+    weights = np.concatenate([solution[start], solution[ended.variable]])
+    decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], price.multipliers)
+    return Outcome(
+        decision,
+        bound=solution.bound if oracle.exact else None,
+        status=solution.status if oracle.exact else Status.APPROXIMATE,
+        iterations=ended.rounds,
+        message="; ".join(filter(None, [reason, f"{price.calls} calls of the oracle"])),
+        trace=solution.trace if oracle.exact else [],
+    )
+
+
+class _Pricer:
+    """Asks the oracle for a column at the master's prices, and keeps the bound that its answers prove.
+
+    Parameters
+    ----------
+    lagrangian : Lagrangian
+        Prices the classifiers.
+    oracle : Oracle
+        Of the run, with its deadline.
+    fair, mixture : Constraint
+        The rows of the master.
+
+    Attributes
+    ----------
+    lower : float
+        The bound on the error that the last answer proves, if the oracle is exact; -inf once a heuristic
+        oracle found a better answer otherwise.
+    multipliers : Array
+        The prices of the inequalities that belong to it.
+    calls : int
+        Of the oracle.
+    reason : str
+        Why the run ends; empty while it goes on.
+    """
+
+    def __init__(self, lagrangian: Lagrangian, oracle: Oracle, fair: Constraint, mixture: Constraint) -> None:
+        self.lagrangian, self.oracle, self.fair, self.mixture = lagrangian, oracle, fair, mixture
+        self.lower, self.multipliers = -np.inf, np.zeros(lagrangian.size)
+        self.calls, self.reason = 0, ""
+
+    def __call__(self, dual: Duals) -> Iterable[Column] | Pricing:
+        """Columns that improve the master; none, once time is up."""
+        try:
+            return self._improve(dual)
+        except OracleTimeout:
+            self.reason = self.oracle.deadline.end
+            return Pricing([], -np.inf)
+
+    def _improve(self, dual: Duals) -> Iterable[Column] | Pricing:
+        oracle, multipliers = self.oracle, np.maximum(-dual(self.fair), 0.0)
+        costs = self.lagrangian.price(multipliers, dual.cost_weight)
+        recalled = oracle.recall(costs)
+        if recalled and dual.reduced_cost(self._column(recalled[0])) < -WORTH_RECALLING:
+            self.lower = -np.inf
+            return list(map(self._column, recalled))
+        if self.calls == 1 and dual.cost_weight and not oracle.exact:
+            damped = self._explore(dual, costs, multipliers, (SECOND,))
+            if damped:
+                return damped
+        found = self._ask(costs)
+        proved = self.lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
+        if proved > self.lower or not oracle.exact:
+            self.lower, self.multipliers = proved, multipliers
+        new = self._column(found)
+        if oracle.exact:
+            return Pricing([new], dual.reduced_cost(new))
+        if dual.reduced_cost(new) < -WORTH_RECALLING:
+            return [new]
+        nearby = self._explore(dual, costs, multipliers, NEARBY)
+        if not nearby:
+            self.reason = "the learner finds no classifier that improves the mixture"
+        return nearby
+
+    def _explore(
+        self, dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]
+    ) -> list[Column]:
+        """The answers of a heuristic oracle to other prices may suit these prices."""
+        for multiple in multiples:
+            answer = self._ask(self.lagrangian.price(multiple * multipliers))
+            found = min([answer, *self.oracle.recall(costs)], key=lambda h: float(costs @ h.predictions))
+            best = self._column(found)
+            if dual.reduced_cost(best) < -WORTH_RECALLING:
+                self.lower = -np.inf
+                return [best]
+        return []
+
+    def _ask(self, costs: Array) -> Hypothesis:
+        if self.oracle.deadline.passed:
+            raise OracleTimeout
+        self.calls += 1
+        return self.oracle.best(costs)
+
+    def _column(self, found: Hypothesis) -> Column:
+        entries = {self.fair: self.lagrangian.activity(found.predictions), self.mixture: 1.0}
+        return Column(self.lagrangian.error(found.predictions), entries, data=found)
+
+
+def _master(
+    lagrangian: Lagrangian, oracle: Oracle, known: list[Hypothesis]
+) -> tuple[Model, Variable, _Pricer]:
+    """The fair mixtures of known hypotheses, their weights, and the pricing of further ones."""
+    model = Model("mixture")
+    start = model.variable("constants", len(known), lower=0.0)
+    slack = model.variable("slack", len(lagrangian.low), lower=lagrangian.low, upper=lagrangian.high)
+    predictions = np.array([h.predictions for h in known], dtype=float)
+    left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
+    if known:
+        left = left + lagrangian.activity(predictions.T) @ start
+    fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
+    mixture = model.subject_to(start.sum() == 1, name="mixture")
+    model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
+    return model, start, _Pricer(lagrangian, oracle, fair, mixture)

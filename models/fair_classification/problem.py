@@ -29,9 +29,8 @@ from forcopt.fairness import (
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
-from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.decision import Features, Groups, RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
-from forcopt.models.fair_classification.records import Features, Groups
 from forcopt.models.fair_classification.tolerances import PROBABILITY
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem

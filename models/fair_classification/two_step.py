@@ -14,10 +14,9 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
-from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.decision import GroupColumn, RandomizedClassifier
 from forcopt.models.fair_classification.lagrangian import GRACE, check_options
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.models.fair_classification.records import GroupColumn
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
 from forcopt.problem import Outcome
 from forcopt.status import Status

@@ -4,13 +4,13 @@ Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using
 FAT* 2020.
 """
 
-from forcopt.models.fair_decisions import deciders, grant_rules, greedy, rounding, seats_milp, thresholds  # noqa: F401  (register the methods)
+from forcopt.models.fair_decisions import seat_methods  # noqa: F401  (register the methods)
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion, Seats
 from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.dawa import Dawa, IntervalPartition, Partition
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
-from forcopt.models.fair_decisions.laplace import (
+from forcopt.models.fair_decisions.noise_laws import (
     clipped_mean,
     expected_shares,
     laplace_sum_quantile,

@@ -12,7 +12,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule, known_noise
-from forcopt.models.fair_decisions.laplace import expected_shares
+from forcopt.models.fair_decisions.noise_laws import expected_shares
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.tolerances import OUTCOME
 from forcopt.numeric.apportionment import DivisorMethod, apportion

@@ -1,4 +1,4 @@
-"""Seeded instances: states of very different sizes, ordered counts with steps, nested counts to decide on."""
+"""Jurisdictions like those of the determinations of 2016, India's states; and the library's instances."""
 
 from __future__ import annotations
 
@@ -6,12 +6,97 @@ from functools import partial
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
 from forcopt.models.fair_decisions.coverage import CoverageDecision, Nested
 from forcopt.models.fair_decisions.dawa import IntervalPartition
-from forcopt.models.fair_decisions.generators import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, Laplace
+
+
+def random_jurisdictions(covered: int = 175, uncovered: int = 5005, *, seed: int = 0) -> Array:
+    """Draw nested counts, a given number of which are covered by the printed rule.
+
+    Parameters
+    ----------
+    covered, uncovered : int
+        How many.
+    seed : int, default 0
+        Of the draw.
+
+    Returns
+    -------
+    Array
+        Rows ``(base, limited, illiterate)``, shape ``(covered + uncovered, 3)``, the covered ones first.
+
+    Notes
+    -----
+    Covered: the limited speakers are lognormal, their share of the base ``.05 + .45 Beta(1.3, 2)``, the
+    illiterate binomial. Others: a lognormal base, and beta-binomial counts. Fitted to the sizes and rates
+    that Pujol et al. (2020) report.
+    """
+    from forcopt.models.fair_decisions.coverage import CoverageRule
+
+    rng = np.random.default_rng(seed)
+    rule, out = CoverageRule(), []
+    for count, wanted in ((covered, True), (uncovered, False)):
+        rows: list[Array] = []
+        while len(rows) < count:
+            n = 2 * count + 10
+            if wanted:
+                limited = np.maximum(3, np.round(1000 * np.exp(2.2 * rng.normal(size=n)))).astype(int)
+                base = np.ceil(limited / (0.05 + 0.45 * rng.beta(1.3, 2, n))).astype(int)
+                rate = np.minimum(0.08 * np.exp(0.8 * rng.normal(size=n)), 0.6)
+                illiterate = np.maximum(1, rng.binomial(limited, rate))
+            else:
+                base = 20 + np.floor(np.exp(rng.normal(5.5, 1.6, n))).astype(int)
+                limited = rng.binomial(base, rng.beta(0.5, 24.5, n))
+                illiterate = rng.binomial(limited, rng.beta(0.6, 14, n))
+            drawn = np.stack([base, limited, illiterate], axis=1)
+            rows.extend(drawn[rule.decide(drawn) == wanted])
+        out.append(np.array(rows[:count]).reshape(count, 3))
+    return np.concatenate(out)
+
+
+INDIA_1971 = {
+    "Andhra Pradesh": 43503,
+    "Arunachal Pradesh": 468,
+    "Assam": 14625,
+    "Bihar": 42126,
+    "Chhattisgarh": 11637,
+    "Goa": 795,
+    "Gujarat": 26697,
+    "Haryana": 10036,
+    "Himachal Pradesh": 3460,
+    "Jammu & Kashmir": 4617,
+    "Jharkhand": 14227,
+    "Karnataka": 29299,
+    "Kerala": 21347,
+    "Madhya Pradesh": 30017,
+    "Maharashtra": 50412,
+    "Manipur": 1073,
+    "Meghalaya": 1012,
+    "Mizoram": 332,
+    "Nagaland": 516,
+    "Orissa": 21945,
+    "Punjab": 13551,
+    "Rajasthan": 25766,
+    "Sikkim": 210,
+    "Tamil Nadu": 41199,
+    "Tripura": 1556,
+    "Uttaranchal": 4493,
+    "Uttar Pradesh": 83849,
+    "West Bengal": 44312,
+    "Andaman & Nicobar": 115,
+    "Chandigarh": 257,
+    "Dadra & Nagar Haveli": 74,
+    "Daman & Diu": 63,
+    "Delhi": 4066,
+    "Lakshadweep": 32,
+    "Pondicherry": 472,
+}
+"""Thousands of people in India's states and territories (boundaries of 2001) at the census of 1971, which
+apportions the 543 seats of the Lok Sabha; after the Economic Survey."""
 
 
 def _states(states: int, criterion: Criterion) -> Apportionment:

@@ -12,7 +12,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.grants import known_noise
-from forcopt.models.fair_decisions.lattice import masses
+from forcopt.models.fair_decisions.noise_laws import masses
 from forcopt.models.fair_decisions.tolerances import FAR, LEAST
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism

@@ -9,7 +9,6 @@ Of scores: Hardt, Price and Srebro (2016), section 4.2.
 from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
-from forcopt.models.fair_postprocessing import dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import (
     RandomizedPostprocessor,
     RandomizedRemix,

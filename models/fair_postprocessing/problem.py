@@ -10,20 +10,14 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    ERROR,
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    GroupRates,
-    Notion,
-    tabulate,
-)
+from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, tabulate
+from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 
 def emptied(rates: GroupRates, notion: Notion) -> str:
@@ -392,3 +386,53 @@ def _nearest_nonnegative(table: Array) -> Array:
     excess = (np.cumsum(descending) - total) / np.arange(1, table.size + 1)
     threshold = excess[np.flatnonzero(descending > excess)[-1]]
     return np.asarray(np.maximum(table - threshold, 0.0))
+
+
+@FairPostprocessing.formulation(
+    "lp", exact=True, cites="Jagielski et al. (2019), LP (5) and (6); Mozannar et al. (2020), LP (14)"
+)
+def lp(problem: FairPostprocessing, model: Model) -> Handles:
+    """Linear program: 2 K probabilities, and for each rate of the notion one level and K rows.
+
+    It is always feasible: a constant prediction has equal rates in all groups. With a channel, the error is
+    over the reported counts, and the rates are over the true groups, which see the channel's mix of the
+    probabilities (the paper's objective takes the reported counts with that mix, so that the noise is in it
+    twice). With privacy, this is the optimum that privacy forgoes: it reads the true counts.
+
+    Returns
+    -------
+    Handles
+        ``probabilities``, shape ``(2, K)``; ``rates``, the `GroupRates` as expressions; ``error``;
+        ``fairness``, the constraints of the notion.
+    """
+    name = model.unused_name("probability")
+    labels = [f"{name}[{prediction},{group}]" for prediction in (0, 1) for group in problem.groups]
+    probabilities = model.variable(name, shape=(2, len(problem.groups)), lower=0, upper=1, labels=labels)
+    rates = problem.rates(probabilities)
+    fairness = problem.constraint.rows(rates)
+    model.subject_to(fairness)
+    error = problem.error(probabilities)
+    return Handles(
+        objective=error,
+        # a solver may leave the bounds by its tolerance
+        decision=lambda solution: problem.postprocessor(np.clip(solution[probabilities], 0.0, 1.0)),
+        start=lambda decision: {probabilities: problem.probabilities(decision)},
+        probabilities=probabilities,
+        rates=rates,
+        error=error,
+        fairness=fairness,
+    )
+
+
+@FairPostprocessing.algorithm("as-predicted", rank="published")
+def as_predicted(problem: FairPostprocessing, *, time_limit: float | None = None) -> Outcome:
+    """Leave the predictions as they are: the evaluation shows their error and their disparity.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds; the run is linear in the number of groups and stays below any limit of use.
+    """
+    Deadline(time_limit)  # refuses a malformed limit
+    probabilities = np.repeat([[0.0], [1.0]], len(problem.groups), axis=1)
+    return Outcome(problem.postprocessor(probabilities))

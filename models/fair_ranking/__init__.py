@@ -4,16 +4,8 @@ Yang, Loftus, Stoyanovich: Causal Intersectionality and Fair Ranking, FORC 2021;
 by Singh and Joachims (KDD 2018) and Celis, Straszak and Vishnoi (ICALP 2018).
 """
 
-from forcopt.models.fair_ranking import (  # noqa: F401  (register the methods)
-    baselines,
-    column_generation,
-    dynamic,
-    formulations,
-    isotonic,
-    prefix_counts,
-)
+from forcopt.models.fair_ranking import column_generation, dynamic, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_ranking.baselines import fair_table
-from forcopt.models.fair_ranking.decision import Ranking, RankingLottery
 from forcopt.models.fair_ranking.instances import moving_company, random_ranking
 from forcopt.models.fair_ranking.measures import (
     average_precision,
@@ -22,7 +14,7 @@ from forcopt.models.fair_ranking.measures import (
     sensitivity,
     utility_loss,
 )
-from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.problem import FairRanking, Ranking, RankingLottery
 
 __all__ = [
     "FairRanking",

@@ -9,8 +9,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
-from forcopt.models.fair_ranking.decision import Ranking
-from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import COUNT, NOT_ZERO
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
@@ -37,13 +36,7 @@ def _attributes(problem: FairRanking, by: Any) -> tuple[str, ...] | None:
 
 @FairRanking.algorithm("sort", cites="the ranking without demands", rank="published")
 def sort(problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None) -> Outcome:
-    """By falling score, whatever is demanded; ties by seed.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
-    """
+    """By falling score, whatever is demanded; ties by seed."""
     ranking = Ranking.by_score(_scores(problem), problem.length, seed)
     return Outcome(ranking, bound=problem.best)
 
@@ -67,11 +60,6 @@ def counterfactual(
 
     It loses at most the largest minus the smallest shift, times the sum of the weights: the two sums of
     scores over positions differ by no more between any two rankings.
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
     if not given:
@@ -92,8 +80,6 @@ def quotas(
     ----------
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
@@ -115,8 +101,6 @@ def det_const_sort(
     ----------
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
@@ -215,8 +199,6 @@ def fair_star(
         The share to test; the share among the candidates by default.
     significance : float, default 0.1
         Of the test of the whole ranking.
-    time_limit : float, optional
-        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     attribute, _, level = protected.partition("=")

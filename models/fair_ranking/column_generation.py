@@ -13,10 +13,8 @@ from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_ranking.decision import RankingLottery
-from forcopt.models.fair_ranking.formulations import unit_of
-from forcopt.models.fair_ranking.isotonic import pooled_exposures, regression_on_semiorder
-from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.models.fair_ranking.formulations import pooled_exposures, regression_on_semiorder, unit_of
+from forcopt.models.fair_ranking.problem import FairRanking, RankingLottery
 from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.problem import Outcome
 from forcopt.status import Status

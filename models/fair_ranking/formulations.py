@@ -1,24 +1,159 @@
-"""Lotteries by candidates and positions, and by exposures alone; one ranking as an integer program."""
+"""Lotteries by candidates and positions, by exposures, by isotonic regression; a ranking as a program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder, Ranked
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.models.fair_ranking.decision import Ranking
-from forcopt.models.fair_ranking.isotonic import regression_on_semiorder
-from forcopt.models.fair_ranking.problem import FairRanking
-from forcopt.models.fair_ranking.tolerances import DEEP, LEFT_OUT, NOISE, NOT_ZERO, VIOLATED
-from forcopt.problem import Handles
+from forcopt.models.fair_ranking.problem import FairRanking, Ranking
+from forcopt.models.fair_ranking.tolerances import DEEP, LEFT_OUT, NOISE, NOT_ZERO, SHARE, VIOLATED
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
+
+
+class Blocks(NamedTuple):
+    """An isotonic regression on a semiorder, as far as positions with different weights reach.
+
+    Attributes
+    ----------
+    order : Array
+        The entries, block by block, the greatest mean first; shape ``(n,)``.
+    starts : Array
+        Where each block starts in `order`, shape ``(blocks,)``.
+    means : Array
+        The mean of each block, shape ``(blocks,)``. A block whose positions have equal weights is not split
+        further, so that its mean may be none of the regression's.
+    finished : bool
+        Whether the time sufficed.
+    """
+
+    order: Array
+    starts: Array
+    means: Array
+    finished: bool
+
+
+def regression_on_semiorder(
+    values: Array, scores: Array, slack: float, weights: Array, deadline: Deadline | None = None
+) -> Blocks:
+    """The fit nearest to `values` in which i is at least j wherever ``scores[i] > scores[j] + slack``.
+
+    Parameters
+    ----------
+    values, scores : Array
+        Shape ``(n,)``.
+    slack : float
+        At least 0.
+    weights : Array
+        Of the first k positions; blocks are split only where these (and zeros after them) differ.
+    deadline : Deadline, optional
+        Of the whole run.
+
+    Notes
+    -----
+    A block of the regression with mean m is split by its upper set of greatest total excess over m. For a
+    semiorder an upper set is given by its least score t: everybody above ``t + slack`` belongs to it, and of
+    those between, whoever exceeds m may. So each split takes O(n), after one sort.
+
+    References
+    ----------
+    Maxwell, Muckstadt (Operations Research 1985), the splitting algorithm.
+    """
+    n = len(values)
+    w = np.zeros(n + 1)
+    w[: len(weights)] = weights
+    by_score = np.argsort(-scores, kind="stable")
+    done: list[Array] = []
+    starts: list[int] = []
+    means: list[float] = []
+    finished = True
+    tasks = [(by_score, 0)]  # members by falling score, and the first of their positions
+    while tasks:
+        members, first = tasks.pop()
+        mean = float(values[members].mean())
+        upper = None
+        if len(members) > 1 and w[first] > w[first + len(members) - 1]:
+            if deadline is not None and deadline.passed:
+                finished = False
+            else:
+                upper = _upper_set(values[members] - mean, scores[members], slack)
+        if upper is None:
+            done.append(members)
+            starts.append(first)
+            means.append(mean)
+        else:
+            tasks.append((members[~upper], first + int(upper.sum())))
+            tasks.append((members[upper], first))
+    return Blocks(np.concatenate(done), np.array(starts), np.array(means), finished)
+
+
+def _upper_set(excess: Array, scores: Array, slack: float) -> Array | None:
+    """The upper set of greatest total excess, for falling scores; None if that is nothing or everything."""
+    forced = np.searchsorted(-scores, -(scores + slack), side="left")  # how many are ahead of each
+    total = np.concatenate([[0.0], np.cumsum(excess)])
+    gains = np.concatenate([[0.0], np.cumsum(np.maximum(excess, 0.0))])
+    end = np.searchsorted(-scores, -scores, side="right")  # everybody of at least this score
+    worth = total[forced] + gains[end] - gains[forced]
+    best = int(np.argmax(worth))
+    if worth[best] <= SHARE * float(np.abs(excess).sum()):
+        return None
+    upper = np.zeros(len(scores), dtype=bool)
+    upper[: forced[best]] = True
+    upper[forced[best] : end[best]] = excess[forced[best] : end[best]] > 0
+    return None if upper.all() or not upper.any() else upper
+
+
+def pooled_exposures(blocks: Blocks, weights: Array) -> Array:
+    """Each block shares its positions equally."""
+    n = len(blocks.order)
+    w = np.zeros(n)
+    w[: len(weights)] = weights
+    sizes = np.diff(blocks.starts, append=n)
+    e = np.empty(n)
+    e[blocks.order] = np.repeat(np.add.reduceat(w, blocks.starts) / sizes, sizes)
+    return e
+
+
+@FairRanking.algorithm(
+    "isotonic", exact=True, cites="Barlow et al. (1972); Maxwell and Muckstadt (1985); Rado (1952)"
+)
+def isotonic(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
+    """Pool candidates whose scores run against the order; each pool shares its positions.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        In seconds. Pools that are not split by then share their positions, which is fair but not optimal.
+
+    Notes
+    -----
+    The dual of the order moves score from candidates to those ahead of them by more than the slack, and pays
+    the best ranking of the scores that result. That payment is Schur-convex, and the isotonic regression of
+    the scores is majorized by all others that can be reached, so it is the optimum for all weights at once.
+    The pools are the regression's blocks. O(n log n), and O(n) for each split of a pool.
+    """
+    notions = problem.notions
+    if len(notions) != 1 or not isinstance(notions[0], CounterfactualOrder):
+        raise DeclarationError("'isotonic' takes a CounterfactualOrder, and nothing else")
+    if problem.integer or problem.scores is None:
+        raise DeclarationError("'isotonic' finds lotteries, for scores")
+    w = problem.position_weights
+    order = notions[0]
+    blocks = regression_on_semiorder(problem.scores, order.scores, order.slack, w, Deadline(time_limit))
+    decision = problem.lottery(exposures=pooled_exposures(blocks, w))
+    if blocks.finished:
+        return Outcome(decision, iterations=len(blocks.starts))
+    return Outcome(decision, problem.best, Status.FEASIBLE, len(blocks.starts))
 
 
 def unit_of(problem: FairRanking) -> float:

@@ -13,8 +13,7 @@ from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
 from forcopt.fairness.records import read_groups
-from forcopt.models.lexifair.bounded import BoundedLossRegression
-from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
+from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
 from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, column_names, combined
 
 

@@ -494,7 +494,7 @@ class Lexifair(Problem):
                 solution.status = Status.FEASIBLE
                 solution.message += f"; {deadline.end} before the levels were proved"
             return solution
-        from forcopt.models.lexifair.column_generation import finish
+        from forcopt.models.lexifair.formulations import finish
 
         outcome = finish(self, solution.decision, deadline)
         found = self.evaluate(outcome.decision)
@@ -550,6 +550,6 @@ class Lexifair(Problem):
         backend : str, default "highs"
             Solves the linear programs.
         """
-        from forcopt.models.lexifair.column_generation import audit
+        from forcopt.models.lexifair.formulations import audit
 
         return audit(self, decision, backend)

@@ -3,19 +3,9 @@
 Henzinger, Peale, Reingold, Shen: Leximax Approximations and Representative Cohort Selection, FORC 2022.
 """
 
-from forcopt.models.leximax_cohort import (  # noqa: F401  (register the methods)
-    brute_force,
-    column_generation,
-    ellipsoid,
-    formulations,
-    slack_schemes,
-)
+from forcopt.models.leximax_cohort import column_generation, formulations  # noqa: F401  (register the methods)
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.instances import (
-    random_block,
-    random_cohort,
-    random_panel,
-)
+from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 

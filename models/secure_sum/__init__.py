@@ -4,12 +4,7 @@ Talwar: Differential secrecy for distributed data and applications to robust dif
 summation, FORC 2022.
 """
 
-from forcopt.models.secure_sum import (  # noqa: F401  (register the methods)
-    milp,
-    search,
-    share_methods,
-    talwar,
-)
+from forcopt.models.secure_sum import search, talwar  # noqa: F401  (register the methods)
 from forcopt.models.secure_sum.faults import (
     Attack,
     CancellingShares,
@@ -22,12 +17,17 @@ from forcopt.models.secure_sum.faults import (
     poisoned_disparity,
     poisoned_rate,
 )
-from forcopt.models.secure_sum.noise import SharedNoise, shared_noise
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
-from forcopt.models.secure_sum.share_design import ShareDesign
-from forcopt.models.secure_sum.share_methods import worst_coalition
-from forcopt.models.secure_sum.shares import Shares, View, even_shares, talwar_shares
+from forcopt.models.secure_sum.share_design import ShareDesign, worst_coalition
+from forcopt.models.secure_sum.shares import (
+    SharedNoise,
+    Shares,
+    View,
+    even_shares,
+    shared_noise,
+    talwar_shares,
+)
 
 __all__ = [
     "Attack",

@@ -38,14 +38,10 @@ def talwar(
 
     Parameters
     ----------
-    problem : SecureSum
-        Which.
     fraction : float, optional
         The share of epsilon that the check gets. By default all that the shares leave over.
     as_printed : bool, default False
         Keep ``c_delta`` where Theorem 15 needs ``c_(delta / 2)``.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -67,12 +63,8 @@ def exact_tails(
 
     Parameters
     ----------
-    problem : SecureSum
-        The problem.
     fraction : float, optional
         The share of epsilon that the check gets. By default all that the shares leave over.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------
@@ -139,12 +131,8 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
 
     Parameters
     ----------
-    problem : SecureSum
-        Which.
     fraction : float, optional
         The share of epsilon that the check gets. By default all that the shares leave over.
-    time_limit : float, optional
-        Seconds.
 
     Returns
     -------

@@ -4,12 +4,7 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 2022.
 """
 
-from forcopt.models.strategic import (  # noqa: F401  (register the methods)
-    criteria,
-    linear,
-    linear_milp,
-    targets,
-)
+from forcopt.models.strategic import criteria  # noqa: F401  (register the methods)
 from forcopt.models.strategic.learning import (
     Learned,
     ObjectiveInterval,
@@ -21,11 +16,7 @@ from forcopt.models.strategic.learning import (
 )
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.linear_milp import find_separator
-from forcopt.models.strategic.problem import (
-    LeastEffortClassification,
-    OpenCriteria,
-    StrategicClassification,
-)
+from forcopt.models.strategic.problem import LeastEffortClassification, OpenCriteria, StrategicClassification
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D, Targets
 

@@ -223,10 +223,6 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
 
     Parameters
     ----------
-    problem : StrategicClassification
-        Which.
-    model : Model
-        To write to.
     all_rows : bool, default False
         Also write the rows that the problem's own objective never presses against, for models that use the
         responses in ways of their own.

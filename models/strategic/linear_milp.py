@@ -16,8 +16,12 @@ from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
-from forcopt.models.strategic.linear_agents import LinearAgents, forbids_false_positives
+from forcopt.models.strategic.linear import (
+    LinearAgents,
+    LinearClassifier,
+    StrategicLinearClassifier,
+    forbids_false_positives,
+)
 from forcopt.models.strategic.tolerances import PROVED, REACHED, TIE_MARGIN, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
@@ -243,8 +247,6 @@ def milp(
 
     Parameters
     ----------
-    problem : StrategicLinearClassifier
-        The problem.
     margin : float, default 0.0001
         Of the restricted program, in units of effort; at least 1e-5, ten times the tolerance of comparisons.
     backend : str, default "highs"
@@ -471,8 +473,6 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
 
     Parameters
     ----------
-    problem : StrategicLinearClassifier
-        The problem.
     model : Model
         The model to write to.
     margin : float, default 0.0001

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.strategic.linear_agents import (
+from forcopt.models.strategic.linear import (
     check_weights,
     feature_edges,
     forbids_false_positives,

@@ -19,7 +19,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
-from forcopt.models.strategic.linear_agents import LinearAgents, move_costs, qualifies
+from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies
 from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import PAIR_SECONDS, ROUNDING, TOLERANCE
@@ -173,8 +173,6 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
 
     Parameters
     ----------
-    problem : TargetDesign
-        Which.
     step : float, default 1.0
         The distance of neighbouring points along each feature, in its own units.
     """
@@ -294,8 +292,6 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: floa
 
     Parameters
     ----------
-    problem : TargetDesign2D
-        Which.
     as_printed : bool, default False
         Agents that cannot improve are skipped, discarded targets cost infinity, the target of a qualified
         agent may lie before it. For comparison: the result may be worse, or have false positives.

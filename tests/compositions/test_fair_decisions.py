@@ -14,7 +14,7 @@ from forcopt.models import (
     StratifiedAllocation,
 )
 from forcopt.models.fair_decisions import Nested, seat_probabilities
-from forcopt.models.fair_decisions.generators import random_jurisdictions
+from forcopt.models.fair_decisions.instances import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, Laplace
 
 

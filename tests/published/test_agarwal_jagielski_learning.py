@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from forcopt.fairness import EqualizedOdds, FalsePositiveParity
 from forcopt.games import ExponentiatedGradient
 from forcopt.models.fair_classification import FairClassification, Finite
-from forcopt.models.fair_classification.exponentiated_gradient import rounds_needed
+from forcopt.models.fair_classification.games import rounds_needed
 
 
 @pytest.mark.parametrize("gamma", [0, 0.1, 0.2, 1 / 3, 0.5])

@@ -11,6 +11,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from chawla_2022_printed import inverse_proportional_as_printed, proportional_as_printed
 
 from forcopt.models import CompetitiveRatio, FairAuction, FairMechanism
 from forcopt.models.fair_auctions import (
@@ -207,17 +208,14 @@ def test_w11_zeros():
 
 
 def test_algorithms_3_and_4_as_printed():
-    printed = inverse_proportional([1, 0, 0], 2, as_printed=True)[0].sum(axis=1)
+    printed = inverse_proportional_as_printed([1, 0, 0], 2)[0].sum(axis=1)
     assert printed[0] == 2.0  # fewer positive values than units
-    assert proportional([1, 1, 1], 1, as_printed=True)[0, :, 0].tolist() == [0, 0, 0]  # k - r for k - r + 1
-    assert proportional([3, 1, 1], 2, as_printed=True)[0].sum() == 3  # the test compares with k
+    assert proportional_as_printed([1, 1, 1], 1)[0, :, 0].tolist() == [0, 0, 0]  # k - r for k - r + 1
+    assert proportional_as_printed([3, 1, 1], 2)[0].sum() == 3  # the test compares with k
     u = np.random.default_rng(0).lognormal(size=(20, 5))
-    np.testing.assert_allclose(
-        inverse_proportional(u, 3, as_printed=True), inverse_proportional(u, 3), atol=1e-12
-    )
+    np.testing.assert_allclose(inverse_proportional_as_printed(u, 3), inverse_proportional(u, 3), atol=1e-12)
     p = FairAuction([[1, 1, 1], [1, 1, 1]], [1])
-    assert p.solve("proportional", as_printed=True).evaluation.violations == {"slots": 1.0}
-    assert p.solve("inverse-proportional", as_printed=True).guarantee is not None
+    assert p.evaluate(proportional_as_printed(p.values, 1)).violations == {"slots": 1.0}
 
 
 def test_lemma_13_values():

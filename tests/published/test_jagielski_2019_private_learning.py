@@ -8,7 +8,7 @@ from fair_learning_instances import A12, TABLE12, X12, Y12
 
 from forcopt.fairness import EqualizedOdds
 from forcopt.models.fair_classification import FairClassification, Finite
-from forcopt.models.fair_classification.private_plan import plan, printed_plan
+from forcopt.models.fair_classification.dp_oracle_learner import plan, printed_plan
 from forcopt.privacy import PrivacyBudget
 
 

@@ -13,8 +13,8 @@ import forcopt as fo
 from forcopt.fairness import FalsePositiveParity, GroupRates, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent
 from forcopt.models.fair_classification import AllFunctions, FairClassification, Finite
+from forcopt.models.fair_classification.games import elicitation_game, rounds_of_theorem_1
 from forcopt.models.fair_classification.lagrangian import Lagrangian
-from forcopt.models.fair_classification.no_regret import elicitation_game, rounds_of_theorem_1
 
 
 def exact(problem):

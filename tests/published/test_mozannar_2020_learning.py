@@ -10,7 +10,7 @@ from mozannar_2020_printed import printed_bounds
 
 from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, EqualizedOdds, GroupRates
 from forcopt.models.fair_classification import FairClassification, Finite, Thresholds
-from forcopt.models.fair_classification.exponentiated_gradient import rounds_needed
+from forcopt.models.fair_classification.games import rounds_needed
 from forcopt.privacy import RandomizedResponse
 
 MASS = np.array([[0.3, 0.2], [0.2, 0.3]])  # label, group

@@ -13,7 +13,7 @@ from forcopt.models.fair_decisions import (
     rounded_seat_probabilities,
     seat_probabilities,
 )
-from forcopt.models.fair_decisions.generators import INDIA_1971
+from forcopt.models.fair_decisions.instances import INDIA_1971
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
 # -- seats -------------------------------------------------------------------------------------------------

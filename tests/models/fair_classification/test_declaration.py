@@ -163,8 +163,8 @@ def test_a_channel_is_inverted_in_the_mean():
     truth = np.zeros((2, 2))
     np.add.at(truth, (codes, labels), p / 4)
     mean = np.zeros((2, 2))
+    from forcopt.models.fair_classification.decision import GroupColumn
     from forcopt.models.fair_classification.lagrangian import Moments
-    from forcopt.models.fair_classification.records import GroupColumn
 
     for reports in np.ndindex(2, 2, 2, 2):
         chance = np.prod(channel.transition(2)[list(reports), codes])

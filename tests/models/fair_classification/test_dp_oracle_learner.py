@@ -15,7 +15,7 @@ from forcopt.fairness import (
     PairwiseFairness,
 )
 from forcopt.models.fair_classification import FairClassification, Finite, Halfspaces, Learner, Thresholds
-from forcopt.models.fair_classification.private_plan import (
+from forcopt.models.fair_classification.dp_oracle_learner import (
     Sensitivity,
     _mean_noise,
     plan,

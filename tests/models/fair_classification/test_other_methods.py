@@ -14,7 +14,7 @@ from forcopt.models.fair_classification import (
     Halfspaces,
     Thresholds,
 )
-from forcopt.models.fair_classification.generators import defendants, stakeholders
+from forcopt.models.fair_classification.instances import defendants, stakeholders
 
 MILP_BACKENDS = [
     name

@@ -13,7 +13,7 @@ from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment
 from forcopt.models.fair_decisions.apportionment import Criterion
-from forcopt.models.fair_decisions.generators import INDIA_1971
+from forcopt.models.fair_decisions.instances import INDIA_1971
 from forcopt.status import Status
 
 CRITERIA = Criterion.__args__

@@ -9,7 +9,7 @@ from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import CoverageDecision
 from forcopt.models.fair_decisions import CoverageRule, Nested
-from forcopt.models.fair_decisions.generators import random_jurisdictions
+from forcopt.models.fair_decisions.instances import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace, Simulated
 
 RULE = CoverageRule()

@@ -13,7 +13,7 @@ from forcopt.models.fair_decisions import (
     laplace_sum_quantile,
     laplace_sum_tail,
 )
-from forcopt.models.fair_decisions.grant_rules import least_slacks
+from forcopt.models.fair_decisions.grants import least_slacks
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Gaussian, Laplace
 from forcopt.status import Status
 

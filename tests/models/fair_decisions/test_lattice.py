@@ -15,7 +15,7 @@ from forcopt.models.fair_decisions import (
     rounded_seat_probabilities,
     seat_probabilities,
 )
-from forcopt.models.fair_decisions.lattice import LatticeSum
+from forcopt.models.fair_decisions.noise_laws import LatticeSum
 from forcopt.numeric.apportionment import apportion
 from forcopt.privacy import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Laplace, TabulatedNoise
 from forcopt.status import Status

@@ -17,7 +17,7 @@ import forcopt as fo
 from forcopt.backends import backends
 from forcopt.models import LeximaxCohort
 from forcopt.models.leximax_cohort import CohortLottery, random_block, random_cohort, random_panel
-from forcopt.models.leximax_cohort.brute_force import all_cohorts
+from forcopt.models.leximax_cohort.formulations import all_cohorts
 from forcopt.numeric import dependent_rounding
 
 MARGINAL = ["saturation", "compact", "cuts", "enumeration", "column-generation"]

@@ -143,7 +143,7 @@ def test_slack_schemes_keep_what_they_promise(seed, integer):
 
 
 def all_rows(p):
-    from forcopt.models.leximax_cohort.brute_force import all_cohorts
+    from forcopt.models.leximax_cohort.formulations import all_cohorts
 
     return np.concatenate(list(all_cohorts(p)))
 

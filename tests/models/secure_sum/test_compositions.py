@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import EqualizedOdds
 from forcopt.models import FairClassification, FairPostprocessing, SecureSum
 from forcopt.models.fair_classification import Finite
-from forcopt.models.fair_classification.private_plan import plan
+from forcopt.models.fair_classification.dp_oracle_learner import plan
 from forcopt.models.secure_sum import (
     Attack,
     SharedNoise,
@@ -25,7 +25,7 @@ from forcopt.models.secure_sum import (
     poisoned_rate,
     shared_noise,
 )
-from forcopt.models.secure_sum.noise import _half_of_a_part
+from forcopt.models.secure_sum.shares import _half_of_a_part
 from forcopt.privacy import (
     AdditiveMechanism,
     ClusterSample,

@@ -31,7 +31,7 @@ from forcopt.models.secure_sum import (
 )
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_loss, joint_delta, printed_sigma
 from forcopt.models.secure_sum.search import LIKELY, Search
-from forcopt.models.secure_sum.share_methods import worst_coalition
+from forcopt.models.secure_sum.share_design import worst_coalition
 
 MILP = [n for n in ("highs", "scip", "gscip", "pyomo:glpk", "pyomo:cbc") if n in backends()]
 MILP = [n for n in MILP if not backends()[n].missing()]
