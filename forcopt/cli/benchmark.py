@@ -17,15 +17,15 @@ from forcopt.errors import DeclarationError, unknown
 
 _INTRODUCTION = """# Benchmarks
 
-The measurements of this library beside its peers. Each table has its versions, machine and load. This page is
-made from the file `headline.json` of each benchmark by `forcopt benchmark`, which runs
-`benchmarks/NAME/run.py --out benchmarks/NAME/results.md` and then writes it anew;
-`forcopt benchmark NAME --quick` shows a short run and changes nothing.
+This page compares this library with its peers. Each table names its versions, machine and load.
+`forcopt benchmark` makes the page from the file `headline.json` of each benchmark. It first runs
+`benchmarks/NAME/run.py --out benchmarks/NAME/results.md`;
+`forcopt benchmark NAME --quick` shows a short run and changes no file.
 
-A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and us in one
-run, and writes beside FILE only (`benchmarks/report.py` helps). It writes its main rows to `headline.json`:
-`title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the measurement),
-`ours`, `peers` and `ratio`.
+A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and this library
+in one run, and writes only beside FILE (`benchmarks/report.py` helps). It writes its main rows to
+`headline.json`: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the
+measurement), `ours`, `peers` and `ratio`.
 """
 
 

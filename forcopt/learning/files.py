@@ -1,4 +1,4 @@
-"""Policies as files: JSON with a version, so that a policy goes into production without a pickle."""
+"""Policies as JSON files with a version, so that they can be deployed without a pickle."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The base of all scikit-learn fronts: sensitive columns, records to learn from, constraints, draws.
+"""The base of all scikit-learn estimators: sensitive columns, training records, constraints, draws.
 
-It needs scikit-learn, so that no module of the library imports it when it is loaded.
+It needs scikit-learn, so no module of the library imports it at load time.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class TrainingReport:
     bound : float
         On the least training error of a fair policy; infinite if none is known.
     violations : dict[str, float]
-        The demands of the constraint that the policy breaks, and by how much.
+        The violations of the constraint by name.
     metrics : dict[str, float]
         Disparities, and the rates of each group.
     method, message : str
-        The method, and why it ended.
+        The method, and the reason why it ended.
     iterations : int
         As the method counts them.
     seconds : float
@@ -80,7 +80,7 @@ class TrainingReport:
 
     @classmethod
     def of(cls, solution: Solution) -> TrainingReport:
-        """The report of a solution; of a private one without error, violations and rates."""
+        """The report of a solution; for a private solution without error, violations and rates."""
         assessed = None if solution.private else solution.evaluation
         return cls(
             status=solution.status,
@@ -97,7 +97,7 @@ class TrainingReport:
 
 @dataclass(frozen=True)
 class Training:
-    """Checked records to learn a classifier from.
+    """Checked training records of a classifier.
 
     Attributes
     ----------
@@ -317,7 +317,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
 
 
 def check_labels(y: Any) -> None:
-    """Refuse labels that are missing, and ones that differ by case or blanks alone.
+    """Refuse missing labels, and labels that differ only by case or blanks.
 
     Raises
     ------

@@ -215,7 +215,7 @@ class Problem(Declared):
 
     @property
     def is_private(self) -> bool:
-        """Whether it declares a private release: then its data and all that is computed from them stay here.
+        """Whether it declares a private release: then nothing computed from its data may be published.
 
         Without a seed, `forcopt.compare` and `forcopt.sweep` keep neither the declaration nor its fingerprint
         of such a problem, and the command line shows no number of its data.
