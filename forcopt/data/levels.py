@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from forcopt.errors import DeclarationError, similar
@@ -117,8 +117,8 @@ def unknown_levels(
     return f"{subject}: {'; '.join(words)}{more}"
 
 
-def refuse_doubles(subject: str, keys: Sequence[str], rows: Sequence[Any] | None = None) -> None:
-    """Refuse a key that stands in two rows.
+def refuse_doubles(subject: str, keys: Sequence[Hashable], rows: Sequence[Any] | None = None) -> None:
+    """Refuse a key that stands in two rows; the parts of a tuple are shown with a dash between them.
 
     Raises
     ------
@@ -132,12 +132,13 @@ def refuse_doubles(subject: str, keys: Sequence[str], rows: Sequence[Any] | None
     ...
     forcopt.errors.DeclarationError: names: 'Ann' is in rows 0, 2; it must be in one row
     """
-    where: dict[str, list[str]] = {}
+    where: dict[Hashable, list[str]] = {}
     for row, key in zip(range(len(keys)) if rows is None else rows, keys, strict=True):
         where.setdefault(key, []).append(str(row))
     for key, found in where.items():
         if len(found) > 1:
-            raise DeclarationError(f"{subject}: {key!r} is in {_rows(found)}; it must be in one row")
+            shown = " - ".join(map(str, key)) if isinstance(key, tuple) else key
+            raise DeclarationError(f"{subject}: {shown!r} is in {_rows(found)}; it must be in one row")
 
 
 def _rows(where: list[str]) -> str:

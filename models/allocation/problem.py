@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
+from forcopt.data.dataset import check_columns
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
@@ -502,8 +503,7 @@ class StratifiedAllocation(Strata):
 
 
 def _column(table: DataFrame, name: str) -> Array:
-    if name not in table.columns:
-        raise DeclarationError(f"there is no column {name!r}; there are {', '.join(map(str, table.columns))}")
+    check_columns(table, [name], "the table")
     refuse_missing(table, name)
     return np.asarray(table[name])
 

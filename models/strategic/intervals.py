@@ -12,7 +12,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.learning import Population
 from forcopt.models.strategic.problem import StrategicClassification
-from forcopt.models.strategic.tables import read_table
+from forcopt.models.strategic.tables import checked_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -191,7 +191,7 @@ def objective_interval(
     _check_confidence(confidence)
     if replicates < 1:
         raise DeclarationError(f"replicates is {replicates}; it must be at least 1")
-    seen = read_table(observations, "observations", ("agent", "criterion", "cost", "improves"))
+    seen = checked_table(observations, "observations", ("agent", "criterion", "cost", "improves"))
     groups = seen.groupby([seen["agent"].astype(str), seen["criterion"].astype(str)], sort=True)
     mixed = groups["improves"].nunique() > 1
     if mixed.any():

@@ -206,7 +206,7 @@ def test_a_panel_has_a_whole_number_of_members(size):
             "candidates: '.*' has no value of 'age', which has quotas",
         ),
         (lambda c, q: (c.assign(age=[*c.age[:-1], " "]), q), "has no value of 'age'"),
-        (lambda c, q: ([1, 2], q), "candidates are list"),
+        (lambda c, q: ([1, 2], q), "candidates is a list"),
     ],
 )
 def test_bad_tables_are_named(change, words):
