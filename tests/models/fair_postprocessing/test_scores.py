@@ -344,3 +344,24 @@ def test_the_plot_has_a_rising_line_for_each_group(tmp_path):
         assert chance == pytest.approx(s.decision.probability(scores, [name] * len(scores)))
     never = RandomizedThresholds(("a",), (np.array([np.inf]),), (np.array([1.0]),))
     assert never.plot().axes[0].lines[0].get_ydata().max() == 0
+
+
+def test_sensitive_columns_are_served_by_name():
+    """Both columns have the same values, so that another order of columns is another group."""
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 2))
+    table = pd.DataFrame({"self": rng.choice(["f", "m"], 400), "boss": rng.choice(["f", "m"], 400)})
+    y = X[:, 0] + (table["self"] == "m") + rng.normal(size=400) > 0.5
+    for combine in ("cross", "each"):
+        clf = ThresholdPostprocessor(constraint=DemographicParity(0.01), combine=combine)
+        chance = clf.fit(X, y, sensitive_features=table).predict_proba(X, sensitive_features=table)
+        swapped = table[["boss", "self"]]
+        assert np.array_equal(clf.predict_proba(X, sensitive_features=swapped), chance)
+        assert np.array_equal(clf.predict_proba(X, sensitive_features=table.to_numpy()), chance)
+        for wrong in (table.assign(age=1), table[["self"]], table.rename(columns={"boss": "age"})):
+            with pytest.raises(fo.DeclarationError, match=r"sensitive_features has .*the thresholds know"):
+                clf.predict_proba(X, sensitive_features=wrong)
+        with pytest.raises(fo.DeclarationError, match="the thresholds know self, boss"):
+            clf.predict_proba(X, sensitive_features=table["self"])
