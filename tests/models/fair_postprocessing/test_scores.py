@@ -365,3 +365,22 @@ def test_sensitive_columns_are_served_by_name():
                 clf.predict_proba(X, sensitive_features=wrong)
         with pytest.raises(fo.DeclarationError, match="the thresholds know self, boss"):
             clf.predict_proba(X, sensitive_features=table["self"])
+
+
+def test_decisions_refuse_groups_in_another_order():
+    import pandas as pd
+
+    from forcopt.models.fair_postprocessing import RandomizedPostprocessor, RandomizedRemix
+
+    one, other = pd.Series([0, 1], index=["p", "q"]), pd.Series(["a", "b"], index=["q", "p"])
+    table = np.array([[0.2, 0.3], [0.7, 0.8]])
+    thresholds = RandomizedThresholds(("a", "b"), (np.zeros(1), np.ones(1)), (np.ones(1), np.ones(1)))
+    remix = RandomizedRemix(np.stack([1 - table, table], axis=2), ("0", "1"), ("a", "b"))
+    for answer in (
+        RandomizedPostprocessor(table, ("a", "b"), np.zeros((2, 2))).predict,
+        thresholds.probability,
+        remix.probability,
+    ):
+        assert len(answer(one, other.to_numpy())) == 2
+        with pytest.raises(fo.DeclarationError, match="groups has the labels of .* in another order"):
+            answer(one, other)
