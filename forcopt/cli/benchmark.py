@@ -60,12 +60,12 @@ def benchmark(
         from forcopt.study.solver_benchmark import solver_benchmark
 
         names = names or []
-        folder = names[0] if names and Path(names[0]).is_dir() else None
+        models = names[0] if names and Path(names[0]).is_dir() else None
         with opened(executor) as pool:
             result = solver_benchmark(
                 backend,
-                folder,
-                instances=names[1:] if folder else names,
+                models,
+                instances=names[1:] if models else names,
                 time_limit=time_limit,
                 memory_limit=memory_limit,
                 executor=pool,

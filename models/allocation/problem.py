@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
+from forcopt.data.dataset import check_columns
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
@@ -326,7 +327,7 @@ class Strata(Problem):
         _column(records, by)
         for column in columns:
             as_numbers(_column(records, column), f"column {column!r}")
-        groups = records.groupby(by, observed=True)[columns]
+        groups = records[columns].groupby(records[by].array, observed=True)
         spread = groups.std().fillna(0.0)  # of a single record
         flat = 0 if isinstance(values, str) else slice(None)
         return cls(
@@ -652,8 +653,7 @@ class StratifiedAllocation(Strata):
 
 
 def _column(table: DataFrame, name: str) -> Array:
-    if name not in table.columns:
-        raise DeclarationError(f"there is no column {name!r}; there are {', '.join(map(str, table.columns))}")
+    check_columns(table, [name], "the table")
     refuse_missing(table, name)
     return np.asarray(table[name])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
@@ -181,6 +181,15 @@ class ConsistentRelease(Problem):
     @classmethod
     def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
         return hierarchy.bare
+
+    @model_validator(mode="before")
+    @classmethod
+    def _meet_by_name(cls, given: Any) -> Any:
+        tree = given.get("hierarchy") if isinstance(given, dict) else None
+        if isinstance(tree, Hierarchy) and tree.names:
+            for level, (names, values) in enumerate(zip(tree.names, given.get("noisy") or (), strict=False)):
+                check_label_order("ConsistentRelease", {"names": names, f"noisy.{level}": values})
+        return given
 
     @field_validator("zeros", mode="before")
     @classmethod
