@@ -462,11 +462,12 @@ def test_a_row_without_integer_points_is_proved_by_divisibility(right, tmp_path)
 
 
 @pytest.mark.parametrize("less", [1e-9, 2e-10])
-def test_a_form_that_is_not_convex_is_not_proved(less):
+def test_a_form_that_is_not_convex_is_not_proved(less, tmp_path):
     m = fo.Model()
     x = m.variable("x", 2, lower=-1e6, upper=1e6)
     m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - less]])))
-    c = m.solve().certify()  # the minimum is below -900 * 1e9 * less
+    c = m.solve().certify(save=tmp_path / "p.json")  # the minimum is below -900 * 1e9 * less
+    assert not (tmp_path / "p.json").exists()
     assert c.optimal is None and "not proved to be convex" in c.how
 
 

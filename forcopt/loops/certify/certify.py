@@ -109,13 +109,15 @@ def certify_model(
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    effort = Effort(Deadline(time_limit), None if save is None else Path(save), progress, resume)
+    taken = list(premises(solution.model))
+    wrong = any(NOT_CONVEX in premise for premise in taken)  # the bound is that of another objective
+    effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress, resume)
     _check_saving(solution.model, effort.save)
     out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
-    for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():
+    for premise in taken if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
-        if NOT_CONVEX in premise and out.optimal:  # the bound is that of another objective
-            out = replace(out, optimal=None)
+    if wrong and out.optimal:
+        out = replace(out, optimal=None)
     return out
 
 
