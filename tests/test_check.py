@@ -10,6 +10,7 @@ import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +23,9 @@ import forcopt as fo
 from benchmarks.proofs.mutations import KINDS, mutated
 from forcopt import check
 from forcopt.clock import Deadline
+from forcopt.loops.certify.convex import _in_dual as in_dual
 from forcopt.loops.diagnose import IrreducibleSubset
-from forcopt.loops.exact_lp import LinearProgram
+from forcopt.loops.exact_lp import LinearProgram, rational
 from forcopt.loops.exact_milp import branch_and_bound, kept_file
 
 COMPILER = shutil.which("g++")
@@ -539,6 +541,37 @@ def test_optima_of_convex_quadratic_programs_are_exact(seed, tmp_path):
     for change in ({"square": [["x[0]", "x[0]", -1]]}, {"cost": {"x[0]": "-99"}}):
         path.write_text(json.dumps(data | {"program": data["program"] | change}))
         assert check.main([str(path)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_of_exponential_cones_hold(seed, tmp_path):
+    """Least sum of c exp(a x) with sum x = s: known by its multiplier, in closed form."""
+    rng = np.random.default_rng(seed)
+    a, c, s = rng.uniform(0.3, 2, 3), rng.uniform(0.2, 3, 3), rng.uniform(-1, 2)
+    m = fo.Model()
+    x = m.variable("x", 3)
+    m.subject_to(x.sum() == s)
+    m.minimize(c @ fo.exp(x * a))  # c a exp(a x) = y, so that x = log(y / (c a)) / a
+    y = np.exp((s + (np.log(c * a) / a).sum()) / (1 / a).sum())
+    best = (y / a).sum()
+    found = m.solve().certify(save=tmp_path / "p.json")
+    assert best * (1 - 1e-5) < found.bound < best * (1 + 1e-12) and found.optimal is None
+    assert not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("dual", "inside"),
+    [
+        ([-1.0, 0.0, 0.368], True),  # exp(-1) is .36788
+        ([-1.0, 0.0, 0.3678], False),
+        ([0.0, 1.0, 1.0], True),
+        ([0.0, -1.0, 1.0], False),
+        ([1.0, 0.0, 9.0], False),
+    ],
+)
+def test_the_dual_exponential_cone(dual, inside):
+    cone = SimpleNamespace(kind="exponential", size=3)
+    assert in_dual(cone, [rational(v) for v in dual]) == inside
 
 
 def saved_subset(path):

@@ -21,7 +21,7 @@ from forcopt.errors import DeclarationError, UnboundedExpressionError, Unsupport
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, is_small
+from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, has_file, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
 from forcopt.loops.certify.premises import NOT_CONVEX, premises
@@ -40,7 +40,7 @@ CONDITIONS = Capabilities(QUADRATIC.kinds | {"indicator"})
 _SECONDS = 60.0
 """How long the search for the columns that a decision leaves open may take."""
 
-CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
+CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone", "exponential"}))
 
 
 def certify_model(
@@ -152,7 +152,7 @@ def _certified(
         conic = _conic(model) if program is None and solution.status is Status.INFEASIBLE else None
         if conic is not None and (dual := conic_farkas(conic, effort.save)) is not None:
             how = "infeasibility proved by rational multipliers of rows and cones"
-            how += f"; the proof is in {effort.save}" if effort.save else ""
+            how += f"; the proof is in {effort.save}" if effort.save and has_file(conic) else ""
             return Certificate(False, None, None, None, None, how, dual=tuple(map(fraction, dual)))
         return certify_without_point(solution, program, effort, number)
     own = ExactPoint(model, solution.point, number)
