@@ -26,7 +26,7 @@ from forcopt.clock import Deadline
 from forcopt.loops.certify.convex import _in_dual as in_dual
 from forcopt.loops.diagnose import IrreducibleSubset
 from forcopt.loops.exact_lp import LinearProgram, rational
-from forcopt.loops.exact_milp import branch_and_bound, kept_file
+from forcopt.loops.exact_milp.prove import branch_and_bound, kept_file
 
 COMPILER = shutil.which("g++")
 

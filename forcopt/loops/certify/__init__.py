@@ -19,6 +19,6 @@ It proves:
 """
 
 from forcopt.loops.certify.certificate import Certificate
-from forcopt.loops.certify.certify import certify_model, completed, is_provable
+from forcopt.loops.certify.certify import certify_model, is_provable
 
-__all__ = ["Certificate", "certify_model", "completed", "is_provable"]
+__all__ = ["Certificate", "certify_model", "is_provable"]

@@ -60,7 +60,7 @@ _LARGEST = 8000
 _ACTIVE = (1e-7, 1e-9, 1e-5)
 """Relative: how near to its end a row or column counts as tight, one after the other."""
 
-_LARGEST_SQUARE = 150
+_LARGEST_SQUARE = 100
 """Quadratic programs with more columns are bounded by a tangent alone: too slow."""
 
 _SECONDS = 120.0
