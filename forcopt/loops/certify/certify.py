@@ -166,12 +166,18 @@ def _certified(
     if model.lazies:
         program = _with_cuts(model, program)
     if program.stages[-1].quadratic is not None:
-        found = certify_quadratic(program, own, tolerance, effort.save)
-        unsaved = effort.save is not None and not found.optimal
-        conic = _conic(model) if found.bound is None or unsaved else None
-        other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
-        return found if other is None or other.bound is None else other
+        return _quadratic(program, own, tolerance, effort.save)
     return certify_linear(program, own, tolerance, effort)
+
+
+def _quadratic(program: Program, own: ExactPoint, tolerance: Rational, save: Path | None) -> Certificate:
+    """Prove the optimum, or a bound; by cones where the objective itself gives no bound, or no file."""
+    found = certify_quadratic(program, own, tolerance, save)
+    if found.optimal or (found.bound is not None and save is None):
+        return found
+    conic = _conic(own.model)
+    other = None if conic is None else certify_conic(conic, own, tolerance, save)
+    return found if other is None or other.bound is None else other
 
 
 def is_provable(model: Model) -> bool:
