@@ -757,7 +757,8 @@ class Problem(Declared):
         DeclarationError
             If `method` is not an exact formulation, or does not take this decision.
         """
-        from forcopt.loops.certify import Certificate, completed, is_provable
+        from forcopt.loops.certify import Certificate, is_provable
+        from forcopt.loops.certify.certify import completed
 
         refused: list[str] = []
         found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []
