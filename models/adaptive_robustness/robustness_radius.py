@@ -33,7 +33,8 @@ class _FittingMethods:
         every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
         if problem is None:
             return every
-        bound = {name for kind in _all_kinds() for name in kind.methods}
+        kinds = (kind for kind in Classifier._kinds() if issubclass(kind, Classifier))
+        bound = {name for kind in kinds for name in kind.methods}
         own = type(problem.classifier).methods
         return {name: m for name, m in every.items() if name in own or name not in bound}
 
@@ -184,10 +185,6 @@ class RobustnessRadius(Problem):
             violations={k: v for k, v in (("label", left), ("box", out)) if v > 0},
             metrics={"confirmed": float(confirmed)},
         )
-
-
-def _all_kinds() -> list[type[Classifier]]:
-    return [k for k in Classifier._kinds() if issubclass(k, Classifier)]
 
 
 def exact_radii(

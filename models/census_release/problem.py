@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
 
-def _listed(types: tuple[int, ...]) -> str:
-    return ", ".join(map(str, types))
-
-
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
 
@@ -413,7 +409,8 @@ class ConsistentRelease(Problem):
             least, shut = float(low[unit, types].sum()), bool(fixed[unit, types].all())
             slack = FEASIBILITY_TOLERANCE * max(1.0, abs(item.value))
             if item.value < least - slack or (shut and item.value > least + slack):
-                return f"unit {name}: {item.value:g} over types {_listed(types)}, which have {least:g}"
+                listed = ", ".join(map(str, types))
+                return f"unit {name}: {item.value:g} over types {listed}, which have {least:g}"
         return ""
 
     def _total_reason(self) -> str:
