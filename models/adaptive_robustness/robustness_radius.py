@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
@@ -109,9 +109,7 @@ class RobustnessRadius(Problem):
             if bound.shape not in ((), (d,)):
                 raise DeclarationError(f"box: the shape is {bound.shape}; it must be one number or ({d},)")
         outside = (self.point < self.box[0]) | (self.point > self.box[1])
-        if outside.any():
-            at = int(np.argmax(outside))
-            raise DeclarationError(f"point[{at}] is {self.point[at]:g}; it must be inside of the box")
+        check_entries(self.point, outside, "point", "it must be inside of the box")
         return self
 
     def method(self, name: str | None = None) -> Method:
