@@ -122,6 +122,8 @@ DRAWN = (
     "tests/models/lexifair/test_all_methods.py::test_units_of_the_labels_do_not_matter",
     "tests/models/lexifair/test_exact_methods.py::test_no_backend_claims_an_optimum_whose_levels_are_off",
     "tests/models/strategic/test_strategic_targets.py::test_hitting_sets_in_both_directions",
+    "tests/privacy/test_profiles.py::test_the_contour_lies_in_the_bracket",
+    "tests/test_memory_limits.py::test_no_exact_method_is_killed_for_memory",
 )
 """Slow tests, of which the full suite takes some each day, and the nightly one all."""
 

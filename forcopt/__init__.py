@@ -16,6 +16,7 @@ Examples
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from forcopt import errors
 from forcopt.errors import (
     BackendError,
     CurvatureError,
@@ -64,35 +65,7 @@ _LATER = {
 _LATER_MODULES = ("data", "fairness", "language", "models", "privacy")
 """Packages that are imported when first used."""
 
-_OWN = [
-    "BackendError",
-    "Comparison",
-    "CurvatureError",
-    "DeclarationError",
-    "Estimates",
-    "Evaluation",
-    "ForcoptError",
-    "Handles",
-    "Method",
-    "NotInstalledError",
-    "Outcome",
-    "Problem",
-    "Solution",
-    "Status",
-    "UnboundedExpressionError",
-    "UnknownNameError",
-    "UnsupportedError",
-    "compare",
-    "data",
-    "examples",
-    "fairness",
-    "load",
-    "models",
-    "privacy",
-    "read",
-    "replicate",
-    "sweep",
-]
+_OWN = sorted({*errors.__all__, *_LATER, *_LATER_MODULES, "Status"} - {"language"})
 
 if TYPE_CHECKING:
     __all__ = [*_language, *_OWN]
@@ -110,9 +83,7 @@ def __getattr__(name: str) -> Any:
         if name in language.__all__:
             found = globals()[name] = getattr(language, name)
             return found
-    from forcopt.errors import missing
-
-    raise missing("forcopt", name, __getattr__("__all__"))
+    raise errors.missing("forcopt", name, __getattr__("__all__"))
 
 
 def __dir__() -> list[str]:

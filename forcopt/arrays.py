@@ -182,10 +182,10 @@ def _holds_expressions(data: Any) -> bool:
 
 
 def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
-    """Refuse two columns with the same labels in another order: arrays are read by position.
+    """Refuse two columns with the same labels in another order, or with a part of them: both go by position.
 
     The labels of a series or frame are its index, also within a mapping; those of a field ``names``, or
-    ``..._names``, are its entries as text.
+    ``..._names``, are its entries as text. A part counts if it holds text: numbers may stand for positions.
 
     Parameters
     ----------
@@ -205,22 +205,38 @@ def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
         flat |= {f"{name}.{key}": part for key, part in value.items()} if within else {name: value}
     indices = [(name, column.index) for name, column in flat.items() if hasattr(column, "iloc")]
     for (name, index), (other, order) in combinations(indices, 2):
-        if len(index) == len(order) and not index.equals(order) and set(index) == set(order):
-            raise DeclarationError(
-                f"{subject}: {other} has the labels of {name} in another order; reorder them by "
-                f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
-            )
+        if len(index) == len(order) and not index.equals(order):
+            _refuse_part(subject, name, list(index), other, list(order))
+            if set(index) == set(order):
+                raise DeclarationError(
+                    f"{subject}: {other} has the labels of {name} in another order; reorder them by "
+                    f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
+                )
     for name in (n for n in columns if n == "names" or n.endswith("_names")):
         if isinstance(columns[name], str) or not np.iterable(columns[name]):
             continue
         asked = list(map(str, columns[name]))
         for other, index in indices:
             found = list(map(str, index))
-            if other != name and found != asked and sorted(found) == sorted(asked):
+            if other == name or len(found) != len(asked) or found == asked:
+                continue
+            _refuse_part(subject, name, asked, other, list(index))
+            if sorted(found) == sorted(asked):
                 raise DeclarationError(
                     f"{subject}: {other} has the labels {found[0]!r}, ... in another order than {name}; "
                     f"reorder {name}, or pass .to_numpy() to go by position"
                 )
+
+
+def _refuse_part(subject: str, name: str, labels: list[Any], other: str, order: list[Any]) -> None:
+    """Refuse labels of which only a part, with some text, are those of another column."""
+    known = set(labels)
+    strange = [label for label in order if label not in known]
+    if strange and any(isinstance(label, str) for label in known.intersection(order)):
+        raise DeclarationError(
+            f"{subject}: {other} has the label {strange[0]!r}, which {name} lacks; give both the same "
+            "labels, or pass .to_numpy() to go by position"
+        )
 
 
 def labels_of(*columns: Any) -> tuple[str, ...]:

@@ -263,7 +263,8 @@ def check_vipr(path: str, model: Program | None) -> str:
     under: list[frozenset[int]] = [frozenset()] * size  # the assumptions of each line
     infeasible = (take("RTP"), take("infeas", "range"))[1] == "infeas"
     ends = ["-inf", "inf"] if infeasible else [take(), take()]
-    goal, reach = (None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip])
+    reached: Any = [None if v in ("-inf", "inf") else flip * number(v) for v in ends[::flip]]
+    goal, reach = reached
     points = [(take(), pairs(index(), len(names)))[1] for _ in range(index("SOL"))]
     for point in points:
         need(all(v == floor(v) for j, v in point.items() if j in whole), "a solution is fractional")
@@ -341,8 +342,7 @@ def check_json(path: str, model: Program | None) -> str:
     kind = data["kind"]
     if kind == "privacy":
         table = {row: {o: number(p) for o, p in one.items()} for row, one in data["probabilities"].items()}
-        sound = (min(one.values()) >= 0 and sum(one.values()) == 1 for one in table.values())
-        need(all(sound), "a row is no distribution")
+        need(all(min(p.values()) >= 0 and sum(p.values()) == 1 for p in table.values()), "no distribution")
         epsilon, delta, ratio, term = number(data["epsilon"]), number(data["delta"]), Fraction(1), Fraction(1)
         need(0 <= epsilon <= 20, "epsilon is not between 0 and 20")
         for k in range(1, 100):  # the first terms of exp(epsilon) sum to less than it

@@ -24,7 +24,7 @@ from forcopt import check
 from forcopt.clock import Deadline
 from forcopt.loops.diagnose import IrreducibleSubset
 from forcopt.loops.exact_lp import LinearProgram
-from forcopt.loops.exact_milp import branch_and_bound
+from forcopt.loops.exact_milp import branch_and_bound, kept_file
 
 COMPILER = shutil.which("g++")
 
@@ -120,6 +120,48 @@ def test_random_programs_agree_with_enumeration_and_their_files_are_accepted(sta
         assert tree.bound == best, seed
         assert lp.value(tree.better or found) == best, seed
         assert "it is optimal" in check.check_vipr(str(path), None), seed
+
+
+class Nodes(Deadline):
+    """Ends after so many questions, not seconds."""
+
+    def __init__(self, most):
+        super().__init__(None)
+        self.most = most
+
+    @property
+    def passed(self):
+        self.most -= 1
+        return self.most < 0
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_a_search_goes_on_from_its_file(pure, tmp_path):
+    """In pieces, each read from the file of the one before, it proves what it proves in one."""
+    rng, path, one = random.Random(2), tmp_path / "proof.vipr", fmpq(1)
+    rows = [
+        {j: fmpq(rng.randint(100, 999)) for j in range(9)} | {9 + 2 * i: one, 10 + 2 * i: -one}
+        for i in (0, 1)
+    ]  # two sums of a subset, and how far they are above and below 2222
+    lower, upper, side = [fmpq(0)] * 13, [one] * 9 + [fmpq(5000)] * 4, [fmpq(2222)] * 2
+    lp = LinearProgram([fmpq(0)] * 9 + [one] * 4, fmpq(0), lower, upper, rows, side, side)
+    whole, names = list(range(13 if pure else 9)), [f"x{j}" for j in range(13)]
+    tree = branch_and_bound(lp, whole, fmpq(4444), Deadline(60.0))
+    assert tree.exhausted and tree.better is not None
+    start, pieces = tree.better, 0
+    while True:
+        how = {"point": start, "names": names, "save": path, "resume": True}
+        found = branch_and_bound(lp, whole, tree.bound, Nodes(30), **how)
+        if found.exhausted:
+            break
+        assert not path.exists() and found.bound <= tree.bound
+        pieces += 1
+    assert pieces >= 2 and found.bound == tree.bound and not kept_file(path).exists()
+    assert "it is optimal" in check.check_vipr(str(path), None)
+    branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
+    lp.rows[0][0] += 1
+    with pytest.raises(fo.DeclarationError, match="another program"):
+        branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
 
 
 def test_viprchk_accepts_proofs(viprchk, shop, tmp_path):
@@ -362,6 +404,23 @@ def test_the_command_writes_and_checks_a_proof(tmp_path):
         [*command, "--solution", tmp_path / "bad.sol"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1 and "feasible   no" in done.stdout
+
+
+def test_answers_of_models_and_problems_are_proved_and_saved(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, integer=True, lower=0)
+    m.subject_to(3 * x[0] + 5 * x[1] >= 7)
+    m.minimize(2 * x[0] + 3 * x[1])
+    s = m.solve("highs", certify=True, gap=0)
+    assert s.certificate.optimal and s.certificate.objective == 5
+    assert m.solve("highs").certificate is None
+    m.subject_to(x[0] + x[1] <= 1)
+    assert m.solve("highs", certify=True).certificate.feasible is False
+    p = fo.load("postprocessing/two-groups")
+    s = p.solve()
+    for save, certify in (("a", s.certify), ("b", lambda **how: p.certify(s.decision, **how))):
+        assert certify(save=tmp_path / save).optimal
+        assert check.main([str(tmp_path / save)]) == 0
 
 
 def test_conditions_and_free_columns_are_proved():

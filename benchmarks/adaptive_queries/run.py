@@ -61,7 +61,7 @@ def errors(quick: bool) -> tuple[str, list[Row]]:
     kinds = [
         f"{noise}, {how}" for noise in ("Laplace", "Gaussian") for how in ("blocks", "streamed", "naive")
     ]
-    note = "The error that holds for all answers; 100,000 records, failure .05.\n\n"
+    note = "The bound on the errors of all answers; 100,000 records, failure .05.\n\n"
     headline = row("error, 20 blocks, 10 queries each", f"{rows[0][5]}", f"naive composition {rows[0][7]}")
     return note + table(["blocks", "queries a block", *kinds, "fresh folds"], rows), [headline]
 
@@ -109,11 +109,11 @@ def sessions(quick: bool) -> tuple[str, list[Row]]:
         for count in (200, 20)
     )
     note = (
-        f"{blocks} blocks; failure {FAILURE:g}. The analyst reads from the digits of the answers which rows "
-        "are in the sample, and then asks for these. The median over sessions of the largest distance of an "
-        "answer from the population's value; in brackets, the promised error and the number of sessions "
-        f"beyond it. At this failure, shares of {margins} (three binomial deviations) may be beyond. The "
-        "last column counts the sessions of sample means beyond the error that the plan promises.\n\n"
+        f"{blocks} blocks; failure {FAILURE:g}. The analyst decodes the rows of the sample from the digits "
+        "of the answers, and then asks for these rows. Cells: the median over sessions of the largest error "
+        "of an answer; in brackets, the error bound and the number of sessions above it. At this failure, "
+        f"shares of {margins} (three binomial deviations) may exceed the bound. The last column counts the "
+        "sessions of sample means above the plan's bound.\n\n"
     )
     return note + table(head, rows), headline
 
@@ -153,9 +153,9 @@ def model_is_false(quick: bool) -> tuple[str, list[Row]]:
     if not rows:
         return "The real tables are missing.\n", []
     note = (
-        f"{count} sessions each; {n:,} records; one query a block, all on the same fold. The analyst reads "
-        "from each block which groups of rows are frequent, and asks the last block for these. Median error; "
-        "in brackets, the error that is promised if blocks are independent, and the sessions beyond it.\n\n"
+        f"{count} sessions each; {n:,} records; one query per block, all on the same fold. The analyst "
+        "finds the frequent groups of rows in each block, and queries these groups in the last block. "
+        "Median error; in brackets, the error bound for independent blocks, and the sessions above it.\n\n"
     )
     return note + table(["table", "blocks", "sample", "fresh folds", "plan"], rows), []
 
@@ -200,7 +200,7 @@ def size(quick: bool) -> tuple[str, list[Row]]:
             row(f"{len(found.queries):,} adaptive queries on {n:,} records", f"{seconds:.1f} s")
         ]
     head = ["population", "bits", "sample", "drawn in", "queries", "session", "error", "promised"]
-    note = f"{n:,} records. Each query depends on the answers before it. Seconds of the processor.\n\n"
+    note = f"{n:,} records. Each query depends on the previous answers. CPU seconds.\n\n"
     return note + table(head, rows), headline
 
 

@@ -316,17 +316,17 @@ def networks(quick: bool) -> tuple[str, list[Row]]:
     own = Timed(exact_radii, tree, test, labels, "linf")
     radii, seconds = own.answer[1], own.processor
     note = (
-        f"\nThe first {ATTACKED} points. Seconds of the processor. One start is the point itself; 20 starts "
-        "are random points of the ball, with the point itself among them in forcopt's descent. The toolbox "
-        "attacks within a radius: ten bisections from four times the exact one find the least. 'None' counts "
-        "points without a change up to there; the means leave them out. The toolbox gets the gradient of the "
-        "margin. The last layer of a network may be off over a whole ball, where every gradient is 0: only "
-        "random starts help.\n\n"
-        f"The mean radius of the test points of a tree of depth 6, linf: exact {radii.mean():.5f} in "
-        f"{seconds:.2f} s; ART's clique verifier {theirs[-1]['mean']:.5f} (a bound) in "
-        f"{theirs[-1]['seconds']:.2f} s. Of a forest with two classes the verifier reads the share of label "
-        "1 in a leaf as a score whose sign counts, and takes label 1 for robust everywhere: it gets a "
-        "boosted tree.\n"
+        f"\nThe first {ATTACKED} points. Seconds of the processor. With one start, the start is the point "
+        "itself. With 20 starts, they are random points of the ball; forcopt's descent includes the point "
+        "itself. The toolbox attacks within a given radius: ten bisections from four times the exact radius "
+        "find the least radius. 'None' counts points without a change of label within four times the exact "
+        "radius; the means omit these points. The toolbox gets the gradient of the margin. If the last "
+        "layer of a network is inactive over a whole ball, every gradient is 0, and only random starts "
+        f"help.\n\nThe mean radius of the test points of a tree of depth 6, linf: exact {radii.mean():.5f} "
+        f"in {seconds:.2f} s; ART's clique verifier {theirs[-1]['mean']:.5f} (a bound) in "
+        f"{theirs[-1]['seconds']:.2f} s. For a forest with two classes the verifier treats the share of "
+        "label 1 in a leaf as a signed score, and finds label 1 robust everywhere; so it gets a boosted "
+        "tree.\n"
     )
     told.append(
         row(

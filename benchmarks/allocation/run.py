@@ -117,9 +117,9 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
         f"{socp.seconds / greedy.seconds:.0f} (SOCP / greedy)",
     )
     note = (
-        "In brackets: by how much the variance is above the optimum, relatively. "
-        f"A solve may take {LIMIT:.0f} s; what is not finished then shows its best point. samplics has the "
-        "size of its sample, which is larger than asked for.\n\n"
+        f"In brackets: the relative excess of the variance over the optimum. A solve may take {LIMIT:.0f} "
+        "s; unfinished solves show their best point. For samplics the column gives the size of its sample, "
+        "which exceeds the given size.\n\n"
     )
     return note + table(found, [r.values() for r in rows]), [largest, sampled]
 

@@ -170,7 +170,7 @@ def rules(quick: bool) -> tuple[str, list[Row]]:
 
 
 def best_ratios(quick: bool) -> tuple[str, list[Row]]:
-    """What no rule can beat, for n ads and k equal slots."""
+    """Upper bounds on the ratio of every rule, for n ads and k equal slots."""
     sizes = {2: 41, 3: 13, 4: 7} if quick else {2: 41, 3: 21, 4: 9, 5: 6, 6: 5}
     rows = []
     for n, levels in sizes.items():
@@ -195,7 +195,8 @@ def best_ratios(quick: bool) -> tuple[str, list[Row]]:
                     ]
                 )
     text = (
-        "No ordered-stable rule has a better worst-case ratio, on or off the grid; 1 to 1/4, logarithmic.\n\n"
+        "Upper bounds on the worst-case ratio of every ordered-stable rule, on and off the grid; grids from "
+        "1 to 1/4, logarithmic.\n\n"
     )
     head = [
         "ads, slots",
@@ -263,14 +264,14 @@ PARTS = {
         "Rules and payments": rules,
     },
     "bounds": {
-        "What no rule can beat": best_ratios,
+        "Upper bounds on every rule": best_ratios,
         "One slot, refined": refined,
         "Revenue": revenue,
     },
 }
 TITLES = {
     "allocations": "Individually fair auctions",
-    "bounds": "Individually fair auctions: what no rule can beat, and revenue",
+    "bounds": "Individually fair auctions: upper bounds on every rule, and revenue",
 }
 
 

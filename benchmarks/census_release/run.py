@@ -170,9 +170,10 @@ def balanced(quick: bool) -> tuple[str, list[Row]]:
             rows.append([f"{deviations:g}", epsilon, runs, drawn, valid])
             progress(*rows[-1])
     note = (
-        "Maine's 16 counties have one plan of two districts within 0.5 % of the mean. Epsilon is split "
-        "equally over state and counties. *Found*: a plan whose noisy counts keep a margin of z standard "
-        "deviations within the bounds; *valid*: it truly balances.\n\n"
+        "Maine's 16 counties have a single plan of two districts within 0.5 % of the mean. Epsilon is split "
+        "equally over state and counties. *Found*: there is a plan whose noisy counts stay within the "
+        "bounds by a margin of z standard deviations. *Valid*: the true counts of this plan are within the "
+        "bounds.\n\n"
     )
     first = rows[0]
     return note + table(["z", "epsilon", "releases", "found", "valid"], rows), [
@@ -237,8 +238,9 @@ def zero_balance(quick: bool) -> tuple[str, list[Row]]:
         rows.append([county, len(names), f"{people.sum() / 4:,.0f}", *cells])
         progress(*rows[-1])
     note = (
-        "The largest minus the smallest district of the most balanced plan that local search finds; epsilon "
-        "0.2 for county and tracts. A plan balanced on noisy counts misses by the noise of its districts.\n\n"
+        "The largest minus the smallest population of a district, in the most balanced plan that local "
+        "search finds; epsilon 0.2 for county and tracts. The noise of its districts unbalances a plan that "
+        "is balanced on noisy counts.\n\n"
     )
     head = ["county", "tracts", "people a district"]
     head += [f"drawn on {a}, counted on {b}" for a in ("true", "noisy") for b in ("true", "noisy")]
@@ -329,7 +331,7 @@ def seven(quick: bool) -> tuple[str, list[Row]]:
         seconds, before, peak = map(float, ran.stdout.split())
         rows.append([types, f"{seconds:.3g}", f"{before:.2f}", f"{peak:.2f}"])
         progress(*rows[-1])
-    note = "Each in a process of its own; memory in GB, of the whole process.\n\n"
+    note = "Each run has its own process; memory of the whole process in GB.\n\n"
     return note + table(["types", "tree-integer, seconds", "GB before", "GB at the peak"], rows), []
 
 

@@ -37,7 +37,7 @@ def warm() -> None:
 def main() -> None:
     given = parser(__doc__, *PARTS).parse_args()
     folder = given.out.parent
-    note = "Each part says when it was measured. Seconds of others are as they report them."
+    note = "Each part names its date. Seconds of other authors are as published."
     page = Page("Districting", given.out, "numpy", "numba", "highspy", "pyscipopt", "ortools", note=note)
     if given.parts:
         warm()

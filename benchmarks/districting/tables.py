@@ -114,8 +114,8 @@ def certificates(rows: Rows, folder: Path) -> str:
     head += [f"districts listed with a {kind} complement" for kind in ("connected", "disconnected")]
     keys = [key for key in rows[0] if key not in ("date", "load")]
     return (
-        "Prices and plans that come with forcopt, checked in integers by code that shares nothing with "
-        "the search.\n\n" + table([*head, "CPU s"], ([r[key] for key in keys] for r in rows))
+        "Prices and plans stored in forcopt, checked in integers by code that shares nothing with the "
+        "search.\n\n" + table([*head, "CPU s"], ([r[key] for key in keys] for r in rows))
     )
 
 
@@ -190,7 +190,7 @@ def formulations(rows: Rows, folder: Path) -> str:
              for r in sizes]  # fmt: skip
     best = next((float(r["objective"]) for r in sizes if r["status"] == "optimal"), np.nan)
     return (
-        "Seconds to the proof, or how it ended after the 15 s allowed.\n\n"
+        "Seconds to the proof, or the result at the limit of 15 s.\n\n"
         + table(["formulation", "backend", *names], lines)
         + f"\nSizes for S21 at 10 %, whose optimum is {best:g}:\n\n"
         + table(head, small)

@@ -214,9 +214,9 @@ def dawa(quick: bool) -> tuple[str, list[Row]]:
         "CPU of a draw",
     ]
     note = (
-        f"\n\nMeans of {trials} draws; bias and deviation are root mean squares over districts. Districts "
-        "are in the wrong order if that is significant: by intervals that hold all means at once with "
-        "probability 95 %.\n"
+        f"\n\nMeans of {trials} draws; bias and deviation are root mean squares over districts. Two "
+        "districts count as wrongly ordered if the difference is significant, by simultaneous 95 % "
+        "intervals of all means.\n"
     )
     return table(columns, rows) + note, []
 

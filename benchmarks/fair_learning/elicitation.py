@@ -83,12 +83,11 @@ def main(quick: bool, out: Path) -> None:
         ["constraints of all subjects", "1432", f"{sum(counts)} ordered"],
     ]
     page.write(
-        f"{len(E)} simulated subjects (`stakeholders` of the generators), {SHOWN} pairs each, "
-        "answers symmetric; a classifier for each subject and gamma, budget 0, in-sample, by "
-        f"column generation (at most {LIMIT:g} s) over the linear threshold heuristic of "
-        "the paper. The subjects are simulated, so ranges and signs can be compared with the paper, "
-        "digits cannot. "
-        f"{time.perf_counter() - began:.0f} s in all.\n\n"
+        f"{len(E)} simulated subjects (`stakeholders` of the generators), {SHOWN} pairs each, answers "
+        "symmetric; a classifier for each subject and gamma, budget 0, in-sample, by column generation (at "
+        f"most {LIMIT:g} s) over the linear threshold heuristic of the paper. The subjects are simulated, "
+        f"so only ranges and signs can be compared with the paper. {time.perf_counter() - began:.0f} s in "
+        "all.\n\n"
         + table(["", "paper", "here"], facts)
         + "\n## Error against gamma (figures 2b and 2e)\n\n"
         + table(["gamma", "least error", "mean", "largest", "mean difference of false positive rates"], curve)

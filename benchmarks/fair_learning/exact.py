@@ -100,9 +100,9 @@ def proved(problem: FairClassification, s, bound: float | None) -> str:
 def intro() -> str:
     theory = rounds_needed(4, BOUND, 0.01)[0]
     return (
-        "Equalized odds within 0.05, or pairs with a budget of 0.05. The averages have multipliers of sum at "
-        f"most {BOUND:g}; their error may be below the optimum, as they may break the constraint. The "
-        "theorem's gap is the regret bound `B ln(r + 1) / (step T) + 4 step B`. For a gap of 0.01 "
-        f"the theorem asks for {theory:,} rounds; the other rows of games repair the mixture by a linear "
-        f"program and stop at a gap of 0.001. Every method had {LIMIT:g} s.\n\n"
+        "Equalized odds within 0.05, or pairs with a budget of 0.05. The averages have multipliers of sum "
+        f"at most {BOUND:g}; their error may be below the optimum, because they may violate the constraint. "
+        "The theorem's gap is the regret bound `B ln(r + 1) / (step T) + 4 step B`. For a gap of 0.01 the "
+        f"theorem needs {theory:,} rounds; the other rows of games repair the mixture by a linear program "
+        f"and stop at a gap of 0.001. Every method had {LIMIT:g} s.\n\n"
     )

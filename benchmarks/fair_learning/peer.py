@@ -101,14 +101,13 @@ def results(rows: list[list[str]], ratios: list[list[float]]) -> str:
         for k, (subject, how) in enumerate(columns.items())
     ]
     text = (
-        "The learner is logistic regression (`max_iter=1000`) on standardised features; fairlearn with its "
-        "defaults. 70 % of the records are learnt from, 30 % held out. The difference is the largest over "
-        "the rates of the notion, of the expected predictions of the mixture. `forcopt` is column "
-        "generation at its default accuracy, a quarter of the standard error of the error, if its "
-        "fits are optimal; its fits are warm-started. Times are of the processor, not of the clock. "
-        "fairlearn's gap is its own. Where cuts are left alone, the mixtures are of the very classifiers "
-        "that the learner gives, as fairlearn's are. "
-        f"Over {len(r)} cases:\n\n"
+        "The learner is logistic regression (`max_iter=1000`) on standardised features; fairlearn has its "
+        "defaults. 70 % of the records are training data, 30 % are held out. The difference is the largest "
+        "over the rates of the notion, for the expected predictions of the mixture. `forcopt` is column "
+        "generation at its default accuracy, a quarter of the standard error of the error, if its fits are "
+        "optimal; its fits are warm-started. Times are CPU times. fairlearn's gap is as it reports it. With "
+        "the learner's own cuts, the mixtures consist of the learner's classifiers, as in fairlearn. Over "
+        f"{len(r)} cases:\n\n"
     )
     return text + table(["", "least", "median", "largest"], summary) + "\n" + table(HEAD, rows)
 

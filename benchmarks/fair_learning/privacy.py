@@ -286,8 +286,8 @@ def main(quick: bool, out: Path) -> None:
     page = Page("Private fair learning", out, *used, note="One thread.")
     text = (
         f"Equalized odds; error and largest disparity on the 30 % held out; mean over {seeds} seeds ± half "
-        "the 95 % interval of the mean. The noise is simulated from seeds; runs in which it empties a cell "
-        "are left out of the means.\n"
+        "the 95 % interval of the mean. The noise is simulated from seeds; the means omit runs in which the "
+        "noise empties a cell.\n"
     )
     compas = load_compas(data("tabular/compas-scores-two-years.csv")).of_groups(*RACES)
     splits = {"compas": prepared(compas, floor=500)}
@@ -312,9 +312,10 @@ def main(quick: bool, out: Path) -> None:
     for name, split in splits.items():
         body, steps[name] = channels(split, seeds)
         about = (
-            f"Halfspaces by regression, γ = {SHOWN:g}. Step 1 alone learns from all reports as if true, "
-            "two-step from half of them and remixes by the other half; inverted: one step, by exponentiated "
-            "gradient, on rates estimated by inverting the channel. ε = 30 is no noise.\n\n"
+            f"Halfspaces by regression, γ = {SHOWN:g}. *Step 1 alone* learns from all reports as if they "
+            "were true groups. *Two-step* learns from half of the reports and post-processes by the other "
+            "half. *Inverted* is one step, by exponentiated gradient, on rates estimated by inverting the "
+            "channel. At ε = 30 there is no noise.\n\n"
         )
         part(f"Groups by randomized response: {name}", about, body)
     for name, split in splits.items():

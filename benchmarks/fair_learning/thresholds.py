@@ -71,9 +71,9 @@ def main(quick: bool, out: Path) -> None:
 
 def results(rows: list[list[str]]) -> str:
     text = (
-        "One logistic regression, fitted before, whose score is cut by group so that rates are equal "
-        "(tolerance 0). fairlearn's `ThresholdOptimizer` has its defaults, a grid of 1000 rates; forcopt's "
-        "thresholds are the optimum over ROC hulls; its labels remix the predictions at 0.5. Errors and "
-        "differences are of expected predictions; seconds are of the fit of thresholds alone.\n\n"
+        "The score of a given logistic regression gets thresholds by group for equal rates (tolerance 0). "
+        "fairlearn's `ThresholdOptimizer` has its defaults, a grid of 1000 rates; forcopt's thresholds are "
+        "the optimum over ROC hulls; its labels post-process the predictions at 0.5. Errors and differences "
+        "are those of expected predictions; seconds are those of the fit of thresholds only.\n\n"
     )
     return text + table(HEAD, rows)

@@ -257,8 +257,8 @@ def facts_table(known: dict[str, dict[str, Any]]) -> str:
         rows.append((name, formulation, fact["status"], best, bound, seconds, fact["certified"]))
     head = ("instance", "formulation", "status", "best known", "bound", "seconds", "certified")
     subject = (
-        "Seconds are those of the quickest proof, or each method's limit. A row is of the last run that took "
-        "its instance.\n\n"
+        "Seconds are those of the fastest proof, or the limit of each method. A row comes from the last run "
+        "with its instance.\n\n"
     )
     return subject + table(head, rows)
 

@@ -255,8 +255,8 @@ def main(quick: bool, out: Path) -> None:
     page.write(f"{text}\n## Real data\n\n{real(quick, out.with_suffix('.png'))}")
 
 
-GAPS = """Gaps in units of loss: against the exact sorted losses (elementwise); by how much a level could be
-lower if no earlier one were higher (tradeoff, the same as recursive); and of the sums of the largest losses
-(audit: the α that the model truly has with the constant slacks of Definition 5; the last column is what the
-method proved, at least that much). Games stop where they prove α for themselves, or after 20,000 rounds a
-level (`ftpl`: 8,000)."""
+GAPS = """Gaps are in units of loss. *Elementwise*: against the exact sorted losses. *Tradeoff* (the same as
+recursive): the possible decrease of a level without an increase of an earlier level. *Audit*: the α of
+the model with the constant slacks of Definition 5, from the sums of the largest losses; the last column
+is the upper bound that the method proved. Games stop when they have proved their α, or after 20,000
+rounds for each level (`ftpl`: 8,000)."""

@@ -167,8 +167,8 @@ def facilities(quick: bool) -> tuple[str, list[Row]]:
         subject = f"facilities, {customers} x {sites} (integer)"
         headlines.append(headline(subject, found, "forcopt cuts@highs", best=True))
     text = (
-        "Customers go to open sites; the sorted distances are leximax. Whole distances up to 30; "
-        "customers × sites, how many are open.\n\n"
+        "Customers go to open sites; the sorted distances are leximax. Integer distances up to 30; "
+        "customers × sites, number of open sites.\n\n"
     )
     return text + table(COLUMNS, rows), headlines
 
@@ -190,8 +190,9 @@ def panels(quick: bool) -> tuple[str, list[Row]]:
             found[f"sortition-algorithms {method}"] = r
         rows += compared(f"{people}, {size}, {features}", found)
     text = (
-        "Citizens' panels: everyone is a group, features have quotas; people, panel size, features. The "
-        "leximin of sortition-algorithms needs Gurobi; its maximin (the first level only) runs on HiGHS.\n\n"
+        "Citizens' panels: each person is a group, features have quotas; people, panel size, features. The "
+        "leximin of sortition-algorithms needs Gurobi; its maximin (the first level only) runs on "
+        "HiGHS.\n\n"
     )
     subject = f"a panel of {size} among {people}: ours every level, maximin the first only"
     return text + table(COLUMNS, rows), [headline(subject, found, "forcopt column-generation")]
@@ -221,7 +222,10 @@ def cohorts(quick: bool) -> tuple[str, list[Row]]:
                     f"cohorts, {n:,} candidates x {m} groups",
                     f"{s.seconds:.3g} s, {cells[-1]} linear programs",
                 )
-    text = "Uniform utilities; candidates × groups, size. Subset rows: how many of 2^m - 1 were needed.\n\n"
+    text = (
+        "Uniform utilities; candidates × groups, size. Subset rows: the number of rows needed, of 2^m - "
+        "1.\n\n"
+    )
     columns = ["size", "method", "seconds", "status", "solves", "subset rows", "levels apart"]
     return text + table(columns, rows), [headline]
 
@@ -246,8 +250,9 @@ def gaps(quick: bool) -> tuple[str, list[Row]]:
         rows.append([name, slack, *spreads, f"{good} of {len(problems)}", f"{seconds:.3g}"])
         progress(*rows[-1])
     text = (
-        "Marginals of 10 candidates for 5 groups, size 3: 10 instances on a grid of tenths, 10 in which each "
-        "candidate serves 40 % of the groups. Mean and largest gap; how many are recursive for the slack.\n\n"
+        "Marginals of 10 candidates for 5 groups, size 3: 10 instances on a grid of tenths, 10 in which "
+        "each candidate serves 40 % of the groups. Mean and largest gap; number of instances that are "
+        "recursive for the slack.\n\n"
     )
     columns = ["method", "slack", "elementwise gap", "tradeoff gap", "recursive", "seconds"]
     return text + table(columns, rows), []
@@ -277,10 +282,11 @@ def noise(quick: bool) -> tuple[str, list[Row]]:
             rows.append([kind, d, f"{eps:g}", spread, promise, f"{failed.sum()} of {len(each)}"])
             progress(*rows[-1])
     text = (
-        "All cohorts of 3 among 10 candidates, 4 groups, uniform utilities; each cohort's utilities are off "
-        "by up to d, uniformly. What is chosen on noisy utilities, judged on true ones: mean and largest "
-        "tradeoff gap, and how often the promise of Lemma 18 (gap at most eps) or of Lemma 19 as corrected "
-        "(level 1 within eps + 2d of the best) fails; for leximax, how often its gap is above eps.\n\n"
+        "All cohorts of 3 among 10 candidates, 4 groups, uniform utilities; each cohort's utilities have a "
+        "uniform error of up to d. Cohorts are chosen by noisy utilities and evaluated by true utilities. "
+        "Columns: mean and largest tradeoff gap, and the number of failures of Lemma 18 (gap at most eps) "
+        "or of Lemma 19 as corrected (level 1 within eps + 2d of the best); for leximax, the number of gaps "
+        "above eps.\n\n"
     )
     return text + table(["chosen", "d", "eps", "tradeoff gap", "promise", "failures"], rows), []
 

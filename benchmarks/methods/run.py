@@ -168,9 +168,10 @@ def text(support: Support, drawn: dict[str, dict[str, fo.Problem]], limit: float
     )
     instances = sum(len(problems) for name, problems in drawn.items() if any(p == name for p, _ in support))
     return (
-        f"{instances} instances, {limit:g} seconds for each run. A count says on how many instances a method "
-        "has an answer that meets the demands (solved) or a proof, is the quickest to the best objective or "
-        "to a proof, has the best objective after a time, or has the best objective or bound alone.\n\n"
+        f"{instances} instances, {limit:g} seconds for each run. The columns count instances on which a "
+        "method has a feasible answer (solved) or a proof, is the fastest to the best objective or to a "
+        "proof, has the best objective after a time, or is the only method with the best objective or "
+        "bound.\n\n"
         + table(head, rows)
         + f"\nWithout support: {beaten}.\n\nNo answer on a drawn instance: {silent}.\n"
     )

@@ -211,10 +211,10 @@ def summarise(runs: list[Run]) -> list[Run]:
 def report(entries: list[Run], repeats: int, limit: float) -> str:
     """The tables."""
     parts = [
-        f"Median of {repeats} run(s), each in a fresh process. Time: build and hand over, without imports, "
-        "without reading the data, HiGHS not run. Memory: peak resident set; baseline: the same just before "
-        "the build (interpreter, imported libraries, data); build: peak less baseline. Ratios are to the raw "
-        "arrays.\n"
+        f"Median of {repeats} run(s), each in a fresh process. Time: to build the model and pass it to "
+        "HiGHS, without imports, reading of data and solving. Memory: peak resident set. Baseline: resident "
+        "set just before the build (interpreter, imported libraries, data). Build: peak minus baseline. "
+        "Ratios are relative to the raw arrays.\n"
     ]
     head = [
         "library",

@@ -172,12 +172,10 @@ def write(page: Page, rows: list[dict[str, Any]], known: dict[str, float]) -> No
         lines.append((r["name"], *size, f"{given:.11g}", *cells.values(), proof))
     proved = sum(bool(r.get("certify", {}).get("optimal")) for r in rows)
     head = (
-        f"{len(rows)} programs; {proved} optima proved in rational arithmetic; "
-        f"{len(wrong)} accepted optima off by more than {TOLERANCE:g}"
-        f"{': ' if wrong else ''}{', '.join(wrong)}. "
-        "Each cell of a backend holds the relative error and the CPU seconds; the error counts from the "
-        "proved optimum, or from the published one where none is proved; `by` names the solver that "
-        "solved again."
+        f"{len(rows)} programs; {proved} optima proved in rational arithmetic; {len(wrong)} accepted optima "
+        f"off by more than {TOLERANCE:g}{': ' if wrong else ''}{', '.join(wrong)}. Each cell of a backend "
+        "holds the relative error and the CPU seconds. The error is relative to the proved optimum, or to "
+        "the published optimum if none is proved. `by` names the solver of a second solve."
     )
     if misprinted:
         head += f" Published optima off by more than {TOLERANCE:g}: {', '.join(misprinted)}."

@@ -103,9 +103,9 @@ def runs(quick: bool) -> tuple[str, list[Row]]:
         )
     head = ["run", "seconds", "of the processor", "GB at most", "sum", "accepted", "attackers accepted"]
     note = (
-        "5 % of the clients lose a share, 1 % send a vector of norm 2 rho. The sum is compared with that of "
-        "the accepted vectors as whole numbers. Seconds are less those for drawing the vectors. The last "
-        "column is of additive shares modulo 2^61, which check no norm.\n\n"
+        "5 % of the clients lose a share, 1 % send a vector of norm 2 rho. The sum is compared with the "
+        "integer sum of the accepted vectors. Seconds exclude the draw of the vectors. The last column is "
+        "for additive shares modulo 2^61, which check no norm.\n\n"
     )
     return note + table([*head, "bytes a client", "additive shares, bytes"], lines), headline
 
@@ -245,7 +245,10 @@ def cells(quick: bool) -> tuple[str, list[Row]]:
         )
         progress(*lines[-1])
     head = ["data", "people", "cells", "rho", "rejected", "expected", "sum"]
-    note = "Everybody sends one cell (group, label, prediction) as a unit vector: norm 1. Nobody lies.\n\n"
+    note = (
+        "Each client sends a cell (group, label, prediction) as a unit vector of norm 1. All clients are "
+        "honest.\n\n"
+    )
     return note + table(head, lines), []
 
 

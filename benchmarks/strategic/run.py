@@ -247,7 +247,7 @@ PARTS = {
 
 def main() -> None:
     given = parser(__doc__).parse_args()
-    note = "All methods are ours, so the exact ones stand as peers of the linear-time one."
+    note = "All methods belong to forcopt: the exact methods are the peers of the linear-time method."
     page = Page("Strategic classification", given.out, "numpy", "scipy", "highspy", note=note)
     page.run(PARTS, given.quick)
 

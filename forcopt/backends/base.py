@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, interrupted
 from forcopt.compile.compiler import Capabilities
-from forcopt.compile.program import Cone, Program, RowBlock, StageCost
+from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.status import Status
 
@@ -90,6 +92,32 @@ class SolveOptions:
             object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))
         if self.seed is not None and self.seed > _LARGEST_SEED:
             raise DeclarationError(f"seed is {self.seed}; it must be at most {_LARGEST_SEED}")
+
+    def named(self, **names: str) -> dict[str, Any]:
+        """The given ones of these options by the solver's names, then `extra`."""
+        given = {theirs: getattr(self, own) for own, theirs in names.items()}
+        return {**{name: value for name, value in given.items() if value is not None}, **self.extra}
+
+    def translated(
+        self, backend: Backend, solver: str, own: Mapping[str, str], needless: Collection[str]
+    ) -> dict[str, Any]:
+        """The given ones of these options by a solver's names in `own`.
+
+        Raises
+        ------
+        UnsupportedError
+            For an option without a name that is not `needless`.
+        """
+        given = {
+            n: v for n in ("time_limit", "gap", "seed", "threads") if (v := getattr(self, n)) is not None
+        }
+        for name in given:
+            if name not in own and name not in needless:
+                raise UnsupportedError(
+                    f"backend {backend.name!r}: {name} has no translation for {solver}; "
+                    "leave it out, or pass the solver's own option in options={...}"
+                )
+        return {own[name]: value for name, value in given.items() if name in own}
 
     def within(self, seconds: float) -> SolveOptions:
         """Return the options with the time limit less `seconds`."""
@@ -221,7 +249,7 @@ class Session(ABC):
             integer=np.concatenate([program.integer, np.zeros(count, np.int8)]),
             rows=RowBlock(wide.indptr, wide.indices, wide.data, rows.lower, rows.upper),
             stages=(StageCost(np.concatenate([stage.cost, cost]), stage.offset, stage.maximize, quadratic),),
-            cones=tuple(_widened(c, program.columns + count) for c in program.cones),
+            cones=tuple(c.widened(program.columns + count) for c in program.cones),
         )
 
 
@@ -276,13 +304,6 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
     )
 
 
-def _widened(cone: Cone, columns: int) -> Cone:
-    matrix = sp.csr_array(
-        (cone.matrix.data, cone.matrix.indices, cone.matrix.indptr), shape=(cone.matrix.shape[0], columns)
-    )
-    return replace(cone, matrix=matrix)
-
-
 class Backend(ABC):
     """A solver, or one algorithm of it, under a name.
 
@@ -310,13 +331,13 @@ class Backend(ABC):
     careful: Mapping[str, Any] = MappingProxyType({})
     """Options, by the solver's own names, for a solve after one whose claim was not proved."""
 
-    @abstractmethod
     def missing(self) -> str | None:
         """Name the missing package; None if the backend is ready. It is quick and imports no solver."""
+        return None if find_spec(self.through) else f"the package {self.through} is missing"
 
-    @abstractmethod
     def version(self) -> str:
         """The solver's version, or its package's."""
+        return version(self.through)
 
     @abstractmethod
     def session(self, program: Program) -> Session:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,15 +210,10 @@ def _add_schedule(schedule: Schedule, proto: Any) -> None:
 
 def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
     values: dict[str, Any] = {"log_search_progress": True, "log_to_stdout": False}
-    if options.time_limit is not None:
-        values["max_time_in_seconds"] = options.time_limit
-    if options.gap is not None:
-        values["relative_gap_limit"] = options.gap
-    if options.seed is not None:
-        values["random_seed"] = options.seed
-    if options.threads is not None:
-        values["num_workers"] = options.threads
-    for name, value in {**values, **options.extra}.items():
+    values |= options.named(
+        time_limit="max_time_in_seconds", gap="relative_gap_limit", seed="random_seed", threads="num_workers"
+    )
+    for name, value in values.items():
         try:
             setattr(solver.parameters, name, value)
         except (AttributeError, TypeError) as error:
@@ -295,16 +289,6 @@ class CpSat(Backend):
     install = "pip install 'ortools>=9.12'"
     capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "schedule"}), only_integer=True)
     accuracy: float = 1e-8
-
-    def missing(self) -> str | None:
-        """Whether ortools is there."""
-        return None if find_spec("ortools") else "the package ortools is missing"
-
-    def version(self) -> str:
-        """The version of OR-Tools."""
-        import ortools
-
-        return str(ortools.__version__)
 
     def session(self, program: Program) -> CpSatSession:
         """Hold the program for CP-SAT."""

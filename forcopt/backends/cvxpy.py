@@ -28,7 +28,7 @@ from forcopt.backends.tolerances import CAREFUL, DROPPED, FIRST_ORDER, LEAST_RAY
 from forcopt.clock import Deadline
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program, triangle
-from forcopt.errors import BackendError, UnsupportedError, unknown
+from forcopt.errors import BackendError, unknown
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -473,19 +473,10 @@ class Cvxpy(Backend):
             For a time limit that the solver cannot keep, or any of an unknown solver.
         """
         out: dict[str, Any] = {**self.traits.defaults, **(self.traits.tight if tight else {})}
-        for option in ("time_limit", "gap", "seed", "threads"):
-            value = getattr(options, option)
-            path = self.traits.own.get(option)
-            if value is None:
-                continue
-            if path is not None:
-                group, _, name = path.rpartition(".")
-                (out.setdefault(group, {}) if group else out)[name] = value
-            elif option == "time_limit" or not self.traits.package:
-                raise UnsupportedError(
-                    f"backend {self.name!r}: {option} has no translation for {self.solver}; "
-                    "leave it out, or pass the solver's own option in options={...}"
-                )
+        needless = ("gap", "seed", "threads") if self.traits.package else ()
+        for path, value in options.translated(self, self.solver, self.traits.own, needless).items():
+            group, _, name = path.rpartition(".")
+            (out.setdefault(group, {}) if group else out)[name] = value
         for name, value in options.extra.items():
             out[name] = {**out[name], **value} if isinstance(out.get(name), dict) else value
         return out
@@ -536,12 +527,12 @@ def _capabilities(solver: str) -> Capabilities:
     )
 
 
-def _members() -> list[str]:
-    return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
-
-
 _CONIC = frozenset({"rows", "quadratic"}) | _CONES
 register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=LEAST_RAY)))
 register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=LEAST_RAY)))
 register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=LEAST_RAY)))
-register_family("cvxpy", lambda name: Cvxpy(f"cvxpy:{name}", name.upper()), _members)
+register_family(
+    "cvxpy",
+    lambda name: Cvxpy(f"cvxpy:{name}", name.upper()),
+    lambda: [n for n, t in _SOLVERS.items() if find_spec("cvxpy") and find_spec(t.package)],
+)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -454,11 +453,10 @@ class Highs(Backend):
 
     def missing(self) -> str | None:
         """Whether highspy is there, in a version that can be trusted."""
-        if not find_spec("highspy"):
-            return "the package highspy is missing"
-        if _installed().startswith("1.14."):  # ERGO-Code/HiGHS#2957
+        lack = super().missing()
+        if lack is None and _installed().startswith("1.14."):  # ERGO-Code/HiGHS#2957
             return "highspy 1.14 takes wrong points for optima of mixed-integer programs"
-        return None
+        return lack
 
     def version(self) -> str:
         """HiGHS's own version."""

@@ -265,16 +265,6 @@ class MathOpt(Backend):
         self.careful = {"use_preprocessing": False} if solver == "glop" else {}
         self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
 
-    def missing(self) -> str | None:
-        """Whether ortools is there."""
-        return None if find_spec("ortools") else "the package ortools is missing"
-
-    def version(self) -> str:
-        """The version of OR-Tools."""
-        import ortools
-
-        return str(ortools.__version__)
-
     def session(self, program: Program) -> MathOptSession:
         """Hold the program for MathOpt."""
         return MathOptSession(program, self.solver)

@@ -26,7 +26,7 @@ from forcopt.backends.tolerances import APEX, DROPPED, WHOLE
 from forcopt.clock import Deadline
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Cone, Program
-from forcopt.errors import BackendError, DeclarationError, UnsupportedError, unknown
+from forcopt.errors import BackendError, DeclarationError, unknown
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -548,19 +548,9 @@ class Pyomo(Backend):
         UnsupportedError
             For such an option of an unknown solver.
         """
-        out: dict[str, Any] = dict(self.traits.defaults)
-        for option in ("time_limit", "gap", "seed", "threads"):
-            value = getattr(options, option)
-            if value is None:
-                continue
-            if option in self.traits.own:
-                out[self.traits.own[option]] = value
-            elif option != "time_limit" and self.solver not in _SOLVERS:
-                raise UnsupportedError(
-                    f"backend {self.name!r}: {option} has no translation for {self.solver}; "
-                    "leave it out, or pass the solver's own option in options={...}"
-                )
-        return {**out, **options.extra}
+        needless = ("time_limit", *(("gap", "seed", "threads") if self.solver in _SOLVERS else ()))
+        given = options.translated(self, self.solver, self.traits.own, needless)
+        return {**self.traits.defaults, **given, **options.extra}
 
 
 def _require_known(solver: str) -> None:
@@ -577,10 +567,10 @@ def _available(solver: str) -> bool:
     return bool(pyo.SolverFactory(solver).available(exception_flag=False))
 
 
-def _members() -> list[str]:
-    return [name for name in _SOLVERS if Pyomo(name, name).missing() is None]
-
-
 for _name in ("glpk", "cbc", "ipopt"):
     register_backend(Pyomo(f"pyomo:{_name}", _name))
-register_family("pyomo", lambda name: Pyomo(f"pyomo:{name}", name), _members)
+register_family(
+    "pyomo",
+    lambda name: Pyomo(f"pyomo:{name}", name),
+    lambda: [n for n in _SOLVERS if Pyomo(n, n).missing() is None],
+)

@@ -105,7 +105,9 @@ class _Run:
             self._add_lazies()
         self.callbacks: ScipCallbacks | None = None
         if program.callbacks and program.is_integer:
-            self.callbacks = ScipCallbacks(program, options, monitor, self.point, self._solution, _solve)
+            self.callbacks = ScipCallbacks(
+                program, options, monitor, self.point, self._solution, lambda p, o: ScipSession(p).solve(o)
+            )
             self.callbacks.include(scip, self.columns)
 
     # -- building ------------------------------------------------------------------------------------------
@@ -191,11 +193,8 @@ class _Run:
             values["limits/time"] = min(options.time_limit, 1e20)
         if np.isfinite(left := self.monitor.deadline.memory.left):
             values["limits/memory"] = left / 2**20
-        if options.gap is not None:
-            values["limits/gap"] = options.gap
-        if options.seed is not None:
-            values["randomization/randomseedshift"] = options.seed
-        for name, value in {**values, **options.extra}.items():
+        values |= options.named(gap="limits/gap", seed="randomization/randomseedshift")
+        for name, value in values.items():
             try:
                 self.scip.setParam(name, value)
             except (KeyError, TypeError, ValueError, LookupError) as error:
@@ -264,10 +263,6 @@ class _Run:
             if self.monitor.options.pool:
                 result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
-
-
-def _solve(program: Program, options: SolveOptions) -> RawResult:
-    return ScipSession(program).solve(options)
 
 
 def _affine(columns: list[int], values: list[float], offset: float, x: Array) -> float:
@@ -397,10 +392,6 @@ class Scip(Backend):
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def missing(self) -> str | None:
-        """Whether PySCIPOpt is there."""
-        return None if find_spec("pyscipopt") else "the package pyscipopt is missing"
 
     def version(self) -> str:
         """The version of SCIP and of PySCIPOpt."""

@@ -88,10 +88,7 @@ def _root(
     modules: Annotated[
         list[str] | None,
         typer.Option(
-            "--import",
-            "-I",
-            metavar="MODULE",
-            help="A module or file that registers your problems.",
+            "--import", "-I", metavar="MODULE", help="A module or file that registers your problems."
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,15 +17,15 @@ from forcopt.errors import DeclarationError, unknown
 
 _INTRODUCTION = """# Benchmarks
 
-The measurements of this library beside its peers. Each table has its versions, machine and load. This page is
-made from the file `headline.json` of each benchmark by `forcopt benchmark`, which runs
-`benchmarks/NAME/run.py --out benchmarks/NAME/results.md` and then writes it anew;
-`forcopt benchmark NAME --quick` shows a short run and changes nothing.
+This page compares this library with its peers. Each table names its versions, machine and load.
+`forcopt benchmark` makes the page from the file `headline.json` of each benchmark. It first runs
+`benchmarks/NAME/run.py --out benchmarks/NAME/results.md`;
+`forcopt benchmark NAME --quick` shows a short run and changes no file.
 
-A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and us in one
-run, and writes beside FILE only (`benchmarks/report.py` helps). It writes its main rows to `headline.json`:
-`title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the measurement),
-`ours`, `peers` and `ratio`.
+A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and this library
+in one run, and writes only beside FILE (`benchmarks/report.py` helps). It writes its main rows to
+`headline.json`: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the
+measurement), `ours`, `peers` and `ratio`.
 """
 
 
@@ -57,8 +57,25 @@ def benchmark(
     library, and report solved and wrong answers, and shifted geometric means of the seconds.
     """
     if backend:
-        limits = {"time_limit": time_limit, "memory_limit": memory_limit}
-        _solve(backend, names or [], executor, certify=certify, store=store, **limits)
+        from forcopt.study.solver_benchmark import solver_benchmark
+
+        names = names or []
+        models = names[0] if names and Path(names[0]).is_dir() else None
+        with opened(executor) as pool:
+            result = solver_benchmark(
+                backend,
+                models,
+                instances=names[1:] if models else names,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+                executor=pool,
+                progress=progress_wanted(),
+                store=store,
+                certify=certify,
+            )
+        print(result.report())
+        if result.wrong:
+            raise typer.Exit(1)
         return
     folder = _folder()
     found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
@@ -77,25 +94,6 @@ def benchmark(
         (folder / "README.md").write_text(readme(folder), encoding="utf-8")
     if failed:
         print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
-        raise typer.Exit(1)
-
-
-def _solve(backend: list[str], names: list[str], executor: str | None, **how: Any) -> None:
-    """Run solvers on a folder of files, or on the instance library."""
-    from forcopt.study.solver_benchmark import solver_benchmark
-
-    folder = names[0] if names and Path(names[0]).is_dir() else None
-    with opened(executor) as pool:
-        result = solver_benchmark(
-            backend,
-            folder,
-            instances=names[1:] if folder else names,
-            executor=pool,
-            progress=progress_wanted(),
-            **how,
-        )
-    print(result.report())
-    if result.wrong:
         raise typer.Exit(1)
 
 

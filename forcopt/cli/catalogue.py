@@ -95,7 +95,8 @@ def describe(model: ModelArgument) -> None:
         if name != cls.tag:
             needed = name in layout["required"]
             default = "required" if needed else f"default {json.dumps(field.get('default'))}"
-            _entry(screen, name, [_type(field, layout), _rule(field), default], meanings.get(name, ""))
+            rule = ", ".join(text.format(field[key]) for key, text in _RULES.items() if key in field)
+            _entry(screen, name, [_type(field, layout), rule, default], meanings.get(name, ""))
 
     screen.print("\n[bold]Methods[/bold]")
     for name, method in cls.methods.items():
@@ -196,10 +197,6 @@ _RULES = {
     "multipleOf": "a multiple of {}",
     "pattern": "matches {}",
 }
-
-
-def _rule(field: dict[str, Any]) -> str:
-    return ", ".join(text.format(field[key]) for key, text in _RULES.items() if key in field)
 
 
 def backends(as_json: JsonOption = False) -> None:

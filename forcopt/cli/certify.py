@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from forcopt.cli.output import Screen
+from forcopt.cli.output import MemoryLimitOption, Screen
+from forcopt.clock import stop_on_interrupt
 from forcopt.errors import DeclarationError
+from forcopt.memory import memory_limited
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
@@ -35,11 +37,16 @@ def certify(
     time_limit: Annotated[
         float, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
     ] = 600.0,
+    memory_limit: MemoryLimitOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the search that an earlier call left in FILE.search.")
+    ] = False,
 ) -> None:
     """Prove the optimum of a model, or that it has none, and write the proof in the VIPR format.
 
     Numbers count as the decimals that the file prints. The proof is checked against the file before the
-    command ends, by the program that 'python -m forcopt.check FILE.vipr MODEL.mps' runs.
+    command ends, by the program that 'python -m forcopt.check FILE.vipr MODEL.mps' runs. A search that ends
+    at a limit or by Ctrl-C is kept; 'forcopt -v certify' shows lines of progress.
     """
     from forcopt import check
     from forcopt.loops.certify import certify_model
@@ -48,17 +55,19 @@ def certify(
     if model.suffix != ".mps":
         raise DeclarationError(f"the model is {str(model)!r}; its name must end in .mps")
     program = read(model)
-    if solution is None:
-        found = program.solve("highs", time_limit=time_limit, gap=0.0)
-    else:
-        found = solution_file(program, solution)
-    certificate = certify_model(
-        found,
-        number=printed_numbers(model),
-        time_limit=time_limit,
-        save=output,
-        progress=_report if Screen.verbose else None,
-    )
+    with memory_limited(memory_limit), stop_on_interrupt():
+        if solution is None:
+            found = program.solve("highs", time_limit=time_limit, gap=0.0)
+        else:
+            found = solution_file(program, solution)
+        certificate = certify_model(
+            found,
+            number=printed_numbers(model),
+            time_limit=time_limit,
+            save=output,
+            resume=resume,
+            progress=_report if Screen.verbose else None,
+        )
     print(certificate)
     if "the proof is in" not in certificate.how:
         raise typer.Exit(1)

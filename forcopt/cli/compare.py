@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,74 +77,56 @@ def names(methods: str | None) -> list[str] | None:
     return None if methods is None else [name.strip() for name in methods.split(",")]
 
 
-def check_report(
-    html: Path | None,
-    csv: Path | None,
-    plot: Path | None,
-    store: Path | None,
-    kind: str,
-    axes: dict[str, str | None],
-) -> None:
-    """Refuse output that could not be shown or written, before anything runs.
+@dataclass(frozen=True)
+class Report:
+    """Where a comparison is shown and written; refuses what could not be, before anything runs."""
 
-    Raises
-    ------
-    UnknownNameError
-        For an unknown kind of plot.
-    DeclarationError
-        For a plot without a file, axes of another plot, or a file that cannot be written.
-    """
-    from forcopt.study.charts import CHARTS
+    html: Path | None
+    csv: Path | None
+    plot: Path | None
+    store: Path | None
+    kind: str
+    axes: dict[str, str | None]
+    as_json: bool
 
-    if kind not in (kinds := ["runs", *CHARTS]):
-        raise unknown("kind of plot", kind, kinds)
-    if kind != "runs" and plot is None:
-        raise DeclarationError(f"--kind is {kind}, but --plot names no file to draw it to")
-    for axis, value in axes.items():
-        if value is not None and kind != "pareto":
-            raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
-    for path, endings in ((html, ()), (csv, ()), (plot, DRAWN), (store, ())):
-        check_target(path, *endings)
+    def __post_init__(self) -> None:
+        from forcopt.study.charts import CHARTS
+
+        if self.kind not in (kinds := ["runs", *CHARTS]):
+            raise unknown("kind of plot", self.kind, kinds)
+        if self.kind != "runs" and self.plot is None:
+            raise DeclarationError(f"--kind is {self.kind}, but --plot names no file to draw it to")
+        for axis, value in self.axes.items():
+            if value is not None and self.kind != "pareto":
+                raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
+        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, DRAWN), (self.store, ())):
+            check_target(path, *endings)
+
+    def show(self, result: Comparison) -> None:
+        """Show and write a comparison, and end with its exit code."""
+        if self.as_json:
+            print_json(result)
+        elif (screen := console()).is_terminal:
+            screen.print(result)
+        else:
+            print(result.table())
+        for path, write in ((self.html, result.to_html), (self.csv, result.to_csv)):
+            if path is not None:
+                write(path)
+        if self.plot is not None:
+            chosen: dict[str, Any] = {axis: value for axis, value in self.axes.items() if value is not None}
+            result.plot(self.plot, self.kind, **chosen)
+        if any(row.status is None for row in result.rows):
+            raise typer.Exit(130)  # Ctrl-C
+        if not any(row.solved for row in result.rows):
+            raise typer.Exit(1)
 
 
-@contextmanager
-def opened(address: str | None) -> Iterator[Executor | None]:
+def opened(address: str | None) -> AbstractContextManager[Executor | None]:
     """Open the executor at an address; None without one."""
-    if address is None:
-        yield None
-        return
     from forcopt.study.execute import executor_at
 
-    with executor_at(address) as executor:
-        yield executor
-
-
-def report(
-    result: Comparison,
-    html: Path | None,
-    csv: Path | None,
-    plot: Path | None,
-    kind: str,
-    axes: dict[str, str | None],
-    as_json: bool,
-) -> None:
-    """Show and write a comparison, and end with its exit code."""
-    if as_json:
-        print_json(result)
-    elif (screen := console()).is_terminal:
-        screen.print(result)
-    else:
-        print(result.table())
-    for path, write in ((html, result.to_html), (csv, result.to_csv)):
-        if path is not None:
-            write(path)
-    if plot is not None:
-        chosen: dict[str, Any] = {axis: value for axis, value in axes.items() if value is not None}
-        result.plot(plot, kind, **chosen)
-    if any(row.status is None for row in result.rows):
-        raise typer.Exit(130)  # Ctrl-C
-    if not any(row.solved for row in result.rows):
-        raise typer.Exit(1)
+    return nullcontext() if address is None else executor_at(address)
 
 
 def compare(
@@ -180,8 +162,7 @@ def compare(
     """
     from forcopt.study import compare
 
-    axes = {"x": x, "y": y}
-    check_report(html, csv, plot, store, kind, axes)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
     problems = {spec: problem_from(spec) if spec == "-" else spec for spec in specs}
     given = problems if "-" in problems else specs
     with opened(executor) as pool:
@@ -197,7 +178,7 @@ def compare(
             executor=pool,
             progress=progress_wanted(),
         )
-    report(result, html, csv, plot, kind, axes, as_json)
+    report.show(result)
 
 
 def sweep(
@@ -236,8 +217,7 @@ def sweep(
     """
     from forcopt.study import sweep
 
-    axes = {"x": x, "y": y}
-    check_report(html, csv, plot, store, kind, axes)
+    report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
     if seeds is not None and seeds < 1:
         raise DeclarationError(f"--seeds is {seeds}; it must be at least 1")
     grid: dict[str, list[Any]] = {}
@@ -258,7 +238,7 @@ def sweep(
             executor=pool,
             progress=progress_wanted(),
         )
-    report(result, html, csv, plot, kind, axes, as_json)
+    report.show(result)
 
 
 def _values(text: str) -> tuple[str, list[Any]]:

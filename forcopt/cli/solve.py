@@ -109,7 +109,7 @@ def solve(
         with stop_on_interrupt():
             found = problem.solve(method, **common, progress=progress, **own)
             stopped = interrupted()
-        solution, known = found, _record(spec, type(problem).__name__, found)
+        solution, known = found, _record(spec, found) | {"model": type(problem).__name__}
     if solution.certificate is not None:
         known["certificate"] = str(solution.certificate)
     if as_json:
@@ -146,48 +146,31 @@ def _parsed(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _record(spec: str, model: str, s: Solution) -> dict[str, Any]:
+def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
     evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
+    own = {"objective": float("nan"), "gap": float("nan")} if s.private else {}
     return {
-        "spec": spec,
-        "model": model,
         "method": s.method,
-        "backend": s.backend,
-        "status": str(s.status),
-        "objective": float("nan") if s.private else s.objective,
-        "bound": s.bound,
-        "gap": float("nan") if s.private else s.gap,
+        **_common(spec, s),
+        **own,
         "guarantee": s.guarantee,
         "violations": dict(evaluation.violations) if evaluation else {},
         "metrics": dict(evaluation.metrics) if evaluation else {},
-        "seconds": s.seconds,
-        "iterations": s.iterations,
-        "bridges": list(s.bridges),
-        "message": s.message,
-        "reason": s.reason,
         "decision": s.decision,
     }
 
 
 def _model_record(spec: str, s: ModelSolution) -> dict[str, Any]:
     """The fields of the JSON output for a bare model."""
-    return {
-        "spec": spec,
-        "model": s.model.name,
-        "backend": s.backend,
-        "status": str(s.status),
-        "objective": s.objective,
-        "bound": s.bound,
-        "gap": s.gap,
-        "violation": s.violation,
-        "seconds": s.seconds,
-        "iterations": s.iterations,
-        "bridges": list(s.bridges),
-        "message": s.message,
-        "reason": s.reason,
-        "values": _values(s) if s.status.has_solution else {},
-    }
+    values = _values(s) if s.status.has_solution else {}
+    return {"model": s.model.name, **_common(spec, s), "violation": s.violation, "values": values}
+
+
+def _common(spec: str, s: Solution | ModelSolution) -> dict[str, Any]:
+    plain = ("backend", "objective", "bound", "gap", "seconds", "iterations", "message", "reason")
+    known = {name: getattr(s, name) for name in plain}
+    return {"spec": spec, "status": str(s.status), "bridges": list(s.bridges), **known}
 
 
 def _values(s: ModelSolution) -> dict[str, float]:

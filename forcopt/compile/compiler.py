@@ -44,7 +44,7 @@ def compile_model(
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
-    It takes the arguments of `compile_parametric` and substitutes the values of parameters.
+    Parameters have their values of now; see `compile_parametric` for others.
 
     Parameters
     ----------
@@ -85,9 +85,8 @@ def compile_model(
     >>> compile_model(m, get_backend("highs").capabilities).rows.count
     4
     """
-    if not model.parameters:
-        return _compile(model, capabilities, backend, others, sorted_by, only, outward)[0]
-    return compile_parametric(model, capabilities, backend, others, sorted_by, only, outward).at_values()
+    program, products, scaled = _compile(model, capabilities, backend, others, sorted_by, only, outward)
+    return ParametricProgram(program, model, products, scaled).at_values() if model.parameters else program
 
 
 def compile_parametric(
@@ -95,9 +94,6 @@ def compile_parametric(
     capabilities: Capabilities,
     backend: str = "",
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
-    sorted_by: str | None = None,
-    only: Collection[Constraint | Condition] | None = None,
-    outward: bool = False,
 ) -> ParametricProgram:
     """Rewrite `model` until only kinds that the backend takes are left, for any values of its parameters.
 
@@ -111,12 +107,6 @@ def compile_parametric(
         Its name, for messages.
     others : Callable[[], Mapping[str, Capabilities]], optional
         Gives the capabilities of all backends, so that a refusal can name capable ones.
-    sorted_by : str, optional
-        The method for leximin objectives, instead of their own.
-    only : Collection[Constraint or Condition], optional
-        Compile these alone, without objective and lazy families, to ask whether they can hold together.
-    outward : bool, default False
-        Round the constants of bridges outward, so that no point of the model is lost; for proofs.
 
     Raises
     ------
@@ -125,7 +115,7 @@ def compile_parametric(
     UnboundedExpressionError
         If a bridge needs a bound that cannot be derived.
     """
-    program, products, scaled = _compile(model, capabilities, backend, others, sorted_by, only, outward)
+    program, products, scaled = _compile(model, capabilities, backend, others)
     return ParametricProgram(program, model, products, scaled)
 
 
@@ -134,9 +124,9 @@ def _compile(
     capabilities: Capabilities,
     backend: str,
     others: Callable[[], Mapping[str, Capabilities]] | None,
-    sorted_by: str | None,
-    only: Collection[Constraint | Condition] | None,
-    outward: bool,
+    sorted_by: str | None = None,
+    only: Collection[Constraint | Condition] | None = None,
+    outward: bool = False,
 ) -> tuple[Program, list[ParameterProduct], list[AtomRelation]]:
     draft = BridgeContext(model, capabilities.only_integer, only, outward)
     objective = model.objective if only is None else None

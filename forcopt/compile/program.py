@@ -236,6 +236,12 @@ class Cone:
         """The rows of each matrix of a semidefinite cone."""
         return int(np.sqrt(2 * self.size))
 
+    def widened(self, columns: int) -> Cone:
+        """The cone in a program of more columns."""
+        m = self.matrix
+        wide = sp.csr_array((m.data, m.indices, m.indptr), shape=(m.shape[0], columns))
+        return replace(self, matrix=wide)
+
     def excess(self, x: Array) -> Array:
         """By how much each cone is violated at a point, relative to its largest entry if that is above 1."""
         entries = (self.matrix @ x + self.offset).reshape(-1, self.size)
@@ -563,15 +569,9 @@ def elastic(program: Program, scales: Array, weights: Array) -> tuple[Program, A
         upper=np.concatenate([program.upper, np.full(count, np.inf)]),
         integer=np.concatenate([program.integer, np.zeros(count, dtype=np.int8)]),
         rows=block,
-        cones=tuple(_widened(c, n + count) for c in program.cones),
+        cones=tuple(c.widened(n + count) for c in program.cones),
         stages=(StageCost(cost, 0.0, False),),
         lazies=(),
         callbacks=(),
     )
     return softened, at, signs
-
-
-def _widened(cone: Cone, columns: int) -> Cone:
-    matrix = sp.csr_array(cone.matrix)
-    shape = (matrix.shape[0], columns)
-    return replace(cone, matrix=sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=shape))

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
+from forcopt.compile.program import IndicatorRows, Program, RowBlock, StageCost, row_scales
 from forcopt.errors import UnsupportedError
 
 _DUST = 2.0**-50
@@ -82,7 +82,7 @@ class Scaling:
 
     def program(self, program: Program) -> Program:
         """The scaled program."""
-        stages = tuple(self.stage(stage) for stage in program.stages)
+        stages, by = tuple(map(self.stage, program.stages)), sp.diags_array(self.columns)
         return replace(
             program,
             lower=program.lower / self.columns,
@@ -90,7 +90,7 @@ class Scaling:
             rows=self.block(program.rows, self.rows),
             stages=stages,
             units=self.columns,
-            cones=tuple(self._cone(cone) for cone in program.cones),
+            cones=tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones),
             indicators=tuple(
                 IndicatorRows(i.columns, i.active, self.block(i.rows)) for i in program.indicators
             ),
@@ -98,13 +98,7 @@ class Scaling:
 
     def factors(self, rows: RowBlock) -> Array:
         """The powers of two that bring the largest entries of further rows near 1."""
-        largest = np.ones(rows.count)
-        filled = np.flatnonzero(np.diff(rows.indptr))
-        if filled.size:
-            data = np.abs(rows.data * self.columns[rows.indices])
-            largest[filled] = np.maximum.reduceat(data, rows.indptr[filled])
-        out: Array = np.exp2(-np.round(np.log2(np.where(largest > 0, largest, 1.0))))
-        return out
+        return 1 / row_scales(replace(rows, data=rows.data * self.columns[rows.indices]))
 
     def block(self, rows: RowBlock, factors: Array | None = None) -> RowBlock:
         """Scale rows, by `factors` of their own if none are given."""
@@ -122,9 +116,6 @@ class Scaling:
         rows = None if stage.rows is None else self.block(stage.rows)
         cost, offset = stage.cost * self.columns * self.objective, stage.offset * self.objective
         return replace(stage, cost=cost, offset=offset, quadratic=quadratic, rows=rows)
-
-    def _cone(self, cone: Cone) -> Cone:
-        return replace(cone, matrix=sp.csr_array(cone.matrix @ sp.diags_array(self.columns)))
 
 
 def geometric(program: Program, counts: Array | None = None) -> Scaling:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,65 @@ def read_csv(path: str | Path, **options: Any) -> pd.DataFrame:
             return pd.read_csv(path, index_col=False, **options)
     except (ValueError, pd.errors.ParserWarning) as error:
         raise DeclarationError(f"{path} is no CSV file with a first row of names: {error}") from None
+
+
+def read_table(table: Any, subject: str, **options: Any) -> pd.DataFrame:
+    """Give a data frame, or read a CSV file.
+
+    Parameters
+    ----------
+    table : DataFrame, str or Path
+        A frame, or the path of a file.
+    subject : str
+        What the table is called in errors.
+    options : Any
+        Of `pandas.read_csv`.
+
+    Returns
+    -------
+    pd.DataFrame
+        With the names of columns as they stand in the file, also those that stand there twice.
+
+    Raises
+    ------
+    DeclarationError
+        For another type, or a file that `read_csv` refuses.
+    """
+    import pandas as pd
+
+    if isinstance(table, str | Path):
+        frame = read_csv(table, **options)  # pandas gives a second "sex" the name "sex.1"
+        first = pd.read_csv(table, header=None, nrows=1, dtype=str, keep_default_na=False, index_col=False)
+        return frame.set_axis(first.iloc[0].tolist(), axis=1)
+    if not isinstance(table, pd.DataFrame):
+        raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
+    return table
+
+
+def check_columns(table: pd.DataFrame, names: Iterable[str], subject: str) -> None:
+    """Refuse a table that does not have each of some columns once.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_columns(pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), ["sex"], "candidates")
+    Traceback (most recent call last):
+    ...
+    forcopt.errors.DeclarationError: candidates: 2 columns are called 'sex'; there must be one
+    """
+    columns = list(table.columns)
+    for name in names:
+        count = columns.count(name)
+        if not count:
+            known = ", ".join(map(str, columns))
+            raise DeclarationError(f"{subject}: there is no column {name!r}; the columns are {known}")
+        if count > 1:
+            raise DeclarationError(f"{subject}: {count} columns are called {name!r}; there must be one")
 
 
 def binary_column(frame: pd.DataFrame, column: str, path: str | Path) -> Array:
@@ -237,8 +296,8 @@ def unknown_levels(
     return f"{subject}: {'; '.join(words)}{more}"
 
 
-def refuse_doubles(subject: str, keys: Sequence[str], rows: Sequence[Any] | None = None) -> None:
-    """Refuse a key that stands in two rows.
+def refuse_doubles(subject: str, keys: Sequence[Hashable], rows: Sequence[Any] | None = None) -> None:
+    """Refuse a key that stands in two rows; the parts of a tuple are shown with a dash between them.
 
     Raises
     ------
@@ -252,12 +311,13 @@ def refuse_doubles(subject: str, keys: Sequence[str], rows: Sequence[Any] | None
     ...
     forcopt.errors.DeclarationError: names: 'Ann' is in rows 0, 2; it must be in one row
     """
-    where: dict[str, list[str]] = {}
+    where: dict[Hashable, list[str]] = {}
     for row, key in zip(range(len(keys)) if rows is None else rows, keys, strict=True):
         where.setdefault(key, []).append(str(row))
     for key, found in where.items():
         if len(found) > 1:
-            raise DeclarationError(f"{subject}: {key!r} is in {_rows(found)}; it must be in one row")
+            shown = " - ".join(map(str, key)) if isinstance(key, tuple) else key
+            raise DeclarationError(f"{subject}: {shown!r} is in {_rows(found)}; it must be in one row")
 
 
 def _rows(where: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,12 +69,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     if (
         not isinstance(data, Mapping)
         or "nodes" not in data
-        or not data.keys()
-        & {
-            "edges",
-            "links",
-            "adjacency",
-        }
+        or not data.keys() & {"edges", "links", "adjacency"}
     ):
         raise DeclarationError("a graph needs the keys 'nodes' and 'edges' (or 'links', or 'adjacency')")
     if data.get("directed"):
@@ -117,16 +113,23 @@ def _listed_edges(data: Mapping[str, Any], nodes: list[Any]) -> list[dict[str, A
     rows = _listed(data["adjacency"], "adjacency")
     if len(rows) != len(nodes):
         raise DeclarationError(f"'adjacency' has {len(rows)} lists for {len(nodes)} nodes")
-    place = {node: i for i, node in enumerate(nodes)}
-    found = []
+    found: list[dict[str, Any]] = []
+    ends: Counter[tuple[Any, Any]] = Counter()
     for i, row in enumerate(rows):
         for edge in _listed(row, f"adjacency[{i}]"):
             if not isinstance(edge, Mapping) or "id" not in edge:
                 raise DeclarationError(f"adjacency[{i}]: the neighbour {edge!r} has no 'id'")
             other = _hashable(edge.get("id"))
-            if other not in place or i <= place[other]:  # every edge is listed from both ends
+            ends[nodes[i], other] += 1
+            if other == nodes[i] or ends[nodes[i], other] > ends[other, nodes[i]]:
                 rest = {k: v for k, v in edge.items() if k != "id"}
                 found.append({"source": nodes[i], "target": other, **rest})
+    for (one, other), count in ends.items():
+        if count != ends[other, one]:
+            raise DeclarationError(
+                f"'adjacency' lists {other!r} {count} times as a neighbour of {one!r}, and {one!r} "
+                f"{ends[other, one]} times as a neighbour of {other!r}; every edge must stand at both ends"
+            )
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, by_label, check_label_order, is_missing
 from forcopt.data.dataset import check_levels, refuse_doubles
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
@@ -57,6 +57,9 @@ class Hierarchy(Declared):
     @classmethod
     def _counts_by_type(cls, given: Any) -> Any:
         if isinstance(given, dict) and given.get("counts") is not None:
+            if given.get("names"):
+                leaves = {"names": given["names"][-1], "counts": given["counts"]}
+                check_label_order("Hierarchy", leaves)
             counts = np.asarray(given["counts"])
             if counts.ndim == 1:
                 given = {**given, "counts": counts[:, None]}
@@ -74,14 +77,14 @@ class Hierarchy(Declared):
             if wrong.any():
                 at = int(np.argmax(wrong))
                 raise DeclarationError(
-                    f"unit {self._called(level, at)} of level {level} has parent {parent[at]}; level "
+                    f"unit {self.name(level, at)} of level {level} has parent {parent[at]}; level "
                     f"{level - 1} has units 0 to {above - 1}"
                 )
             missing = np.bincount(parent, minlength=above) == 0
             if missing.any():
                 at = int(np.argmax(missing))
                 raise DeclarationError(
-                    f"unit {self._called(level - 1, at)} of level {level - 1} has no children"
+                    f"unit {self.name(level - 1, at)} of level {level - 1} has no children"
                 )
             above = len(parent)
         if self.names:
@@ -177,6 +180,8 @@ class Hierarchy(Declared):
         """
         listed = [str(code) for code in codes]
         refuse_doubles("codes", listed)
+        if isinstance(counts, Mapping):
+            counts = by_label(counts, listed, "counts")
         check_label_order("Hierarchy.from_geoids", {"names": listed, "codes": codes, "counts": counts})
         for code in listed:
             if len(code) not in lengths:
@@ -198,7 +203,8 @@ class Hierarchy(Declared):
         Parameters
         ----------
         edges : Iterable[tuple[Hashable, Hashable]]
-            In any order. A leaf above the last level gets a chain of single children.
+            In any order; or a frame with these two columns. A leaf above the last level gets a chain of
+            single children.
         counts : Mapping[Hashable, Any], optional
             Of each leaf; and of inner units too, if you like, to have the sums checked.
         fields : Any
@@ -219,7 +225,12 @@ class Hierarchy(Declared):
         """
         parent: dict[Hashable, Hashable] = {}
         children: dict[Hashable, list[Hashable]] = {}
-        for above, unit in edges:
+        if hasattr(edges, "itertuples"):
+            edges = list(edges.itertuples(index=False))
+        for number, edge in enumerate(edges):
+            if len(edge) != 2 or any(map(is_missing, edge)):
+                raise DeclarationError(f"edge {number} is {tuple(edge)!r}; it must be a parent and a child")
+            above, unit = edge
             if unit in parent and parent[unit] == above:
                 raise DeclarationError(f"the edge from {above} to {unit} is given twice")
             if unit in parent:
@@ -247,17 +258,28 @@ class Hierarchy(Declared):
             )
         given = None
         if counts is not None:
-            check_levels("counts", list(map(str, counts.keys())), units, rule="is no unit of the edges")
+            listed = [str(unit) for unit, _ in counts.items()]
+            check_levels("counts", listed, units, rule="is no unit of the edges")
+            refuse_doubles("counts", listed)
+            known = {str(unit): np.asarray(n) for unit, n in counts.items()}
+            for unit, values in known.items():
+                as_numbers(values, f"counts of {unit}")
             total: dict[Hashable, Any] = {}
             for path in paths:
-                if path[-1] not in counts:
-                    raise DeclarationError(f"unit {path[-1]} is a leaf without a count")
+                leaf = str(path[-1])
+                if leaf not in known:
+                    raise DeclarationError(f"unit {leaf} is a leaf without a count")
+                if known[leaf].shape != known[str(paths[0][-1])].shape:
+                    raise DeclarationError(
+                        f"counts of {leaf} have shape {known[leaf].shape}, and those of {paths[0][-1]} "
+                        f"{known[str(paths[0][-1])].shape}; all must have one"
+                    )
                 for unit in path[:-1]:
-                    total[unit] = total.get(unit, 0) + np.asarray(counts[path[-1]])
+                    total[unit] = total.get(unit, 0) + known[leaf]
             for unit, below in total.items():
-                if unit in counts and np.any(below != np.asarray(counts[unit])):
-                    raise DeclarationError(f"unit {unit}: {counts[unit]}, its leaves {below}")
-            given = np.array([counts[path[-1]] for path in paths])
+                if str(unit) in known and np.any(below != known[str(unit)]):
+                    raise DeclarationError(f"unit {unit}: {known[str(unit)]}, its leaves {below}")
+            given = np.array([known[str(path[-1])] for path in paths])
         depth = max(map(len, paths))
         full = [[str(u) for u in path] + [str(path[-1])] * (depth - len(path)) for path in paths]
         return cls._from_paths(full, given, **fields)
@@ -322,13 +344,10 @@ class Hierarchy(Declared):
             return self
         return Hierarchy(parents=self.parents, names=self.names, levels=self.levels, types=self.types)
 
-    def _called(self, level: int, unit: int) -> str:
-        named = level < len(self.names) and unit < len(self.names[level])
-        return self.names[level][unit] if named else str(unit)
-
     def name(self, level: int, unit: int) -> str:
         """The name of a unit, or its position."""
-        return self._called(level, unit)
+        named = level < len(self.names) and unit < len(self.names[level])
+        return self.names[level][unit] if named else str(unit)
 
     def level_name(self, level: int) -> str:
         """The name of a level."""

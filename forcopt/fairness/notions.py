@@ -84,9 +84,9 @@ class _OfRates(Notion):
         """Constraints of K rows for each rate, named after it; none for a single group."""
         return [] if len(rates.groups) == 1 else [r for rate in self.rates for r in self._rows(rates, rate)]
 
+    @abstractmethod
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
         """The rows of one rate."""
-        raise NotImplementedError
 
     def _with_level(self, rates: GroupRates, rate: Rate, side: str) -> tuple[Expression, Variable, str]:
         """The rate of each group, the column for its least or largest value, and the name of the rows."""
@@ -113,9 +113,9 @@ class _OfRates(Notion):
 
     _ending: ClassVar[str] = ""
 
+    @abstractmethod
     def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
         """The rows of one rate for pairs of groups."""
-        raise NotImplementedError
 
 
 class RateParity(_OfRates):

@@ -19,12 +19,7 @@ from forcopt.language.atoms import positive_part
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 
-_ANSWERS = {
-    "none": (),
-    "second_at_least": ((0, 1),),
-    "first_at_least": ((1, 0),),
-    "same": ((0, 1), (1, 0)),
-}
+_ANSWERS = {"none": (), "second_at_least": ((0, 1),), "first_at_least": ((1, 0),), "same": ((0, 1), (1, 0))}
 
 
 class PairwiseFairness(Notion):

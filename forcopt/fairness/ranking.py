@@ -16,6 +16,7 @@ from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
+from forcopt.language.variable import Variable
 
 
 class Candidates:
@@ -411,6 +412,17 @@ class PrefixQuotas(_OfGroups):
         return np.array([given.get(name, rest) for name in names])
 
 
+def _behind(values: Any, held: Array, ahead: Array, floor: Variable, name: str) -> list[Constraint]:
+    """No held value exceeds the least of those ahead of it, which `floor` falls along."""
+    last = floor.size
+    rows = [floor <= values[:last], values[held] <= floor[ahead[held] - 1]]
+    if last > 1:
+        rows.append(floor[1:] <= floor[:-1])
+    for number, row in enumerate(rows):
+        row.name = floor.model.unused_name(f"{name}_{number}")
+    return rows
+
+
 class InGroupFairness(_OfGroups):
     """Of each group, the worst who is ranked has at least `ratio` times the score of the best who is not.
 
@@ -459,12 +471,7 @@ class InGroupFairness(_OfGroups):
             if not len(held):
                 continue
             floor = model.variable(model.unused_name("all_better"), len(own), lower=0.0, upper=1.0)
-            rows = [floor <= chosen[own], chosen[own[held]] <= floor[better[held] - 1]]
-            if len(own) > 1:
-                rows.append(floor[1:] <= floor[:-1])
-            for number, row in enumerate(rows):
-                row.name = model.unused_name(f"in_group_{name}_{number}".replace(" ", "_"))
-            found += rows
+            found += _behind(chosen[own], held, better, floor, f"in_group_{name}".replace(" ", "_"))
         return found
 
     def violation(self, ranked: Ranked) -> dict[str, float]:
@@ -535,15 +542,8 @@ class CounterfactualOrder(RankingNotion):
         if not len(held):
             return []
         e = ranked.exposures[order]
-        last = int(ahead.max())
-        model = e.model
-        floor = model.variable(model.unused_name("least_ahead"), last, lower=0.0)
-        rows = [floor <= e[:last], e[held] <= floor[ahead[held] - 1]]
-        if last > 1:
-            rows.append(floor[1:] <= floor[:-1])
-        for number, row in enumerate(rows):
-            row.name = model.unused_name(f"counterfactual_order_{number}")
-        return rows
+        floor = e.model.variable(e.model.unused_name("least_ahead"), int(ahead.max()), lower=0.0)
+        return _behind(e, held, ahead, floor, "counterfactual_order")
 
     def violation(self, ranked: Ranked) -> dict[str, float]:
         """By how much somebody ahead has less exposure, in units of the first position's weight."""

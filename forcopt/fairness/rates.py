@@ -405,12 +405,15 @@ class RateTable:
     @property
     def events(self) -> Array:
         """How many records of each group have the event of each rate, shape ``(K, R)``."""
-        return np.tensordot(self.counts, np.array([rate.event for rate in self.rates]), ((1, 2), (1, 2)))
+        return self._totals([rate.event for rate in self.rates])
 
     @property
     def trials(self) -> Array:
         """How many records of each group each rate counts, shape ``(K, R)``."""
-        return np.tensordot(self.counts, np.array([rate.given for rate in self.rates]), ((1, 2), (1, 2)))
+        return self._totals([rate.given for rate in self.rates])
+
+    def _totals(self, tables: Sequence[Table]) -> Array:
+        return np.asarray(np.tensordot(self.counts, np.array(tables), ((1, 2), (1, 2))))
 
     def save_proof(self, path: str | Path) -> None:
         """Write the records and their rates as the certificate ``rates``, to be counted again by others.

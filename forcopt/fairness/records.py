@@ -49,7 +49,9 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     if any(map(is_missing, set(given))):
         at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
-    if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
+    if column.dtype.kind in "OU":
+        column = np.array(as_texts(given, "groups"), dtype=str)
+    elif column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = column.astype(str)
     values_found, codes = np.unique(column, return_inverse=True)
     texts = tuple(str(value) for value in values_found.tolist())
@@ -64,6 +66,30 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
         if position is None:
             raise DeclarationError(f"groups holds {text!r}; the groups are {', '.join(names)}")
     return np.array(found, dtype=np.int64)[codes], tuple(names)
+
+
+def as_texts(values: Sequence[Any], subject: str) -> list[str]:
+    """The entries of a column as text; equal ones, such as 1 and 1.0, as the first of them.
+
+    Raises
+    ------
+    DeclarationError
+        For two values with one text, such as 1 and ``"1"``.
+
+    Examples
+    --------
+    >>> as_texts(["a", 1, 1.0], "groups")
+    ['a', '1', '1']
+    """
+    texts = {value: str(value) for value in dict.fromkeys(values)}
+    first: dict[str, Any] = {}
+    for value, text in texts.items():
+        if first.setdefault(text, value) != value:
+            raise DeclarationError(
+                f"{subject} holds {first[text]!r} ({type(first[text]).__name__}) and {value!r} "
+                f"({type(value).__name__}), which have one name; make them of one type"
+            )
+    return [texts[value] for value in values]
 
 
 def _number(text: str) -> float | None:

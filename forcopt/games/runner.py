@@ -95,13 +95,7 @@ def checkpoints(rounds: int, first: int = 1, factor: float = 1.5) -> Iterator[in
 
 
 def run_game(
-    game: TwoPlayerGame,
-    *,
-    rounds: int,
-    accuracy: float,
-    trace: Trace,
-    first: int = 1,
-    factor: float = 1.5,
+    game: TwoPlayerGame, *, rounds: int, accuracy: float, trace: Trace, first: int = 1, factor: float = 1.5
 ) -> GameEnd:
     """Play rounds until the measured gap is at most the accuracy.
 

@@ -117,16 +117,13 @@ class BranchDecomposition:
         edges = real + wanted + (_phantoms(plain) if planar else _bridges(plain))
         builder = _Builder(graph.size, edges)
         if not planar or len(edges) < 3:
-            return cls(graph, edges, len(real), builder.along(frontier_order(_with(graph, edges))), False)
+            whole = WeightedGraph.of(graph.weights.tolist(), edges, [0] * len(edges))
+            return cls(graph, edges, len(real), builder.along(frontier_order(whole)), False)
         _, embedding = nx.check_planarity(nx.Graph(edges))
         radial = _Radial(edges, embedding)
         options = sorted(radial.nodes, key=lambda r: (radial.hops(r), r))[:_ROOTS]
         best = min((builder.from_cotree(radial.cotree(r)) for r in options), key=_measure)
         return cls(graph, edges, len(real), best, True, radial.hops(options[0]))
-
-
-def _with(graph: WeightedGraph, edges: list[tuple[int, int]]) -> WeightedGraph:
-    return WeightedGraph.of(graph.weights.tolist(), edges, [0] * len(edges))
 
 
 def _measure(root: Cluster) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
@@ -161,6 +161,12 @@ class Filling:
     arcs: Array
     count: int = 0
     arc_count: int = 0
+
+    def advance(self, step: Callable[[tuple[Store, Array, int, int]], tuple[Any, ...]]) -> int:
+        """Let a kernel extend the table; return where it stopped, -1 at the end."""
+        table = (self.store, self.arcs, self.count, self.arc_count)
+        at, self.store, self.arcs, self.count, self.arc_count = step(table)
+        return int(at)
 
 
 class Program(ABC):

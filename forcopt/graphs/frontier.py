@@ -230,11 +230,7 @@ class Sweep(Program):
             else:  # no vertex is decided yet
                 values = np.ones_like(f.store.values[:1]) * (f.rules.counting.mode == COUNT)
                 states = (np.zeros_like(f.store.rows[:1]), values, np.ones((1, 1)))
-            table = (f.store, f.arcs, f.count, f.arc_count)
-            at, f.store, f.arcs, f.count, f.arc_count = _step(
-                states, vertex, boundary, f.rules, table, at, BUDGET
-            )
-            return int(at)
+            return f.advance(lambda table: _step(states, vertex, boundary, f.rules, table, at, BUDGET))
 
         return fill
 

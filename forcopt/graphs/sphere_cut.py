@@ -366,11 +366,7 @@ class SphereCut(Program):
             pairs = _Pairs(
                 order1, order2, begin, end, len(first), len(second), shared1, shared2, place2, len(union)
             )
-            table = (f.store, f.arcs, f.count, f.arc_count)
-            at, f.store, f.arcs, f.count, f.arc_count = _join(
-                tables, pairs, boundary, f.rules, table, at, BUDGET
-            )
-            return int(at)
+            return f.advance(lambda table: _join(tables, pairs, boundary, f.rules, table, at, BUDGET))
 
         return fill
 
@@ -386,12 +382,7 @@ class SphereCut(Program):
         kept = np.array([ends.index(v) for v in piece.boundary], np.int64)
         boundary = Boundary(kept, piece.distance, piece.coming)
 
-        def fill(f: Filling, at: int) -> int:
-            table = (f.store, f.arcs, f.count, f.arc_count)
-            at, f.store, f.arcs, f.count, f.arc_count = _leaf(edge, boundary, f.rules, table)
-            return int(at)
-
-        return fill
+        return lambda f, at: f.advance(lambda table: _leaf(edge, boundary, f.rules, table))
 
     def ends(self, t: int, tables: list[Table], after: Array) -> list[Array]:
         """The cost of the other child, and the successors."""

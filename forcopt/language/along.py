@@ -131,8 +131,12 @@ def _keyed(x: Operand) -> list[tuple[Any, int, Axis]]:
 def _reindexed(x: Operand, at: int, axis: Axis, wanted: Axis) -> Any:
     if list(axis.labels) == list(wanted.labels):
         return x
-    if not isinstance(x, Expression):
-        return x.reindex(wanted.index(), axis=at, fill_value=0)
+    if len(axis.place) < len(axis):
+        raise DeclarationError("align: the labels of a table repeat; each must occur once")
+    if not isinstance(x, Expression):  # by equality, as everywhere: pandas finds no 1 among truth values
+        places = [axis.place.get(label, -1) for label in wanted.labels]
+        found = x.set_axis(range(len(axis)), axis=at).reindex(places, axis=at, fill_value=0)
+        return found.set_axis(wanted.index(), axis=at)
     rows = [(i, axis.place[label]) for i, label in enumerate(wanted.labels) if label in axis.place]
     to, of = np.array(rows, dtype=np.intp).reshape(-1, 2).T
     matrix = sp.csr_array((np.ones(len(to)), (to, of)), shape=(len(wanted), len(axis)))
@@ -264,6 +268,10 @@ def grouped(x: Expression, by: Any) -> Groups:
     axis = axes[at]
     order = None if axis is None else axis.order_of(own, "groupby: the series")
     values = by.tolist() if order is None else [by.iloc[i] for i in order.tolist()]
+    if by.isna().any():
+        raise DeclarationError(
+            f"groupby: the series has no group for the label {own.labels[int(by.isna().argmax())]!r}"
+        )
     return _groups(x, at, values, "" if by.name is None else str(by.name))
 
 

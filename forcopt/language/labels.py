@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 
 __all__ = [
@@ -193,7 +193,7 @@ def _read_axis(labels: Any, name: str, subject: str) -> Axis:
         distinct = len(axis.place)
     except TypeError as error:
         raise DeclarationError(f"{subject}: a label of its index cannot be looked up: {error}") from None
-    missing = [label for label in axis.labels if label != label]
+    missing = [label for label in axis.labels if label is not None and is_missing(label)]
     if missing:
         raise DeclarationError(f"{subject}: {missing[0]!r} cannot be a label of its index")
     if distinct < len(axis):
@@ -295,7 +295,13 @@ def pick(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...]
         axis = axes[number] if part is not None and number < len(axes) else None
         if is_table(part):
             order = None if axis is None else axis.order_of(_axis_of_index(part.index), "the index")
-            part = part.to_numpy() if order is None else part.to_numpy()[order]
+            values = part.to_numpy()
+            if values.dtype.kind not in "biu":
+                raise DeclarationError(
+                    f"the index is a table of {values.dtype}; it must hold truth values or positions, "
+                    "and miss none"
+                )
+            part = values if order is None else values[order]
         elif axis is not None and (every or _is_label(part)):
             part = axis.position(part, f"axis {number}" + (f" ({axis.name})" if axis.name else ""))
         number += _width(part)

@@ -2,14 +2,7 @@
 
 from forcopt.learning.finite import AllFunctions, Finite, ListedHypotheses
 from forcopt.learning.halfspaces import Halfspace, Halfspaces
-from forcopt.learning.hypotheses import (
-    Classifier,
-    Constant,
-    Hypotheses,
-    Hypothesis,
-    Oracle,
-    OracleTimeout,
-)
+from forcopt.learning.hypotheses import Classifier, Constant, Hypotheses, Hypothesis, Oracle, OracleTimeout
 from forcopt.learning.learner import Learner
 from forcopt.learning.policy import RandomizedPolicy, systematic_draw
 from forcopt.learning.thresholds import Stumps, Threshold, Thresholds

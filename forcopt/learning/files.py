@@ -1,4 +1,4 @@
-"""Policies as files: JSON with a version, so that a policy goes into production without a pickle."""
+"""Policies as JSON files with a version, so that they can be deployed without a pickle."""
 
 from __future__ import annotations
 
@@ -308,11 +308,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         cut, above = float(classifier.cut), bool(classifier.above)
         return {"type": "Threshold", "column": int(classifier.column), "cut": cut, "above": above}
     if isinstance(classifier, Halfspace):
-        return {
-            "type": "Halfspace",
-            "normal": classifier.normal.tolist(),
-            "offset": float(classifier.offset),
-        }
+        return {"type": "Halfspace", "normal": classifier.normal.tolist(), "offset": float(classifier.offset)}
     if isinstance(classifier, TableRow):
         classifier = classifier.lookup()
     if isinstance(classifier, Lookup):

@@ -45,7 +45,7 @@ class Lookup:
     values : Array
         The class of each, 0 or 1 or more, shape ``(m,)``.
     name : str, default "lookup"
-        How it calls itself.
+        Its name in reports.
 
     Examples
     --------

@@ -15,14 +15,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
 from forcopt.language.model import Model, Variable
 from forcopt.learning.finite import distinct_rows
-from forcopt.learning.hypotheses import (
-    Hull,
-    Hypotheses,
-    Hypothesis,
-    Oracle,
-    OracleTimeout,
-    constants,
-)
+from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, OracleTimeout, constants
 from forcopt.learning.thresholds import Cuts, best_cuts
 from forcopt.learning.tolerances import LEAST, SAME_ANGLE
 from forcopt.loops.solution import ModelSolution
@@ -280,10 +273,7 @@ def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variabl
     offset = model.variable(model.unused_name("offset"), lower=-d - margin, upper=d + margin)
     inside = model.variable(model.unused_name("inside"), len(points), binary=True)
     score = normal @ points.T + offset
-    model.subject_to(
-        implies(inside, score >= margin / 2),
-        implies(1 - inside, score <= -margin / 2),
-    )
+    model.subject_to(implies(inside, score >= margin / 2), implies(1 - inside, score <= -margin / 2))
     return normal, offset, inside
 
 

@@ -13,14 +13,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.learning.hypotheses import (
-    Hypotheses,
-    Hypothesis,
-    Oracle,
-    as_cells,
-    constants,
-    costs_by_class,
-)
+from forcopt.learning.hypotheses import Hypotheses, Hypothesis, Oracle, as_cells, constants, costs_by_class
 from forcopt.learning.thresholds import Cuts, Offsets, best_cuts
 from forcopt.learning.tolerances import LEAST
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from heapq import heapify, heappop, heapreplace
@@ -70,28 +71,52 @@ def signpost(seats: Any, method: DivisorMethod) -> Array:
     >>> [round(float(signpost(1, m)), 4) for m in ("adams", "dean", "hill", "webster", "jefferson")]
     [1.0, 1.3333, 1.4142, 1.5, 2.0]
     """
-    s = np.asarray(seats, dtype=float)
-    match method:
-        case "adams":
-            return s
-        case "dean":
-            return np.asarray(2 * s * (s + 1) / (2 * s + 1))
-        case "hill":
-            return np.asarray(np.sqrt(s * (s + 1)))
-        case "webster":
-            return np.asarray(s + 0.5)
-        case "jefferson":
-            return np.asarray(s + 1.0)
-    raise _unknown(method)
+    if method not in _RULES:
+        raise _unknown(method)
+    return np.asarray(_RULES[method].signpost(np.asarray(seats, dtype=float)))
+
+
+class _Rule(NamedTuple):
+    """A divisor method.
+
+    Attributes
+    ----------
+    signpost : Callable[[Array], Array]
+        As in `signpost`.
+    rounded : Callable[[Array], Array]
+        For quotients, the number of j >= 1 with ``signpost(j - 1)`` at most the quotient.
+    inverse : Callable[[int], Fraction]
+        The exact signpost, to the `power` that makes it rational.
+    power : int, default 1
+        2 for Huntington-Hill.
+    """
+
+    signpost: Callable[[Array], Array]
+    rounded: Callable[[Array], Array]
+    inverse: Callable[[int], Fraction]
+    power: int = 1
+
+
+_RULES = {
+    "adams": _Rule(lambda s: s, lambda q: np.floor(q) + 1, lambda s: Fraction(s)),
+    "dean": _Rule(
+        lambda s: 2 * s * (s + 1) / (2 * s + 1),
+        lambda q: np.floor((1 + q + np.sqrt(1 + q * q)) / 2),
+        lambda s: Fraction(2 * s * (s + 1), 2 * s + 1),
+    ),
+    "hill": _Rule(
+        lambda s: np.sqrt(s * (s + 1)),
+        lambda q: np.floor((1 + np.sqrt(1 + 4 * q * q)) / 2),
+        lambda s: Fraction(s * (s + 1)),
+        power=2,
+    ),
+    "webster": _Rule(lambda s: s + 0.5, lambda q: np.floor(q + 0.5), lambda s: Fraction(2 * s + 1, 2)),
+    "jefferson": _Rule(lambda s: s + 1.0, np.floor, lambda s: Fraction(s + 1)),
+}
 
 
 def apportion(
-    populations: Any,
-    seats: int,
-    method: DivisorMethod = "hill",
-    *,
-    minimum: Any = 0,
-    maximum: Any = None,
+    populations: Any, seats: int, method: DivisorMethod = "hill", *, minimum: Any = 0, maximum: Any = None
 ) -> Apportionment:
     """Apportion seats by a divisor method.
 
@@ -147,7 +172,8 @@ def apportion(
     below, above = float(some.min()) / (2.0 * seats + 2.0), 4.0 * float(some.max())
 
     def taken(level: float) -> Array:
-        return _clip(_rounded_seats(p / level, method), low, high, p)
+        found = np.where(p > 0, _RULES[method].rounded(p / level), 0)
+        return np.clip(found, low, high).astype(np.int64)
 
     if int(taken(above).sum()) > seats:  # more first seats of infinite priority than there are seats
         return _by_heap(p, low, low, high, seats, method)
@@ -161,12 +187,7 @@ def apportion(
 
 
 def apportion_by_heap(
-    populations: Any,
-    seats: int,
-    method: DivisorMethod = "hill",
-    *,
-    minimum: Any = 0,
-    maximum: Any = None,
+    populations: Any, seats: int, method: DivisorMethod = "hill", *, minimum: Any = 0, maximum: Any = None
 ) -> Apportionment:
     """Apportion seats one after the other, each to the highest priority, in exact arithmetic.
 
@@ -336,61 +357,25 @@ def _read(
     return p, low, high, int(seats) - int(low.sum())
 
 
-def _rounded_seats(quotients: Array, method: DivisorMethod) -> Array:
-    """The number of j >= 1 with ``signpost(j - 1) <= quotient``."""
-    q = quotients
-    match method:
-        case "adams":
-            return np.asarray(np.floor(q) + 1)
-        case "dean":
-            return np.asarray(np.floor((1 + q + np.sqrt(1 + q * q)) / 2))
-        case "hill":
-            return np.asarray(np.floor((1 + np.sqrt(1 + 4 * q * q)) / 2))
-        case "webster":
-            return np.asarray(np.floor(q + 0.5))
-    return np.asarray(np.floor(q))
-
-
-def _clip(found: Array, low: Array, high: Array, p: Array) -> Array:
-    return np.clip(np.where(p > 0, found, 0), low, high).astype(np.int64)
-
-
-def _key(population: float, seats: int, method: DivisorMethod) -> tuple[bool, Fraction]:
+def _key(population: float, seats: int, rule: _Rule) -> tuple[bool, Fraction]:
     """The exact priority of the next seat, as an order: whether it is finite, and minus the priority.
 
-    Priorities of Huntington-Hill are squared. Infinite priorities are ordered by population.
+    Infinite priorities are ordered by population.
     """
-    p = Fraction(population)
-    if seats == 0 and method in ("adams", "dean", "hill"):
-        return False, -p
-    match method:
-        case "adams":
-            return True, -p / seats
-        case "dean":
-            return True, -p * (2 * seats + 1) / (2 * seats * (seats + 1))
-        case "hill":
-            return True, -p * p / (seats * (seats + 1))
-        case "webster":
-            return True, -2 * p / (2 * seats + 1)
-    return True, -p / (seats + 1)
+    p, inverse = Fraction(population), rule.inverse(seats)
+    return (True, -(p**rule.power) / inverse) if inverse else (False, -p)
 
 
 def _by_heap(
-    p: Array,
-    low: Array,
-    base: Array,
-    high: Array,
-    seats: int,
-    method: DivisorMethod,
-    least: float = 0.0,
+    p: Array, low: Array, base: Array, high: Array, seats: int, method: DivisorMethod, least: float = 0.0
 ) -> Apportionment:
     """Give the seats that `base` leaves, among parties whose priority is at least `least`."""
     found = base.copy()
     left = seats - int(found.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         may = (found < high) & (p / signpost(found, method) >= least)
-    key_of = cache(_key)  # parties of equal size share theirs
-    heap = [(*key_of(float(p[i]), int(found[i]), method), -float(p[i]), int(i)) for i in np.flatnonzero(may)]
+    rule, key_of = _RULES[method], cache(_key)  # parties of equal size share theirs
+    heap = [(*key_of(float(p[i]), int(found[i]), rule), -float(p[i]), int(i)) for i in np.flatnonzero(may)]
     heapify(heap)
     last: tuple[bool, Fraction] | None = None
     winners: list[int] = []
@@ -402,7 +387,7 @@ def _by_heap(
         found[i] += 1
         left -= 1
         if found[i] < high[i]:
-            heapreplace(heap, (*key_of(float(p[i]), int(found[i]), method), size, i))
+            heapreplace(heap, (*key_of(float(p[i]), int(found[i]), rule), size, i))
         else:
             heappop(heap)
     losers = [i for finite, key, _, i in heap if (finite, key) == last]

@@ -127,12 +127,7 @@ def laminar_lottery(
 
 
 def decompose(
-    point: Any,
-    rows: Any,
-    lower: Any,
-    upper: Any,
-    vertex: Vertex,
-    tolerance: float = 1e-9,
+    point: Any, rows: Any, lower: Any, upper: Any, vertex: Vertex, tolerance: float = 1e-9
 ) -> SetLottery:
     """Write a point of an integral polytope ``{0 <= x <= 1, lower <= rows @ x <= upper}`` as a lottery.
 

@@ -1,6 +1,6 @@
-"""The base of all scikit-learn fronts: sensitive columns, records to learn from, constraints, draws.
+"""The base of all scikit-learn estimators: sensitive columns, training records, constraints, draws.
 
-It needs scikit-learn, so that no module of the library imports it when it is loaded.
+It needs scikit-learn, so no module of the library imports it at load time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, DemographicParity, Notion
+from forcopt.fairness.records import as_texts
 from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.privacy import ObservedGroups, PrivacyBudget
@@ -46,11 +47,11 @@ class TrainingReport:
     bound : float
         On the least training error of a fair policy; infinite if none is known.
     violations : dict[str, float]
-        The demands of the constraint that the policy breaks, and by how much.
+        The violations of the constraint by name.
     metrics : dict[str, float]
         Disparities, and the rates of each group.
     method, message : str
-        The method, and why it ended.
+        The method, and the reason why it ended.
     iterations : int
         As the method counts them.
     seconds : float
@@ -80,7 +81,7 @@ class TrainingReport:
 
     @classmethod
     def of(cls, solution: Solution) -> TrainingReport:
-        """The report of a solution; of a private one without error, violations and rates."""
+        """The report of a solution; for a private solution without error, violations and rates."""
         assessed = None if solution.private else solution.evaluation
         return cls(
             status=solution.status,
@@ -97,7 +98,7 @@ class TrainingReport:
 
 @dataclass(frozen=True)
 class Training:
-    """Checked records to learn a classifier from.
+    """Checked training records of a classifier.
 
     Attributes
     ----------
@@ -171,8 +172,11 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         if positions:
             kept = [j for j in range(np.shape(X)[1]) if j not in positions]
             X = X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
-        if served and hasattr(self, "feature_names_in_"):
-            X = aligned(X, list(self.feature_names_in_)) if names_of(X) else X
+        names = names_of(X)
+        if hasattr(X, "iloc") and any(type(name) is not str for name in names):
+            X = X.set_axis(list(map(str, names)), axis=1)  # scikit-learn does not see numpy's text as names
+        if names and served and hasattr(self, "feature_names_in_"):
+            X = aligned(X, list(self.feature_names_in_))
         return X
 
     def _accepted(self) -> dict[str, Any]:
@@ -317,7 +321,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
 
 
 def check_labels(y: Any) -> None:
-    """Refuse labels that are missing, and ones that differ by case or blanks alone.
+    """Refuse missing labels, and labels that differ only by case or blanks.
 
     Raises
     ------
@@ -453,8 +457,11 @@ def combined(
 
 def crossings(table: Any) -> list[tuple[str | None, ...]]:
     """The values of each record in several sensitive columns as text, None where missing."""
-    entries = np.asarray(table, dtype=object).tolist()
-    return [tuple(None if is_missing(v) else str(v) for v in row) for row in entries]
+    columns = np.asarray(table, dtype=object).T.tolist()
+    plain = [[None if is_missing(v) else v for v in column] for column in columns]
+    known = [[v for v in column if v is not None] for column in plain]
+    texts = [dict(zip(values, as_texts(values, "sensitive_features"), strict=True)) for values in known]
+    return list(zip(*([t.get(v) for v in c] for c, t in zip(plain, texts, strict=True)), strict=True))
 
 
 def crossing_title(names: Sequence[str], row: tuple[str | None, ...]) -> str:

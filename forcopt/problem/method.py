@@ -216,7 +216,7 @@ class Method:
     Attributes
     ----------
     name : str
-        The field's name for it.
+        The name of the method in the literature.
     kind : Literal["formulation", "algorithm"]
         A formulation writes a model for any capable backend; an algorithm is a program of its own.
     exact : bool

@@ -22,7 +22,14 @@ from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
-from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
+from forcopt.problem.solution import (
+    FEASIBILITY_TOLERANCE,
+    Evaluation,
+    Solution,
+    broken_demand,
+    disagreement,
+    weakened,
+)
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -215,7 +222,7 @@ class Problem(Declared):
 
     @property
     def is_private(self) -> bool:
-        """Whether it declares a private release: then its data and all that is computed from them stay here.
+        """Whether it declares a private release: then nothing computed from its data may be published.
 
         Without a seed, `forcopt.compare` and `forcopt.sweep` keep neither the declaration nor its fingerprint
         of such a problem, and the command line shows no number of its data.
@@ -686,13 +693,18 @@ class Problem(Declared):
             wrong = disagreement(evaluation, result, handles, self.sense)
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
+        bound = self._tightened(None if handles.restricts else result.bound * handles.unit)
+        if evaluation is not None and method.exact and not handles.restricts:
+            bound, words = weakened(bound, evaluation.objective, handles.unit, self.sense)
+            if words and status is Status.OPTIMAL:
+                status, bound, message = Status.FEASIBLE, self._tightened(bound), words
         message = _reasoned(message, status, deadline)
         return Solution(
             problem=self,
             decision=decision,
             evaluation=evaluation,
             status=status,
-            bound=self._tightened(None if handles.restricts else result.bound * handles.unit),
+            bound=bound,
             method=method.name,
             backend=result.backend,
             seconds=deadline.seconds,

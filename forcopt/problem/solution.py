@@ -32,6 +32,10 @@ FEASIBILITY_TOLERANCE = 1e-6
 _AGREEMENT = 1e-4
 """The largest accepted difference of the model's and the problem's objective, relative to max(1, value)."""
 
+_PROVED = 0.01
+"""The largest gap of a claimed optimum, relative to its value, where the model's unit is above the problem's:
+a wider one comes from the solver's tolerance, which counts in the model's unit."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -353,3 +357,41 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
             f"{result.objective * handles.unit:.8g}"
         )
     return ""
+
+
+def weakened(bound: float, objective: float, unit: float, sense: str) -> tuple[float, str]:
+    """A solver's bound as far as it holds, in the problem's unit.
+
+    Parameters
+    ----------
+    bound : float
+        As the solver claims it.
+    objective : float
+        Of its decision, by the problem's evaluation.
+    unit : float
+        The worth of 1 of the model's objective.
+    sense : str
+        The problem's sense, ``"min"`` or ``"max"``.
+
+    Returns
+    -------
+    tuple[float, str]
+        The bound, not beyond the decision's own objective; and, for a gap that the solver's tolerance hides
+        where `unit` is above 1, a bound that is weaker by this tolerance, and the reason.
+
+    Examples
+    --------
+    >>> weakened(1.001, 1.0, 1.0, "min"), weakened(2.7, 14.2, 1e9, "min")[0]
+    ((1.0, ''), -997.3)
+    """
+    sign = 1 if sense == "min" else -1
+    own = sign * min(sign * bound, sign * objective)
+    room = FEASIBILITY_TOLERANCE * unit
+    least = max(_PROVED * abs(objective), FEASIBILITY_TOLERANCE)
+    if unit <= 1 or not least < abs(objective - own) < float("inf"):
+        return own, ""
+    reason = (
+        f"the solver's tolerance is {room:.3g} in the problem's unit, as its model has an objective in units "
+        f"of {unit:.3g}; it does not close the gap between {objective:.6g} and {own:.6g}"
+    )
+    return own - sign * room, reason

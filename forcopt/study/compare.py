@@ -306,8 +306,7 @@ def _own_options(
     return {
         name: {
             (method, backend): check_options(
-                problem.method(method),
-                {**options.get(method, {}), **options.get(f"{method}@{backend}", {})},
+                problem.method(method), {**options.get(method, {}), **options.get(f"{method}@{backend}", {})}
             )
             for method, backend in named[name]
         }

@@ -11,7 +11,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,38 +41,26 @@ def execute(
     isolate, executor, progress, store
         See `compare`.
     """
-    if store is None:
-        return _execute(jobs, isolate, executor, progress, lambda job, run: None, {})
-    with Store(store) as kept:
-        return _execute(jobs, isolate, executor, progress, kept.add, kept.find(jobs))
-
-
-def _execute(
-    jobs: Sequence[Job],
-    isolate: bool,
-    executor: Executor | None,
-    progress: bool | None,
-    keep: Callable[[Job, Run], None],
-    done: dict[int, Run],
-) -> list[Run]:
-    todo = [i for i in range(len(jobs)) if i not in done]
-    # Of the executors here and in the standard library; others run on machines of their own.
-    workers = max(1, min(len(todo), getattr(executor, "_max_workers", 1)))
-    jobs = [replace(job, workers=workers) for job in jobs]
-    work: list[tuple[int, Callable[[Any], Run], Any]]
-    work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
-    with progress_bar(len(jobs), progress) as show:
-        show("", len(done))
-        running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
-        try:
-            for position, run, ended in running:
-                done[position] = run
-                if ended and _installed(jobs[position].backend):
-                    keep(jobs[position], run)
-                show("", 1)
-        except KeyboardInterrupt:
-            stop_all()
-    return [done.get(i) or job.row(None, INTERRUPTED) for i, job in enumerate(jobs)]
+    with Store(store) if store is not None else nullcontext() as kept:
+        done = {} if kept is None else kept.find(jobs)
+        todo = [i for i in range(len(jobs)) if i not in done]
+        # Of the executors here and in the standard library; others run on machines of their own.
+        workers = max(1, min(len(todo), getattr(executor, "_max_workers", 1)))
+        jobs = [replace(job, workers=workers) for job in jobs]
+        work: list[tuple[int, Callable[[Any], Run], Any]]
+        work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
+        with progress_bar(len(jobs), progress) as show:
+            show("", len(done))
+            running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
+            try:
+                for position, run, ended in running:
+                    done[position] = run
+                    if kept is not None and ended and _installed(jobs[position].backend):
+                        kept.add(jobs[position], run)
+                    show("", 1)
+            except KeyboardInterrupt:
+                stop_all()
+        return [done.get(i) or job.row(None, INTERRUPTED) for i, job in enumerate(jobs)]
 
 
 def _installed(backend: str) -> bool:
@@ -87,7 +75,8 @@ def _one_by_one(
     jobs: Sequence[Job], work: Sequence[Any], show: Callable[[str, int], None]
 ) -> Iterator[tuple[int, Run, bool]]:
     for position, run, subject in work:
-        show(jobs[position].label, 0)
+        job = jobs[position]
+        show("@".join(filter(None, (job.method, job.backend))), 0)
         yield position, run(subject), True
 
 

@@ -159,6 +159,18 @@ def known() -> dict[str, dict[str, Any]]:
     return found
 
 
+def file_name(instance: Instance, ending: str) -> str:
+    """The name of a file of an instance."""
+    return f"{instance.name.replace('/', '-')}.{ending}"
+
+
+def proof(instance: Instance) -> bytes | None:
+    """The proof of an instance's MPS file that is stored, compressed; None if none is."""
+    packages = (resources.files(package) / "proofs" for package in _packages())
+    files = (folder / file_name(instance, "vipr.gz") for folder in packages)
+    return next((file.read_bytes() for file in files if file.is_file()), None)
+
+
 def best_known(fingerprints: Iterable[str]) -> dict[str, float]:
     """The best known objectives of the declarations in the library."""
     wanted = set(fingerprints)
@@ -184,7 +196,8 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
         ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
         ``fingerprint`` (of the declaration), ``unit`` (the worth of 1 of the file's objective in the
-        problem's), and the known ``status``, ``objective`` (the best known, as the file counts),
+        problem's), ``proof`` (the file of a proof of the MPS file, for `forcopt.check`; null without one),
+        and the known ``status``, ``objective`` (the best known, as the file counts),
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
         quickest proof, or spent without one) and ``versions``; null where unknown.
 
@@ -207,7 +220,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     screen = Console(stderr=True)
     for instance in track(chosen, "writing", console=screen, transient=True, disable=not screen.is_terminal):
         problem = instance.make()
-        path = folder / f"{instance.name.replace('/', '-')}.{form}"
+        path = folder / file_name(instance, form)
         model, handles = problem.formulate(instance.method, **instance.options)
         model.write(path)
         written = read(path)  # counts the content as another reader finds it
@@ -218,6 +231,9 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         in_file = {name: fact[name] / handles.unit for name in _VALUES if fact.get(name) is not None}
         if fact.get("exact") is not None:
             in_file["exact"] = str(Fraction(fact["exact"]) / Fraction(handles.unit))
+        stored = proof(instance) if fact and form == "mps" else None
+        if stored is not None:
+            (folder / file_name(instance, "vipr.gz")).write_bytes(stored)
         entries.append(
             {
                 "name": instance.name,
@@ -232,6 +248,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
                 "integers": int((written.columns().integer == 1).sum()),
                 "fingerprint": digest,
                 "unit": handles.unit,
+                "proof": None if stored is None else file_name(instance, "vipr.gz"),
                 **{name: fact.get(name) for name in KNOWN} | in_file,
             }
         )

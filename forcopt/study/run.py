@@ -230,18 +230,15 @@ class Job:
     workers: int = 1
 
     @property
-    def label(self) -> str:
-        """``method@backend``, or the method alone."""
-        return f"{self.method}@{self.backend}" if self.backend else self.method
-
-    @property
     def private(self) -> bool:
         """Whether the run is about a private release, not a simulation of one: its data are kept nowhere."""
         return self.seed is None and self.problem.is_private
 
     def row(self, status: Status | None, message: str, **known: Any) -> Run:
         """Give the row of a run with this status."""
-        own = {"backend": self.backend, "versions": _versions(""), "seed": _integer(self.seed)}
+        own: dict[str, Any] = {"backend": self.backend, "versions": _versions("")}
+        if isinstance(self.seed, int | np.integer):
+            own["seed"] = int(self.seed)
         return Run(
             instance=self.instance,
             method=self.method,
@@ -262,10 +259,6 @@ def _received(module: str, *values: Any) -> Job:
     if module != "__main__":
         import_module(module)
     return Job(*values)
-
-
-def _integer(seed: int | np.random.Generator | None) -> int | None:
-    return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
 def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: bool = False) -> Run:

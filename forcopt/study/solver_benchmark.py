@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -230,35 +231,32 @@ def solver_benchmark(
         get_backend(name)
     if not backends:
         raise DeclarationError("solver_benchmark needs a backend")
-    limits = {"time_limit": time_limit, "memory_limit": memory_limit, "certify": certify}
-    how = limits | {"isolate": isolate, "executor": executor, "progress": progress, "store": store}
-    if folder is None and store is None:
-        with TemporaryDirectory() as short:
-            export(short, names=instances)
-            return _benchmark(short, (), backends, how)
-    if folder is None:
-        folder = Path(str(store)).with_suffix("")
-        export(folder, names=instances)
-        instances = ()
-    return _benchmark(folder, instances, backends, how)
-
-
-def _benchmark(
-    folder: str | Path, names: Sequence[str], backends: Sequence[str], how: Mapping[str, Any]
-) -> SolverBenchmark:
-    files = {_stem(path): path for path in sorted(Path(folder).rglob("*")) if _is_model(path)}
-    if not files:
-        raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
-    missing = [name for name in names if name not in files]
-    if missing:
-        raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
-    chosen = {name: path for name, path in files.items() if not names or name in names}
-    comparison = compare(chosen, [f"model@{name}" for name in backends], **how)
-    return SolverBenchmark(comparison, published(folder), how["time_limit"])
-
-
-def _is_model(path: Path) -> bool:
-    return path.is_file() and path.name.lower().endswith(MODEL_SUFFIXES)
+    with ExitStack() as stack:
+        if folder is None:
+            short = store is None
+            folder = stack.enter_context(TemporaryDirectory()) if short else Path(str(store)).with_suffix("")
+            export(folder, names=instances)
+            instances = ()
+        every = (p for p in sorted(Path(folder).rglob("*")) if p.is_file())
+        files = {_stem(p): p for p in every if p.name.lower().endswith(MODEL_SUFFIXES)}
+        if not files:
+            raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
+        missing = [name for name in instances if name not in files]
+        if missing:
+            raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
+        chosen = {name: path for name, path in files.items() if not instances or name in instances}
+        comparison = compare(
+            chosen,
+            [f"model@{name}" for name in backends],
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            isolate=isolate,
+            executor=executor,
+            progress=progress,
+            store=store,
+            certify=certify,
+        )
+        return SolverBenchmark(comparison, published(folder), time_limit)
 
 
 def _stem(path: Path) -> str:

@@ -63,20 +63,12 @@ def _seconds(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else _number(value, ".3g")
 
 
-def _plain(name: str) -> Callable[[Run], Any]:
-    return lambda run: getattr(run, name)
+def _plain(name: str, form: Callable[[Any], Any] = lambda value: value) -> Callable[[Run], Any]:
+    return lambda run: form(getattr(run, name))
 
 
-def _as_text(name: str) -> Callable[[Run], str]:
-    return lambda run: str(getattr(run, name))
-
-
-def _metric(name: str) -> Callable[[Run], Any]:
-    return lambda run: run.metrics.get(name, float("nan"))
-
-
-def _metric_text(name: str) -> Callable[[Run], str]:
-    return lambda run: _number(run.metrics.get(name, float("nan")), ".6g")
+def _metric(name: str, form: Callable[[float], Any] = float) -> Callable[[Run], Any]:
+    return lambda run: form(run.metrics.get(name, float("nan")))
 
 
 def _parameter(name: str) -> Callable[[Run], Any]:
@@ -88,7 +80,7 @@ def _numeric(title: str, name: str, form: Callable[[float], str], shown: bool = 
     return Column(
         title,
         _plain(name),
-        lambda run: form(float(getattr(run, name))),
+        _plain(name, lambda value: form(float(value))),
         shown=lambda run: shown or bool(np.isfinite(getattr(run, name))),
     )
 
@@ -98,13 +90,9 @@ def _counted(name: str) -> Column:
     return Column(
         name,
         _plain(name),
-        lambda run: "-" if getattr(run, name) is None else str(getattr(run, name)),
+        _plain(name, lambda count: "-" if count is None else str(count)),
         shown=lambda run: getattr(run, name) is not None,
     )
-
-
-def _megabytes(value: float) -> str:
-    return _number(value / 1e6, ".0f")
 
 
 _COLUMNS = [
@@ -130,19 +118,16 @@ _COLUMNS = [
     _numeric("to best", "gap_to_best", _percent),
     _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".2g"), shown=True),
     _numeric("seconds", "seconds", _seconds, shown=True),
-    _numeric("MB", "peak_memory", _megabytes),
+    _numeric("MB", "peak_memory", lambda v: _number(v / 1e6, ".0f")),
 ]
 
 _MORE = [
     _numeric("build seconds", "build_seconds", _seconds),
     _numeric("solve seconds", "solve_seconds", _seconds),
-    Column("iterations", _plain("iterations"), lambda r: str(r.iterations)),
-    Column("size", _plain("size"), lambda r: str(r.size)),
-    _counted("rows"),
-    _counted("columns"),
-    _counted("nonzeros"),
-    _counted("integers"),
-    Column("bridges", lambda r: ", ".join(r.bridges), lambda r: ", ".join(r.bridges), number=False),
+    Column("iterations", _plain("iterations"), _plain("iterations", str)),
+    Column("size", _plain("size"), _plain("size", str)),
+    *map(_counted, ("rows", "columns", "nonzeros", "integers")),
+    Column("bridges", _plain("bridges", ", ".join), _plain("bridges", ", ".join), number=False),
     Column("message", _plain("message"), _plain("message"), number=False),
     Column(
         "versions",
@@ -161,7 +146,7 @@ def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[
     found = found if several and not swept else []
     found += [Column(name, _parameter(name), _parameter(name)) for name in parameters]
     found += [
-        Column(name, _plain(name), _as_text(name))
+        Column(name, _plain(name), _plain(name, str))
         for name in ("seed", "repeat")
         if len({getattr(row, name) for row in rows}) > 1
     ]
@@ -171,7 +156,9 @@ def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[
 def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]:
     """Give the columns for which only the page has room: sizes, messages, versions and metrics."""
     filled = [c for c in _MORE if any(map(c.shown, rows))]
-    return filled + [Column(name, _metric(name), _metric_text(name)) for name in metrics]
+    return filled + [
+        Column(name, _metric(name), _metric(name, lambda v: _number(v, ".6g"))) for name in metrics
+    ]
 
 
 _LEAST_NEEDED = ("MB", "gap", "bound", "to best", "proved by")

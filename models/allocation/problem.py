@@ -1,4 +1,4 @@
-"""The decision: how many records of each stratum are sampled."""
+"""The decision: the number of sampled records of each stratum."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
+from forcopt.data.dataset import check_columns
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
@@ -36,15 +37,15 @@ class Allocation:
     Attributes
     ----------
     sizes : Array
-        How many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
+        The number of sampled records, shape ``(k,)``; integers unless fractions are allowed.
     names : tuple[str, ...]
         Of the strata.
     strata : Array
-        How many records there are, shape ``(k,)``.
+        The number of records, shape ``(k,)``.
     variances : Array
         Of the estimated mean of each variable, shape ``(V,)``.
     variance : float
-        Their sum, each times its weight; of the one variable, if there is one.
+        The weighted sum of `variances`.
     design_effect : float, optional
         `variance` over that of a simple random sample of the same size; None if the means of the strata are
         not known, or the sample is a census.
@@ -80,7 +81,7 @@ class Allocation:
 
     @property
     def size(self) -> float:
-        """How many records are sampled in all."""
+        """The total number of sampled records."""
         return float(self.sizes.sum())
 
     @property
@@ -94,12 +95,12 @@ class Allocation:
         return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
 
     def issued(self, response_rates: Any) -> Array:
-        """Give how many records to draw of each stratum, so that the expected respondents are the sizes.
+        """Give the number of records to draw in each stratum, so that the expected respondents are the sizes.
 
         Parameters
         ----------
         response_rates : array_like
-            Above 0 and at most 1; one number or one for each stratum.
+            Above 0 and at most 1; a number for all strata, or for each.
 
         Returns
         -------
@@ -148,7 +149,7 @@ class Allocation:
         return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw how many records each stratum has and how many are sampled, on a logarithmic scale.
+        """Draw the records and the sampled records of each stratum, on a logarithmic scale.
 
         Parameters
         ----------
@@ -177,7 +178,7 @@ Amount = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 
 class Strata(Problem):
-    """A population in strata, of each of which a simple random sample is drawn.
+    """A population in strata, with a simple random sample from each.
 
     The mean of a variable is estimated by the mean over the strata's samples, weighted by the strata's sizes.
     Its variance is ``sum_i (N_i / N)^2 S_i^2 (1 / m_i - 1 / N_i)``, exactly.
@@ -185,18 +186,18 @@ class Strata(Problem):
     Attributes
     ----------
     sizes : Integers
-        How many records each stratum has, N, at least 1; shape ``(k,)``.
+        The number of records of each stratum, N, at least 1; shape ``(k,)``.
     deviations : Numbers
         The standard deviation of the variable within each stratum, S, with N - 1 in the denominator; shape
-        ``(k,)``, or ``(k, V)`` for V variables. Where N is 1 it does not matter.
+        ``(k,)``, or ``(k, V)`` for V variables. Ignored where N is 1.
     minimum : Integers, default 1
-        How many records of each stratum are sampled at least: a number from 1 for all, or one for each. A
-        stratum with fewer records is taken whole.
+        The least sample of each stratum: a number from 1 for all strata, or a number for each. A
+        stratum with fewer records is sampled completely.
     maximum : Integers, optional
-        The largest sample of each stratum, at least `minimum`: a number for all, or one for each. By default
+        The largest sample of each stratum, at least `minimum`: a number for all, or for each. By default
         all records.
     integer : bool, default True
-        Whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
+        Whether sample sizes are integers; otherwise they may be fractions, as for expected sizes.
     means : Numbers, optional
         Of the variables in each stratum, shaped like `deviations`; only for the design effect.
     names : tuple[str, ...], optional
@@ -295,7 +296,7 @@ class Strata(Problem):
 
     @classmethod
     def from_records(cls, records: DataFrame, by: str, values: str | Sequence[str], **fields: Any) -> Self:
-        """Measure the strata of a table of records: an earlier census, a frame, or a pilot survey.
+        """Compute the strata of a table of records: an earlier census, a frame, or a pilot survey.
 
         Parameters
         ----------
@@ -326,7 +327,7 @@ class Strata(Problem):
         _column(records, by)
         for column in columns:
             as_numbers(_column(records, column), f"column {column!r}")
-        groups = records.groupby(by, observed=True)[columns]
+        groups = records[columns].groupby(records[by].array, observed=True)
         spread = groups.std().fillna(0.0)  # of a single record
         flat = 0 if isinstance(values, str) else slice(None)
         return cls(
@@ -341,7 +342,7 @@ class Strata(Problem):
 
     @property
     def population(self) -> int:
-        """How many records there are, N."""
+        """The number of records, N."""
         return int(self.sizes.sum())
 
     @property
@@ -497,12 +498,12 @@ class Strata(Problem):
 
 
 class StratifiedAllocation(Strata):
-    """Choose how many records of each stratum to sample, for the least variance of the estimated mean.
+    """Choose the sample size of each stratum, for the least variance of the estimated mean.
 
     Attributes
     ----------
     sample_size : float, optional
-        How many records may be sampled in all; None if only the budget counts.
+        The largest total sample; None if only the budget limits it.
     costs : Numbers, optional
         Of sampling one record of each stratum, above 0; shape ``(k,)``, or ``(k, B)`` for B budgets, such as
         money and interviewers' hours.
@@ -611,7 +612,7 @@ class StratifiedAllocation(Strata):
         return min(value, filled.bound(self.gains, self.floors, self.caps) - constant)
 
     def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
-        """As for any problem; by default with all records, which takes nothing for granted."""
+        """As for any problem; by default with all records, and so without any assumption."""
         if method is None and self.integer:
             method, options = "milp", {"reduce": False, **options}
         return super().certify(decision, method, **options)
@@ -652,8 +653,7 @@ class StratifiedAllocation(Strata):
 
 
 def _column(table: DataFrame, name: str) -> Array:
-    if name not in table.columns:
-        raise DeclarationError(f"there is no column {name!r}; there are {', '.join(map(str, table.columns))}")
+    check_columns(table, [name], "the table")
     refuse_missing(table, name)
     return np.asarray(table[name])
 

@@ -38,7 +38,7 @@ LARGEST_LOSS = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Distinguisher:
-    """One outcome of a private mechanism: the one with the largest likelihood ratio of two populations.
+    """The outcome of a private mechanism with the largest likelihood ratio of two populations.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class TightAmplification(Problem):
     edges : Integers
         Pairs of samples, numbered from 0, shape ``(edges, 2)``.
     steps : Numbers
-        How far apart each pair is, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
+        The distance of each pair, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
         shortest path between them.
     epsilon : float
         The loss of the mechanism on samples that are one step apart.
@@ -177,7 +177,7 @@ class TightAmplification(Problem):
         mechanism: SampleRelation | None = None,
         neighbours: Neighbours | None = None,
     ) -> Self:
-        """The samples of a design, on a population and on a neighbouring one.
+        """The samples of a design, on a population and on a neighbouring population.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class TightAmplification(Problem):
             q = raised
 
     def evaluate(self, decision: Distinguisher | Any) -> Evaluation:
-        """Evaluate an outcome: the ratio of its likelihoods, and by how much it breaks privacy.
+        """Evaluate an outcome: the ratio of its likelihoods, and the violation of privacy.
 
         Parameters
         ----------
@@ -394,7 +394,7 @@ def check_law(law: Array) -> Array:
 
 @TightAmplification.formulation("lp", exact=True, cites="Charnes and Cooper (1962)")
 def tight_lp(problem: TightAmplification, model: Model) -> Handles:
-    """Maximise one likelihood where the other is 1, in both directions at once.
+    """Maximise the likelihood under one population, with the other likelihood fixed to 1, in both directions.
 
     Each direction has a density of its own; the likelihoods that are held fixed sum to 1 over both, so that
     the better direction gets everything. 2 S variables, 4 E + 1 rows.
@@ -518,7 +518,7 @@ class DPHypothesisTest(Problem):
         return h
 
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
-        """Evaluate a test: its advantage, and by how much it breaks privacy.
+        """Evaluate a test: its advantage, and the violation of privacy.
 
         Parameters
         ----------

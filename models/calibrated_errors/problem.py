@@ -47,7 +47,7 @@ from forcopt.status import Status
 
 
 class CalibratedEqualErrors(Cutoffs, Problem):
-    """Change calibrated scores of groups so that one cutoff leads to equal error rates, still calibrated.
+    """Change the scores of groups so that a common cutoff gives equal error rates and scores stay calibrated.
 
     Whoever uses the score predicts 1 from the cutoff on, the same for all groups. Stage 1 finds the rates of
     the least expected loss that scores calibrated within each group can lead to. Stage 2 finds, for each
@@ -61,22 +61,22 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     weights : Mapping[str, float], optional
         The share of each group in the population; equal by default.
     cutoff : float, optional
-        Whoever has at least this score is predicted 1. A decision maker who pays k for a false positive and 1
-        for a false negative takes ``k / (k + 1)``.
+        People with at least this score are predicted 1. A decision maker who pays k for a false positive and
+        1 for a false negative takes ``k / (k + 1)``.
     cost_ratio : float, optional
         That k; give either the cutoff or k.
     interval : float, default 0.0
-        The cutoff is known only to lie strictly within this distance: the rates shall be equal for every such
+        The cutoff is known only to lie strictly within this distance: the rates must be equal for every such
         cutoff.
     constraint : Notion, optional
         The constraint on the rates; `EqualizedOdds` unless `relaxation` is given.
     relaxation : Numbers, optional
-        Punish rates that differ instead: for every pair of groups, the differences of false and true positive
-        rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or a number for a
-        multiple of the identity.
+        A penalty on different rates instead: for every pair of groups, the differences d of false and true
+        positive rate cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or a number
+        for a multiple of the identity.
     margin : float, default 1e-05
         The distance that scores of people predicted 0 keep below the cutoff. The set of achievable rates is
-        not closed, so that without a margin there might be no best ones. Solvers meet rows up to 1e-6; if a
+        not closed, so without a margin an optimum may not exist. Solvers meet rows up to 1e-6; if a
         share r of a group is refused, that moves their scores by 1e-6 / r. A margin below it is not kept, and
         the optima of two backends may differ by it.
 
@@ -205,7 +205,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, tuple[Any, Any]], **fields: Any) -> Self:
-        """Take each group's people, and how many of them have label 1, by score.
+        """Take the number of people of each group, and of people with label 1, by score.
 
         Each score then counts as the share with label 1 among the people with it, which calibrates it; scores
         with nobody are left out. The weights are the groups' shares.
@@ -213,7 +213,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         Parameters
         ----------
         counts : Mapping[str, tuple[Any, Any]]
-            For each group the number of people with each score, and how many of them have label 1.
+            For each group the number of people with each score, and the number of these with label 1.
         fields : Any
             The other fields of the declaration.
 
@@ -505,7 +505,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return None if region.is_empty else region.minimize(*self._exact_loss)
 
     def apex(self, margin: float | None = None) -> Point | None:
-        """Where the two lines of calibration meet (equation (12)); None if they are parallel.
+        """Give the intersection of the two lines of calibration (equation (12)); None if they are parallel.
 
         They bound the rates at which the group of the lowest base rate has the predictive value that the
         cutoff needs among the records predicted 1, and of the highest among the records predicted 0.
@@ -549,7 +549,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
 
 def demands(problem: CalibratedEqualErrors) -> Notion:
-    """All that stage 1 demands of the rates."""
+    """All constraints of stage 1 on the rates."""
     if problem.parity is None:
         return problem.calibration
     return AllOf(notions=(problem.parity, problem.calibration))
@@ -566,9 +566,9 @@ class Recalibration(PolicyFile):
     edges : Array
         Between the bins, ascending; a score on an edge belongs to the bin above; shape ``(B - 1,)``.
     people : Mapping[str, Array]
-        For each group how many were in each bin, shape ``(B,)``.
+        The number of people of each group in each bin, shape ``(B,)``.
     positive : Mapping[str, Array]
-        For each group how many of them had label 1.
+        The number of these people with label 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The declaration: noisy counts on a hierarchy, to be made consistent, nonnegative and whole."""
+"""The declaration: noisy counts on a hierarchy, to be made consistent, nonnegative and integer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
@@ -70,7 +70,7 @@ class Measurement(Declared):
     noisy : Numbers
         The noisy count of each query, shape ``(queries,)``.
     precision : Numbers
-        One over the variance, above 0; one number, or one for each query.
+        One over the variance, above 0; a number, or a number for each query.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class ConsistentRelease(Problem):
     nonnegative : bool, default True
         Whether counts must be at least 0.
     integer : bool, default False
-        Whether counts must be whole.
+        Whether counts must be integers.
     workload : Integers, optional
         The queries as rows of 0 and 1, shape ``(queries, types)``: which types each adds up. By default each
         type is a query. Every type must be in a query.
@@ -123,7 +123,7 @@ class ConsistentRelease(Problem):
     zeros : Integers, optional
         Positions of leaves that must be empty, such as blocks of water.
     extra : tuple[Measurement, ...], optional
-        Regions that were measured besides. In top-down order they count with the leaves.
+        Further measured regions. In top-down order they count with the leaves.
 
     Raises
     ------
@@ -177,6 +177,15 @@ class ConsistentRelease(Problem):
     @classmethod
     def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
         return hierarchy.bare
+
+    @model_validator(mode="before")
+    @classmethod
+    def _meet_by_name(cls, given: Any) -> Any:
+        tree = given.get("hierarchy") if isinstance(given, dict) else None
+        if isinstance(tree, Hierarchy) and tree.names:
+            for level, (names, values) in enumerate(zip(tree.names, given.get("noisy") or (), strict=False)):
+                check_label_order("ConsistentRelease", {"names": names, f"noisy.{level}": values})
+        return given
 
     @field_validator("zeros", mode="before")
     @classmethod
@@ -289,14 +298,14 @@ class ConsistentRelease(Problem):
 
     @property
     def separable(self) -> bool:
-        """Whether the types have nothing to do with each other, and nothing lies off the spine."""
+        """Whether no query or invariant connects types, and there are no regions off the tree."""
         detailed = np.array_equal(self.queries, np.eye(self.types))
         single = all(len(item.types) == 1 or self.types == 1 for item in self.invariants)
         return detailed and single and not self.extra
 
     @property
     def is_network(self) -> bool:
-        """Whether the linear program of unit steps is proved to have whole vertices.
+        """Whether the linear program of unit steps is proved to have integral vertices.
 
         Notes
         -----
@@ -309,7 +318,7 @@ class ConsistentRelease(Problem):
 
     @property
     def is_nested(self) -> bool:
-        """Whether of any two queries or invariants one holds the other's types, or they share no type."""
+        """Whether the type sets of any two queries or invariants are nested or disjoint."""
         rows = [*self.queries, *np.eye(self.types, dtype=np.int64)]
         for item in self.invariants:
             row = np.zeros(self.types, dtype=np.int64)
@@ -321,7 +330,7 @@ class ConsistentRelease(Problem):
 
     @property
     def held(self) -> list[Array]:
-        """The values that units must have by themselves, by level; NaN where free; ``(units, types)``."""
+        """The fixed values of units, by level; NaN where free; ``(units, types)``."""
         return self._held_and_conflict[0]
 
     @cached_property

@@ -181,11 +181,10 @@ class PrivateMechanism(Problem):
         rows = [[max(Fraction(v), Fraction(0)) for v in row] for row in np.asarray(decision, float).tolist()]
         table = [[v / sum(row) for v in row] for row in rows]
         below = Fraction(exp(self.epsilon) * (1 - 4 * np.finfo(float).eps))  # at most exp(epsilon)
-        lost = (
-            sum(max(p - below * q, Fraction(0)) for p, q in zip(table[a], table[b], strict=True))
-            for a, b in self.ordered.tolist()
-        )
-        delta: Fraction = max([Fraction(self.delta), *lost])
+        delta, zero = Fraction(self.delta), Fraction(0)
+        for a, b in self.ordered.tolist():
+            lost = (max(p - below * q, zero) for p, q in zip(table[a], table[b], strict=True))
+            delta = max(delta, sum(lost, zero))
         data = {
             "kind": "privacy",
             "probabilities": {

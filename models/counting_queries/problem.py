@@ -20,7 +20,7 @@ from forcopt.problem import Evaluation, Problem
 
 
 class CountingQueries(Problem):
-    """The noise that answers k counts best under (epsilon, delta)-differential privacy.
+    """The noise of least error for k counts under (epsilon, delta)-differential privacy.
 
     One person changes each count by at most 1. The decision is a law of noise: an even, log-concave
     `forcopt.privacy.Noise`, drawn for each count independently, or the joint law `KNorm`. The objective is
@@ -37,7 +37,7 @@ class CountingQueries(Problem):
     error : {"max", "mean"}
         ``E max_i |x_i|`` or ``E |x_i|``.
     whole : bool
-        Whether the noise must be whole.
+        Whether the noise must be an integer.
 
     Raises
     ------

@@ -41,7 +41,6 @@ __all__ = [
     "dual_cycles",
     "dynamic",
     "formulations",
-    "large_neighbourhood",
     "local_search",
     "portfolio",
     "set_partitioning",

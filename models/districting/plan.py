@@ -490,19 +490,23 @@ def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) 
     """
     names = {str(node) for node in problem.nodes}
     pairs, header = [], None
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        for number, row in enumerate(csv.reader(file), 1):
-            if not row:
-                continue
-            if len(row) < 2:
-                raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
-            where = f"row {number}"
-            block, district = row[0].strip(), row[1].strip()
-            node = block if prefix is None else block[:prefix]
-            if number == 1 and node not in names:
-                header = where, node, district
-            else:
-                pairs.append((where, node, district))
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.reader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DeclarationError(f"{path} is no CSV file in UTF-8: {error}") from None
+    for number, row in enumerate(rows, 1):
+        if not row:
+            continue
+        if len(row) < 2:
+            raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
+        where = f"row {number}"
+        block, district = row[0].strip(), row[1].strip()
+        node = block if prefix is None else block[:prefix]
+        if number == 1 and node not in names:
+            header = where, node, district
+        else:
+            pairs.append((where, node, district))
     if header is not None and header[2] in {district for *_, district in pairs}:
         pairs.insert(0, header)  # no header, but a block that the graph lacks
     return _plan_of(problem, pairs, path)

@@ -195,7 +195,7 @@ class Districting(Problem):
     # -- data for the methods ------------------------------------------------------------------------------
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What follows from the problem alone: made at the first call for a key, then kept.
+        """Give data that depend only on the problem: made at the first call for a key, then kept.
 
         Parameters
         ----------
@@ -534,8 +534,8 @@ class Districting(Problem):
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least deviation from the mean population that a plan can have.
 
-        If no populations allow a plan, give side constraints that contradict each other instead, with none
-        to spare if time allows.
+        If no populations allow a plan, give side constraints that contradict each other instead, an
+        irreducible set if time allows.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The declaration: users whom advertisers value, slots, and stability; allocations; the rules as methods."""
+"""The declaration: users' values, slots and stability; allocations; the allocation rules as methods."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Allocation:
     ad_factors : Array
         Shape ``(T, n)``.
     rule : RuleName, optional
-        The rule of bids that gave it; None for an optimized allocation.
+        The allocation rule that gave it; None for an optimized allocation.
     ell : float, default 1.0
         Of the rule.
     charges : Charges, optional
@@ -108,7 +108,7 @@ class Allocation:
         return np.divide(self.welfare, best, out=np.ones(len(best)), where=best > 0)
 
     def payments(self) -> Charges:
-        """Give truthful payments, if the allocation comes from a rule of bids or a mechanism.
+        """Give truthful payments, if the allocation comes from an allocation rule or a mechanism.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Allocation:
 
 
 class Audit(NamedTuple):
-    """How far the allocations of two users are apart.
+    """The differences between the allocations of two users.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ def check_columns(matrix: Any, subject: str) -> Array:
 
 
 class FairAuction(Problem):
-    """Allot ranked slots to ads, by lot, so that users whom advertisers value alike see nearly the same ads.
+    """Allocate ranked slots to ads at random, so that users of similar values see nearly the same ads.
 
     For each user a matrix M holds the probability that an ad has a slot. A user's welfare is
     ``sum_ij alpha_i v_i M_ij beta_j``. All users are known beforehand, so the optimum bounds the welfare that
@@ -389,7 +389,7 @@ class FairAuction(Problem):
 
     @cached_property
     def users(self) -> Users:
-        """Who is compared."""
+        """The pairs of users to compare."""
         return Users(self.values, self.factors)
 
     @property
@@ -399,7 +399,7 @@ class FairAuction(Problem):
 
     @property
     def ell(self) -> float:
-        """The parameter at which a rule keeps to the constraint: the least that it names, or 1."""
+        """The parameter of a rule for the constraint: the least that the constraint names, or 1."""
         functions = [getattr(part, "f", None) or getattr(part, "slack", None) for part in self.notions]
         return min((f.ell for f in functions if isinstance(f, PowerStability)), default=1.0)
 
@@ -469,7 +469,7 @@ class FairAuction(Problem):
         )
 
     def places(self, decision: Allocation | Any) -> dict[str, Place]:
-        """Where each notion is nearest to its limit, or broken most.
+        """Give the users, ad and slot with the least slack or the largest violation of each notion.
 
         Parameters
         ----------
@@ -495,7 +495,7 @@ class FairAuction(Problem):
 
 
 def share_violations(M: Array, fill: bool) -> dict[str, float]:
-    """By how much probabilities, shape ``(T, n, k)``, are negative, and columns and rows off."""
+    """The violations of probabilities, shape ``(T, n, k)``: negative entries, sums of columns and of rows."""
     columns, rows = M.sum(axis=1), M.sum(axis=2)
     off = np.abs(columns - 1.0) if fill else columns - 1.0
     return {
@@ -534,7 +534,8 @@ def inverse_proportional(
 ) -> Outcome:
     """The generalized inverse proportional rule, user by user.
 
-    It keeps value and ordered stability and preference alignment at its ell, not total variation stability.
+    It satisfies value stability, ordered stability and preference alignment at its ell, not total variation
+    stability.
 
     Parameters
     ----------
@@ -554,7 +555,7 @@ def proportional(
 ) -> Outcome:
     """The generalized proportional rule, user by user.
 
-    It keeps ordered stability at its ell, and for one slot total variation stability.
+    It satisfies ordered stability at its ell, and for one slot total variation stability.
 
     Parameters
     ----------

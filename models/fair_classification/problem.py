@@ -431,7 +431,7 @@ class FairClassification(Problem):
         )
 
     def saddle_gaps(self, decision: Any, multipliers: Any, bound: float | None = None) -> SaddleGaps:
-        """How far a decision and multipliers are from a saddle point of the game; one call of the oracle.
+        """The gaps of a decision and multipliers to a saddle point of the game; one call of the oracle.
 
         Parameters
         ----------

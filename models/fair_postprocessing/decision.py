@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers, check_label_order
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
@@ -89,6 +89,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             For a group that is not among `groups`, and for true groups where reports are needed or reports
             where true groups are.
         """
+        check_label_order("predict", {"predictions": predictions, "groups": groups})
         base, codes = read_binary(predictions, "predictions"), self.codes(groups)
         same_length(predictions=base, groups=codes)
         draws = np.random.default_rng(seed).random(len(base))
@@ -231,6 +232,7 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         groups : array_like
             The group of each record, among `groups`.
         """
+        check_label_order("probability", {"predictions": predictions, "groups": groups})
         predicted, _ = read_groups(predictions, self.classes)
         codes, _ = read_groups(groups, self.groups)
         same_length(predictions=predicted, groups=codes)
@@ -333,6 +335,7 @@ class RandomizedThresholds(PolicyFile):
         DeclarationError
             For a group without thresholds, and for columns of different length.
         """
+        check_label_order("probability", {"scores": scores, "groups": groups})
         values = as_numbers(scores, "scores")
         codes, _ = read_groups(groups, self.groups)
         same_length(scores=values, groups=codes)

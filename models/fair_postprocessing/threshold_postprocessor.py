@@ -277,7 +277,17 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
 
     def _scored_crossings(self, X: Any, score: Array, given: Any) -> tuple[Any, Array, Array, Array]:
         """As `_scored`, for several sensitive columns; see `combine` for a crossing that training lacks."""
-        columns = []
+        columns, unnamed = [], self._columns == column_names(np.empty((0, len(self._columns))))
+        asked_for = column_names(given) if np.ndim(given) == 2 else ["one column"]
+        if len(asked_for) != len(self._columns) or (
+            hasattr(given, "columns") and not unnamed and set(asked_for) != set(self._columns)
+        ):
+            raise DeclarationError(
+                f"sensitive_features has {', '.join(asked_for)}; the thresholds know "
+                f"{', '.join(self._columns)}"
+            )
+        if hasattr(given, "columns") and not unnamed:
+            given = given.iloc[:, [asked_for.index(name) for name in self._columns]]
         for name, known, values in zip(
             self._columns,
             zip(*self._crossings, strict=True),

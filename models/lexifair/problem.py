@@ -86,9 +86,9 @@ class Level:
     total : float
         The sum of the j largest group losses.
     bound : float
-        No model of the class that has no larger sums at the levels before has a smaller sum here.
+        A lower bound on this sum over the models whose sums at earlier levels are not larger.
     rounds : int
-        How many it took: solved masters, or steps of the game.
+        The number of solved masters, or of steps of the game.
     """
 
     total: float
@@ -97,13 +97,13 @@ class Level:
 
     @property
     def alpha(self) -> float:
-        """The realised slack: by how much the level may be from its optimum given the levels before."""
+        """The realised slack: a bound on the distance of the level from its optimum given earlier levels."""
         return max(self.total - self.bound, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """A proof that level j cannot be low, by Lagrange multipliers on sets of groups.
+    """A lower bound on level j, by Lagrange multipliers on sets of groups.
 
     With multipliers ``λ_C >= 0`` on the sets C of up to j groups, which sum to 1 over size j, every model
     with sums ``P_1, ..., P_{j-1}`` up to ``η_1, ..., η_{j-1}`` has
@@ -347,7 +347,7 @@ class Lexifair(Problem):
     names : tuple[str, ...], optional
         Of the groups; ``"0"``, ``"1"``, ... by default.
     levels : int, optional
-        How many of the largest losses matter, ℓ; all K by default.
+        The number ℓ of the largest losses that matter; all K by default.
     weights : Numbers, optional
         Of the records in the means, at least 0, positive in every group; 1 each by default.
     """
@@ -408,7 +408,7 @@ class Lexifair(Problem):
 
     @property
     def level_count(self) -> int:
-        """How many levels matter, ℓ."""
+        """The number ℓ of levels that matter."""
         return self.levels or len(self.groups)
 
     @cached_property
@@ -449,7 +449,7 @@ class Lexifair(Problem):
 
     @abstractmethod
     def misfit(self, decision: Any) -> dict[str, float]:
-        """By how much a decision is no model of the class."""
+        """The violation of membership in the class."""
 
     @abstractmethod
     def overall_loss(self, decision: Any) -> float:
@@ -536,7 +536,7 @@ class Lexifair(Problem):
         )
 
     def audit(self, decision: Any, backend: str = "highs") -> tuple[Level, ...]:
-        """Prove, independently of how it was found, how far a model is from lexicographic fairness.
+        """Bound the distance of any model from lexicographic fairness.
 
         For each level j the least sum of j losses is found among the models that have no larger sums at the
         levels before than this one: the model is (ℓ, α)-convex lexicographically fair with the constant

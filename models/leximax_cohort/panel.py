@@ -5,25 +5,32 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.data.dataset import check_levels, nearest_level, read_csv, refuse_doubles, unknown_levels
+from forcopt.data.dataset import (
+    check_columns,
+    check_levels,
+    nearest_level,
+    read_table,
+    refuse_doubles,
+    unknown_levels,
+)
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME
 from forcopt.status import Status
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
 _QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
 """The columns of a table of quotas, with the names that they also have."""
+
+_AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+"""How files are read: 007 and NA are names."""
 
 
 def panel_fields(
@@ -43,12 +50,9 @@ def panel_fields(
     UserWarning
         For a quota whose least is 0 of a level that no candidate has: it has no effect.
     """
-    people = _read(candidates, "candidates")
+    people = read_table(candidates, "candidates", **_AS_TEXT)
     wanted, rows = _read_quotas(quotas)
-    for column in [*wanted, *filter(None, (identifier, household))]:
-        if column not in people.columns:
-            known = ", ".join(map(str, people.columns))
-            raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
+    check_columns(people, [*wanted, *filter(None, (identifier, household))], "candidates")
     names = tuple(map(_level, people.index if identifier is None else people[identifier]))
     if "" in names:
         raise DeclarationError(f"candidates: row {people.index[names.index('')]} has no identifier")
@@ -81,18 +85,6 @@ def _level(value: Any) -> str:
     return "" if is_missing(value) else str(value).strip()
 
 
-def _read(table: Any, subject: str) -> DataFrame:
-    import pandas as pd
-
-    if isinstance(table, str | Path):
-        return read_csv(table, dtype=str, keep_default_na=False)  # 007 and NA are names
-    if not isinstance(table, pd.DataFrame):
-        raise DeclarationError(
-            f"{subject} are {type(table).__name__}; they must be a DataFrame or a CSV file"
-        )
-    return table
-
-
 _Quotas = dict[str, dict[str, tuple[float, float]]]
 
 
@@ -110,14 +102,10 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
     else:
-        table, named = _read(quotas, "quotas"), []
+        table, named = read_table(quotas, "quotas", **_AS_TEXT), []
         for spellings in _QUOTA_COLUMNS:
             found = [column for column in spellings if column in table.columns]
-            if not found:
-                raise DeclarationError(
-                    f"quotas: there is no column {spellings[0]!r}; the columns are "
-                    f"{', '.join(map(str, table.columns))}"
-                )
+            check_columns(table, (found or spellings)[:1], "quotas")
             named.append(table[found[0]])
         listed = list(zip(*named, table.index, strict=True))
     out: _Quotas = {}

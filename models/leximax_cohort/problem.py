@@ -26,7 +26,7 @@ _SHOWN = 10
 
 
 class Quotas(NamedTuple):
-    """How many of each class of candidates a cohort may have.
+    """The limits on the members of each class of candidates.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Quotas(NamedTuple):
 class LeximaxCohort(Problem):
     """Choose a cohort of candidates for the leximax vector of group utilities.
 
-    The utility of a group is the sum of the chosen candidates' worth to it. The smallest utility
-    shall be as large as possible, then the second smallest, and so on. A candidate may be chosen by lot:
-    then utilities are expected ones, and the probabilities (marginals) are wanted. With a whole
+    The utility of a group is the sum of the chosen candidates' values for it. The smallest utility
+    is maximised, then the second smallest, and so on. A candidate may be chosen by lot:
+    then utilities are expectations, and the decision is the probabilities (marginals). With a whole
     size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
     that size that all meet the quotas (the rows are totally unimodular).
 
@@ -69,7 +69,7 @@ class LeximaxCohort(Problem):
     forced, forbidden : Integers, optional
         Positions of candidates who must, or must not, be chosen.
     slack : Numbers, default 0.0
-        By how much each level may fall short of the best that it could be, one number or one for each level;
+        The allowed shortfall of each level from its optimum, a number for all levels, or for each;
         only the methods ``cumulative`` and ``recursive`` make use of it.
     households : tuple[Name, ...], optional
         The household (address) of each candidate; a cohort has at most one member of each. Empty for none; a
@@ -190,7 +190,7 @@ class LeximaxCohort(Problem):
         household: str | None = None,
         **fields: Any,
     ) -> Self:
-        """Declare a panel: every candidate is a group, and the smallest probability is as large as possible.
+        """Declare a panel: every candidate is a group, and the smallest probability is maximised.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class LeximaxCohort(Problem):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the size is a whole number."""
+        """Whether the size is an integer."""
         return float(self.size).is_integer()
 
     @property

@@ -1,4 +1,4 @@
-"""The declaration: servers, a privacy budget, and how many bits a share may have."""
+"""The declaration: servers, a privacy budget, and the bits of a share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULT_BITS = 32
 
 
 class SecureSum(Problem):
-    """Vectors summed by servers that learn nothing else, and no client of large norm counts.
+    """Sums of vectors by servers that learn only the sum, with a check of the norm of each vector.
 
     Every client splits its vector into one share for each server. The servers add noise to a random
     projection of their shares, and reject a vector whose noisy projection is long. The objective is the gap
@@ -59,13 +59,13 @@ class SecureSum(Problem):
     bits : int, optional
         Of a number of a share, from 2 to 48. By default 32, or fewer if `client_bits` allows no more.
     step : float, optional
-        Vectors and shares are whole multiples of it. By default the method chooses a power of ``2^(1/8)``.
+        Vectors and shares are integer multiples of it. By default the method chooses a power of ``2^(1/8)``.
     overflow : float
         The largest probability that a number of an honest share needs more bits; the server then refuses the
         share. A client has ``servers * dimension`` numbers: metric ``refused_honest``.
     whole : bool
-        Vectors are whole multiples of `step` to begin with, such as counts with ``step=1``. Otherwise they
-        are rounded, and their norm grows to at most ``1 + step sqrt(dimension) / 2``.
+        Whether vectors already are integer multiples of `step`, such as counts with ``step=1``. Otherwise
+        they are rounded, and their norm grows to at most ``1 + step sqrt(dimension) / 2``.
     sharing : {"even", "talwar"}
         The law of the shares: `even_shares`, or Algorithm 1.
     client_bits : int, optional
@@ -147,7 +147,7 @@ class SecureSum(Problem):
 
     @property
     def word(self) -> int:
-        """The bits of a number of a share: more never hurt, so that the most that are allowed are best."""
+        """The bits of a number of a share: the most that are allowed, as more bits never increase the gap."""
         if self.bits is not None:
             return self.bits
         if self.client_bits is None:
@@ -175,7 +175,7 @@ class SecureSum(Problem):
         return talwar_shares(self.servers, 1.0)
 
     def scale(self, step: float, bits: int) -> float | None:
-        """How much wider than `unit_shares` the widest noise is that fits; None if the bits are too few.
+        """The largest scale of `unit_shares` that fits the bits; None if the bits are too few.
 
         They are too few if the vectors alone do not fit, or if noise of less than a step is left.
         """

@@ -14,7 +14,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.criteria import largest_gaming_free_set
 from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification
-from forcopt.models.strategic.responses import read_table
+from forcopt.models.strategic.responses import checked_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -361,7 +361,7 @@ def objective_interval(
     _check_confidence(confidence)
     if replicates < 1:
         raise DeclarationError(f"replicates is {replicates}; it must be at least 1")
-    seen = read_table(observations, "observations", ("agent", "criterion", "cost", "improves"))
+    seen = checked_table(observations, "observations", ("agent", "criterion", "cost", "improves"))
     groups = seen.groupby([seen["agent"].astype(str), seen["criterion"].astype(str)], sort=True)
     mixed = groups["improves"].nunique() > 1
     if mixed.any():

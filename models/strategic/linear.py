@@ -14,7 +14,7 @@ from forcopt.arrays import Array, as_numbers, by_label, check_entries
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
-from forcopt.models.strategic.responses import Responses, read_table
+from forcopt.models.strategic.responses import Responses, checked_table
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
@@ -145,7 +145,7 @@ class LinearAgents(Problem):
             For a column that is missing, or a name that is no feature.
         """
         names = list(costs)
-        frame = read_table(agents, "agents", (*names, *([weight] if weight is not None else [])))
+        frame = checked_table(agents, "agents", (*names, *([weight] if weight is not None else [])))
         for field, given in (("truth", truth[0]), ("improvable", improvable)):
             for name in given:
                 if name not in costs:

@@ -73,7 +73,7 @@ class StrategicGraph(Problem):
     Attributes
     ----------
     agents, criteria : Count
-        How many there are.
+        Their numbers.
     edges : Numbers
         Rows ``(agent, criterion, cost, improves)``, shape ``(E, 4)``: the agent can meet the criterion at
         this cost (>= 0), and truly qualifies by it (1) or games (0).
@@ -82,7 +82,7 @@ class StrategicGraph(Problem):
     value : Numbers, default 1.0
         Of being accepted, in units of cost; one for all agents or one for each.
     weights : Numbers, optional
-        How much each agent counts, shape ``(n,)``; 1 by default.
+        The weight of each agent, shape ``(n,)``; 1 by default.
     ties : Literal["improvement", "gaming", "listed"], default "improvement"
         Which of an agent's equally cheap edges it takes. ``"improvement"``: one that improves, then the
         criterion with the lowest index; ``"gaming"``: one that does not, then the lowest index; ``"listed"``:
@@ -91,7 +91,7 @@ class StrategicGraph(Problem):
     zero_utility : Literal["take", "improve", "refuse"], default "take"
         The agent's choice at an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
         reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
-        the optimum would otherwise not be attained). An edge that is refused plays no part in ties.
+        the optimum would otherwise not be attained). A refused edge is ignored in ties.
     agent_names, criterion_names : tuple[Name, ...], optional
         For tables; ``"0"``, ``"1"``, ... by default.
 
@@ -256,7 +256,7 @@ class StrategicGraph(Problem):
         Parameters
         ----------
         X : Any
-            Where the agents start, shape ``(n, d)``.
+            The agents' initial features, shape ``(n, d)``.
         targets : Any
             Shape ``(m, d)``.
         truth : tuple[Any, float]
@@ -292,7 +292,7 @@ class StrategicGraph(Problem):
 
     @property
     def agent_weights(self) -> Array:
-        """How much each agent counts."""
+        """The weight of each agent."""
         return np.ones(self.agents) if self.weights is None else self.weights
 
     @property
@@ -385,7 +385,7 @@ class StrategicGraph(Problem):
 
 
 class StrategicClassification(StrategicGraph):
-    """Publish criteria that get many agents to qualify and few to game.
+    """Publish criteria that make many agents qualify and few game.
 
     Maximises the weight of the true positives, less `penalty` times that of the false positives, of which
     there may be at most `max_false_positives`. With `groups`, it first raises this value for the group where
@@ -447,7 +447,7 @@ class StrategicClassification(StrategicGraph):
 
     @property
     def group_count(self) -> int:
-        """How many groups there are; 1 without groups."""
+        """The number of groups; 1 without groups."""
         return 1 if self.groups is None or not self.agents else int(self.groups.max()) + 1
 
     def group_values(self, responses: Responses) -> Array:
@@ -469,7 +469,7 @@ class StrategicClassification(StrategicGraph):
 
 
 class LeastEffortClassification(StrategicGraph):
-    """Publish criteria that get enough agents to qualify, at the least total effort of all agents.
+    """Publish criteria that make enough agents qualify, at the least total effort of all agents.
 
     Minimises the weighted cost of all moves, gaming included, subject to at least `min_true_positives` true
     and at most `max_false_positives` false positives (both by weight).

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, refuse_missing
-from forcopt.data.dataset import check_levels, read_csv, refuse_doubles
+from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
 from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import finished, panel
 
@@ -119,7 +119,7 @@ class Responses:
 _EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
 
 
-def read_table(
+def checked_table(
     table: DataFrame | str | Path, subject: str, columns: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> DataFrame:
     """Give a data frame, or read a CSV file, and check its columns and those of `optional` that it has.
@@ -127,23 +127,14 @@ def read_table(
     Raises
     ------
     DeclarationError
-        For another type, and for a column that is missing or misses a value.
+        For another type, and for a column that is missing, stands there twice, or misses a value.
     """
-    import pandas as pd
-
     names = dict.fromkeys(("agent", "criterion", "group"), str)  # 007 is a name
-    frame = read_csv(table, dtype=names) if isinstance(table, str | Path) else table
-    if not isinstance(frame, pd.DataFrame):
-        raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
-    for column in columns:
-        if column not in frame.columns:
-            raise DeclarationError(
-                f"{subject}: there is no column {column!r}; the columns are "
-                f"{', '.join(map(str, frame.columns))}"
-            )
-    for column in (*columns, *optional):
-        if column in frame.columns:
-            refuse_missing(frame, column, f"{subject}: ")
+    frame = read_table(table, subject, dtype=names)
+    named = [*columns, *(column for column in optional if column in frame.columns)]
+    check_columns(frame, named, subject)
+    for column in named:
+        refuse_missing(frame, column, f"{subject}: ")
     return frame
 
 
@@ -156,15 +147,15 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
         For a column that is missing, an entry without a name, a number in words, an agent that is listed
         twice, an edge that is given twice, or one of an unknown agent; the row is named.
     """
-    joined = read_table(edges, "edges", _EDGE_COLUMNS)
+    joined = checked_table(edges, "edges", _EDGE_COLUMNS)
     acting, met = _names(joined, "agent", "edges"), _names(joined, "criterion", "edges")
-    refuse_doubles("edges", [f"{a} - {c}" for a, c in zip(acting, met, strict=True)], joined.index)
+    refuse_doubles("edges", list(zip(acting, met, strict=True)), joined.index)
     criteria = sorted(set(met))
     fields: dict[str, Any] = {}
     if agents is None:
         names = list(dict.fromkeys(acting))
     else:
-        people = read_table(agents, "agents", ("agent",), ("weight", "value", "group"))
+        people = checked_table(agents, "agents", ("agent",), ("weight", "value", "group"))
         names = _names(people, "agent", "agents")
         refuse_doubles("agents", names, people.index)
         for column, field in (("weight", "weights"), ("value", "value")):

@@ -4,6 +4,7 @@ import pytest
 
 from forcopt import DeclarationError
 from forcopt.fairness import read_binary, read_groups, tabulate
+from forcopt.problem.estimator import crossings
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,23 @@ def test_groups_of_any_type(values, names):
     codes, found = read_groups(values)
     assert codes.tolist() == [1, 0, 1]
     assert found == names
+
+
+@pytest.mark.parametrize("values", [[1, "1", 0], ["True", True, False], pd.Series([2.5, "2.5", "a"])])
+def test_two_values_with_one_name_are_refused(values):
+    with pytest.raises(DeclarationError, match="which have one name; make them of one type"):
+        read_groups(values)
+    with pytest.raises(DeclarationError, match=r"sensitive_features holds .* which have one name"):
+        crossings([[value, "x"] for value in values])
+
+
+def test_equal_values_are_one_group():
+    assert read_groups(["a", 1, 1.0, True])[1] == ("1", "a")
+    assert crossings(pd.DataFrame({"a": [1, 1.0, None], "b": ["u", "v", "u"]}, dtype=object)) == [
+        ("1", "u"),
+        ("1", "v"),
+        (None, "u"),
+    ]
 
 
 def test_groups_among_known_names():

@@ -462,6 +462,19 @@ def test_operations_along_a_named_axis():
     assert m.row_name(ramp.start + 5) == "ramp[c,3]"
 
 
+def test_labels_that_are_equal_meet_in_a_union():
+    x = fo.Model().variable("x", index=[1, 0, 2])
+    for index in ([True, False], [1.0, 0.0], pd.array([1, 0], dtype="Int64")):
+        _, found = fo.align(x, pd.Series([5, 6], index=index), join="outer")
+        assert found.to_dict() == {1: 5, 0: 6, 2: 0}
+
+
+@pytest.mark.parametrize("labels", [["a", pd.NA], pd.array([1, None], dtype="Int64"), ["a", float("nan")]])
+def test_a_missing_label_is_refused(labels):
+    with pytest.raises(fo.DeclarationError, match="cannot be a label of its index"):
+        fo.Model().variable("x", index=pd.Index(labels))
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
@@ -473,6 +486,13 @@ def test_operations_along_a_named_axis():
         (lambda x: x.groupby("zone"), "no axis has a level 'zone'"),
         (lambda x: x.groupby(pd.Series([1, 2])), "not those of one axis"),
         (lambda x: x.groupby([1, 2]), "groupby takes a series"),
+        (lambda x: x.groupby(pd.Series({"a": 1.0, "b": np.nan, "c": np.nan})), "no group for the label 'b'"),
+        (lambda x: x[pd.Series({"a": 1.0, "b": 0.0, "c": 0.0})], "a table of float64; it must hold truth"),
+        (
+            lambda x: x[pd.Series({"a": True, "b": None, "c": True}, dtype="boolean")],
+            "must hold truth values or positions",
+        ),
+        (lambda x: fo.align(x, pd.Series([1, 2], index=["a", "a"]), join="outer"), "the labels .* repeat"),
         (lambda x: x[:, 1:] - x[:, :-1], "is missing"),
     ],
 )

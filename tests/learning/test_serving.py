@@ -272,3 +272,18 @@ def test_enumeration_prefers_halfspaces_without_a_point_on_the_border(kinds, lab
     assert p.evaluate(found).objective == 0.0
     for end in (-np.inf, np.inf):
         assert (found.predict(np.nextafter(X, end)) == y).all()
+
+
+@pytest.mark.parametrize("estimator", [FairClassifier, ThresholdPostprocessor, FairRegressor])
+def test_names_that_are_text_of_numpy_are_names(estimator):
+    """scikit-learn takes such columns by position."""
+    rng = np.random.default_rng(0)
+    values, group = rng.normal(size=(80, 2)), rng.choice(["a", "b"], 80)
+    X = pd.DataFrame(values, columns=list(np.array(["income", "debt"])))
+    y = (values[:, 0] + rng.normal(size=80) > 0).astype(int)
+    fitted = estimator().fit(X, y, sensitive_features=group)
+    asked = {"sensitive_features": group} if estimator is ThresholdPostprocessor else {}
+    answer = fitted.predict if estimator is FairRegressor else fitted.predict_proba
+    assert np.array_equal(answer(X[["debt", "income"]], **asked), answer(X, **asked))
+    with pytest.raises(ValueError, match="lacks column 'debt'"):
+        answer(X[["income"]], **asked)

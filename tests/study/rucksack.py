@@ -124,12 +124,13 @@ def wait(problem):
     return fo.Outcome(np.zeros(len(problem.values)))
 
 
-WARM_UP = 5.0
-"""Seconds, more than any limit of the test."""
+WARM_UP = 1e6
+"""Seconds that the clock jumps while a method is prepared."""
 
 
 def _warm_up():
-    time.sleep(WARM_UP)
+    clock = time.perf_counter
+    time.perf_counter = lambda: clock() + WARM_UP
     _tell("warm")
 
 

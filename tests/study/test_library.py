@@ -1,12 +1,18 @@
+import contextlib
 import gzip
 import hashlib
+import io
 import json
+import os
+import random
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt import check
 from forcopt.instance import Instance, by_name
 from forcopt.problem import problem_classes
 from forcopt.study import library
@@ -141,6 +147,40 @@ def test_the_files_have_the_optima_of_the_manifest(tmp_path, form):
         assert (model.row_count, model.column_count) == (entry["rows"], entry["columns"])
         assert entry["status"] == "optimal"
         assert model.solve().objective == pytest.approx(entry["objective"], rel=1e-6, abs=1e-9)
+
+
+def stored():
+    """The instances with a proof."""
+    return [i for i in library.instances().values() if library.proof(i) is not None]
+
+
+def accepted(instance, folder):
+    """Whether the checker accepts the stored proof of the file that is written now, and names the optimum."""
+    files = library.export(folder, "mps", [instance.name])
+    (entry,) = [e for e in json.loads(files[-1].read_text()) if e["name"] == instance.name]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = check.main([str(folder / entry["proof"]), str(folder / entry["file"])])
+    value = Fraction(said.getvalue().split("a point attains ")[1].split(";")[0])
+    assert float(value) == pytest.approx(entry["objective"], rel=1e-6, abs=1e-9)
+    return code == 0
+
+
+def test_a_stored_proof_is_exported_and_accepted(tmp_path):
+    assert accepted(library.instances()["districting/grid-4-2"], tmp_path)
+    assert len(stored()) >= 20
+    assert sum(len(library.proof(i)) for i in stored()) < 1e6
+    packages = {type(i.make()).__module__.split(".")[2] for i in stored()}
+    files = [f for p in packages for f in (Path(__file__).parents[2] / "models" / p / "proofs").iterdir()]
+    assert {f.name for f in files} == {library.file_name(i, "vipr.gz") for i in stored()}  # none that is gone
+    (entry,) = json.loads(library.export(tmp_path / "lp", "lp", ["districting/grid-4-2"])[-1].read_text())
+    assert entry["proof"] is None  # of the MPS file
+
+
+@pytest.mark.nightly
+def test_a_tenth_of_the_stored_proofs_is_accepted(tmp_path):
+    rng, every = random.Random(os.environ["FORCOPT_TEST_SEED"]), stored()
+    for instance in rng.sample(every, len(every) // 10 + 1):
+        assert accepted(instance, tmp_path / instance.name.replace("/", "-")), instance.name
 
 
 def test_a_file_counts_in_its_own_units(tmp_path):

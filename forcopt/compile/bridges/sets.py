@@ -164,10 +164,7 @@ def cumulative_intervals(relation: Cumulative, draft: BridgeContext) -> None:
 
 
 def _schedule(
-    relation: NoOverlap | Cumulative,
-    draft: BridgeContext,
-    demands: Array | None = None,
-    capacity: int = 1,
+    relation: NoOverlap | Cumulative, draft: BridgeContext, demands: Array | None = None, capacity: int = 1
 ) -> Schedule:
     """Write the intervals with one column for each start, and one for each duration and end that varies."""
     fixed = relation.duration.is_constant

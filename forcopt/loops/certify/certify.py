@@ -49,6 +49,7 @@ def certify_model(
     decimals: bool = False,
     time_limit: float | None = 60.0,
     save: str | Path | None = None,
+    resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
     number: Callable[[float], Rational] | None = None,
 ) -> Certificate:
@@ -74,6 +75,9 @@ def certify_model(
         Write the proof of a linear or integer model, or of its infeasibility, to this VIPR file, which
         ``python -m forcopt.check`` and other checkers of the format read; that of a quadratic or conic model
         to this JSON file for the former. `how` says if there is none.
+    resume : bool, default False
+        Go on with the branch and bound that an earlier call with this `save` left in ``SAVE.search`` when its
+        time, its memory or Ctrl-C ended it. That file is a pickle: resume your own only.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth of the search.
     number : Callable[[float], Rational], optional
@@ -104,7 +108,7 @@ def certify_model(
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    effort = Effort(Deadline(time_limit), None if save is None else Path(save), progress)
+    effort = Effort(Deadline(time_limit), None if save is None else Path(save), progress, resume)
     _check_saving(solution.model, effort.save)
     out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
     for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():

@@ -88,7 +88,8 @@ def _data(
             cones.append([cone.kind, [[str(-(lp.row_lower[i] or 0)), form(lp.rows[i])] for i in span]])
             duals.append([str(multipliers[i]) for i in span])
         at += cone.matrix.shape[0]
-    square, point = [], {}
+    square: list[list[str]] = []
+    point: dict[str, dict[str, str]] = {}
     if optimum is not None:
         (at_point, hessian), cost, offset = optimum, list(lp.cost), lp.offset
         x = at_point.x

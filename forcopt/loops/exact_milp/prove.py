@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -9,17 +11,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TextIO
+from typing import Any, TextIO
 
 from flint import fmpq
 
 from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
 from forcopt.loops.exact_lp import LinearProgram, Rational
 from forcopt.loops.exact_milp.proof import Derived, Proof
 from forcopt.loops.exact_milp.search import Search, Stopped
 from forcopt.loops.exact_milp.system import System
 
-__all__ = ["Tree", "branch_and_bound"]
+__all__ = ["Tree", "branch_and_bound", "kept_file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ def branch_and_bound(
     point: Sequence[Rational] | None = None,
     names: Sequence[str] = (),
     save: Path | None = None,
+    resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tree:
     """Prove that no integral point is better than `cutoff`, or find the best.
@@ -72,30 +76,55 @@ def branch_and_bound(
     names : Sequence[str], optional
         Of the columns, for the file.
     save : Path, optional
-        The VIPR file to write if the search ends with a proof.
+        The VIPR file to write if the search ends with a proof; else the search is kept in `kept_file`.
+    resume : bool, default False
+        Go on with the search that is kept there, if there is one.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth.
+
+    Raises
+    ------
+    DeclarationError
+        If the kept search is that of another program.
 
     Notes
     -----
     The file speaks of the objective without its constant.
     """
-    done, better = 0, None
+    done, better, lines = 0, None, _lines(lp)
+    kept: Any = None
+    name = _name(lp, integer) if save is not None else ""
+    if save is not None and resume and kept_file(save).exists():
+        kept = pickle.loads(kept_file(save).read_bytes())
+        if kept[0] != name:
+            raise DeclarationError(f"resume=True, but {kept_file(save)} is the search of another program")
     while True:
         sink = TemporaryFile("w+", encoding="utf-8") if save is not None else None  # noqa: SIM115
         with sink or nullcontext():
-            lines = _lines(lp)
-            proof = Proof(_count(lines), sink, [low for low, high in lines if low == high >= 0])
-            aim = lp if cutoff is not None else replace(lp, cost=[fmpq(0)] * len(lp.cost))
-            search = Search(aim, System(aim, integer, lines), proof, deadline, progress)
-            value = None if cutoff is None else cutoff - lp.offset
+            if kept is not None and sink is not None:
+                (_, state, cutoff, point, better, text), given = kept, cutoff
+                if cutoff is not None and given is not None and cutoff < given:
+                    better = point
+                search: Search = pickle.loads(state)
+                search.proof.sink, search.deadline, search.progress = sink, deadline, progress
+                sink.write(text)
+            else:
+                proof = Proof(_count(lines), sink, [low for low, high in lines if low == high >= 0])
+                aim = lp if cutoff is not None else replace(lp, cost=[fmpq(0)] * len(lp.cost))
+                search = Search(aim, System(aim, integer, lines), proof, deadline, progress)
+            value, resumed, kept = None if cutoff is None else cutoff - lp.offset, kept is not None, None
             try:
-                bound = _proved(search, value)
+                bound = _proved(search, value, resumed)
             except Stopped as stopped:
-                done += search.nodes
                 found = stopped.better
                 if found is None or not _is_better(lp, integer, found, cutoff):
-                    return Tree(_open_bound(search, lp, cutoff), better, done, False)
+                    if save is not None and sink is not None:
+                        state = pickle.dumps(search)  # which writes lines
+                        sink.seek(0)
+                        kept = (name, state, cutoff, point, better, sink.read())
+                        kept_file(save).write_bytes(pickle.dumps(kept))
+                    return Tree(_open_bound(search, lp, cutoff), better, done + search.nodes, False)
+                done += search.nodes
                 better = point = found
                 if cutoff is None:
                     return Tree(None, better, done, False)
@@ -104,8 +133,20 @@ def branch_and_bound(
             done += search.nodes
             if save is not None and sink is not None:
                 head = _head(lp, integer, names, None if cutoff is None else point, bound, lines)
-                _write(save, f"{head}DER {proof.derived}\n", sink)
+                _write(save, f"{head}DER {search.proof.derived}\n", sink)
+                kept_file(save).unlink(missing_ok=True)
         return Tree(cutoff, better, done, True)
+
+
+def kept_file(save: Path) -> Path:
+    """Where a search that ended without a proof is kept; Python's own format, so open only your own."""
+    return save.with_name(save.name + ".search")
+
+
+def _name(lp: LinearProgram, integer: Sequence[int]) -> str:
+    """A short name of a program, which hardly any other has."""
+    parts = (lp.cost, lp.offset, lp.lower, lp.upper, lp.rows, lp.row_lower, lp.row_upper, list(integer))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _lines(lp: LinearProgram) -> list[tuple[int, int]]:
@@ -125,25 +166,27 @@ def _count(lines: Sequence[tuple[int, int]]) -> int:
     return max((max(pair) for pair in lines), default=-1) + 1
 
 
-def _proved(search: Search, value: Rational | None) -> Rational | None:
+def _proved(search: Search, value: Rational | None, resumed: bool) -> Rational | None:
     """Run a search and let the last line state its result: a bound on the objective, None for no point."""
     system, proof = search.system, search.proof
     cost = system.cost
     if value is None:
-        search.run()
+        search.run(resumed)
         return None
     if not cost.coefficients:
         proof.combine(None, "G", 0, [])
         return fmpq(0)
     scale = cost.scale
     if not cost.whole:  # a point of the same value may exist
-        system.cut_off(value * scale, Derived(None, "L", value, []), scale)
-        search.run()
+        if not resumed:
+            system.cut_off(value * scale, Derived(None, "L", value, []), scale)
+        search.run(resumed)
         return value
     step = int((value * scale).ceil())
-    below = proof.assume(cost.coefficients, "L", step - 1)
-    system.cut_off(fmpq(step - 1), below, 1)
-    found = search.run()
+    below = proof.first  # the first line that is derived
+    if not resumed:
+        system.cut_off(fmpq(step - 1), proof.assume(cost.coefficients, "L", step - 1), 1)
+    found = search.run(resumed)
     above = proof.assume(cost.coefficients, "G", step)
     bound = step / scale
     reached = proof.combine(None, "G", bound, [(above, 1 / scale)])

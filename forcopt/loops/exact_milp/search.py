@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import gcd
+from typing import Any
 
 import numpy as np
 from flint import fmpq
@@ -123,8 +124,20 @@ class Search:
             return self.root_bound
         return None if any(b is None for b in known) else min(b for b in known if b is not None)
 
-    def run(self) -> int:
-        """Give the line that proves the cutoff, or that no point exists.
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to go on: bounds and rows become lines, whose reasons are written."""
+        system, proof = self.system, self.proof
+        rows = (line for row in (*system.rows, system.cost) for line in row.lines)
+        for ref in (*system.lower_lines, *system.upper_lines, *rows, *(f.old[1] for f in self.stack)):
+            if isinstance(ref, Derived):
+                proof.line_of(ref)
+                ref.parts, ref.split = [], None
+        own = ("relaxation", "deadline", "progress")
+        state = {name: value for name, value in vars(self).items() if name not in own}
+        return state | {"lp": replace(self.lp, number=rational)}
+
+    def run(self, resumed: bool = False) -> int:
+        """Give the line that proves the cutoff, or that no point exists; `resumed` after a stop.
 
         Raises
         ------
@@ -132,11 +145,11 @@ class Search:
             If the time is over or a better point was found.
         """
         system = self.system
-        closed = self._presolve()
+        closed = None if resumed else self._presolve()
         if closed is not None:
             return closed
         self.relaxation = Relaxation(system)
-        closed = self._root()
+        closed = None if self.stack else self._root()
         if closed is not None:
             return closed
         found = self._node()
@@ -312,9 +325,9 @@ class Search:
 
     def _node(self) -> int | tuple[int, int, Rational | None]:
         """Close the present node, or give the column and the value to branch on."""
-        self.nodes += 1
         if self.deadline.passed:
             raise Stopped
+        self.nodes += 1
         if self.progress is not None and self.nodes % 256 == 0:
             self.progress(self.nodes, len(self.stack))
         solved = self.relaxation.solve()

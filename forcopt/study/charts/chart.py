@@ -83,15 +83,12 @@ class Chart:
                 "kind": s.kind,
                 "dashed": s.dashed,
                 "tips": list(s.tips),
-                **{k: None if v is None else [float(u) for u in v] for k, v in _arrays(s).items()},
+                **{k: v if v is None else [float(u) for u in v] for k, v in arrays.items()},
             }
             for s in self.series
+            for arrays in [{name: getattr(s, name) for name in ("x", "y", "low", "high")}]
         ]
         return out
-
-
-def _arrays(series: Series) -> dict[str, Array | None]:
-    return {name: getattr(series, name) for name in ("x", "y", "low", "high")}
 
 
 def naming(comparison: Comparison) -> Callable[[Run], str]:

@@ -246,3 +246,26 @@ def test_precision_at_least_cost_in_any_unit_of_money(unit):
             continue
         assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(best)
         assert s.bound == pytest.approx(best)
+
+
+@pytest.mark.skipif("scip" not in CONIC, reason="SCIP takes whole numbers in cones")
+def test_a_gap_that_the_unit_hides_is_no_optimum():
+    """All records of the two strata that vary: the variance is 0, and its terms are 1e9."""
+    p = StratifiedAllocation(
+        sizes=[4, 2, 4],
+        deviations=[0.0, 26.6271214, 175048.95],
+        costs=[3332.72939388, 21.3471532, 130.93938689],
+        budget=10378.136295337617,
+    )
+    assert p.solve("milp").objective == 0
+    s = p.solve("misocp", backend="scip")
+    assert s.bound <= 0
+    assert s.objective == 0 or (s.status is fo.Status.FEASIBLE and "the solver's tolerance" in s.message)
+
+
+def test_a_table_with_a_column_twice_is_refused():
+    import pandas as pd
+
+    table = pd.DataFrame([[5, 1.0, 9], [6, 2.0, 9]], columns=["size", "deviation", "size"])
+    with pytest.raises(fo.DeclarationError, match="the table: 2 columns are called 'size'"):
+        StratifiedAllocation.from_table(table, sample_size=4)

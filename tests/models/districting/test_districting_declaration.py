@@ -1,5 +1,6 @@
 """What a districting declaration accepts, refuses, and says of plans."""
 
+import json
 import re
 from itertools import combinations, permutations
 
@@ -309,7 +310,6 @@ def test_to_gerrychain():
 
 def test_reads_both_graph_formats(tmp_path):
     g = grid(2, 3)
-    import json
 
     (tmp_path / "gerry.json").write_text(json.dumps(nx.adjacency_data(g)))
     (tmp_path / "links.json").write_text(
@@ -384,6 +384,48 @@ def test_a_plan_file_with_a_node_in_no_district_is_refused(tmp_path, district):
     (tmp_path / "plan.csv").write_text(f"GEOID,District\n0,1\n1,1\n2,{district}\n3,{district}\n")
     with pytest.raises(fo.DeclarationError, match=r"node '2' the district .* stands for none"):
         Plan.from_csv(Districting(grid(1, 4), 2, tolerance=0), tmp_path / "plan.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("0,1\n1,1\n2,2\n3,2\n", None),
+        ("0,1\n\n1,1\n2,2\n\n3,2\n\n", None),  # blank rows
+        (" 0 , 1\n1,1 \n2,2\n3,2\n", None),
+        ("0,1\n1,1\n2,2\n3,2\n3,2\n", None),  # the same twice
+        ("0,1\n1,1\n2,2\n3,2\n3,1\n", "row 6 splits node '3' between '2' and '1'"),
+        ("0,1\n1,1\n2,2\n3,2\n3,ZZ\n", "row 6 gives node '3' the district 'ZZ', which stands for none"),
+        ("0,1\n1,1\n2,2\n3,2\n,2\n", "row 6 assigns '', which the graph lacks"),
+        ("0,1\n1,1\n2,2\n3,2\n,\n", "row 6 assigns '', which the graph lacks"),
+        ("0,1\n1,1\n2,2\n3,2\n3\n", "row 6 has 1 entries"),
+        ("0,1\n1,1\n2,2\n03,2\n", "row 5 assigns '03', which the graph lacks; did you mean '3'"),
+        ("0,01\n1,1\n2,2\n3,2\n", "has 3 districts; .* row 3 gives '1'; did you mean '01'"),
+        ("0,1\n1,1\n2,2\n", "does not assign the node '3'"),
+        ("0;1\n1;1\n2;2\n3;2\n", "row 2 has 1 entries"),
+        ("0,1\n1,1\n2,\xe9\n3,2\n", "is no CSV file in UTF-8"),
+    ],
+)
+def test_the_rows_of_a_plan_file(tmp_path, rows, words):
+    mark = b"\xef\xbb\xbf" if words is None else b""
+    (tmp_path / "plan.csv").write_bytes(mark + f"GEOID,District\n{rows}".encode("latin-1"))
+    p = Districting(grid(1, 4), 2, tolerance=0)
+    if words is None:
+        assert Plan.from_csv(p, tmp_path / "plan.csv").assignment == {0: 0, 1: 0, 2: 1, 3: 1}
+    else:
+        with pytest.raises(fo.DeclarationError, match=words):
+            Plan.from_csv(p, tmp_path / "plan.csv")
+
+
+def test_an_edge_of_an_adjacency_stands_at_both_ends(tmp_path):
+    """A list at one end alone was kept or lost by the order of the nodes."""
+    for one_sided in ([[], [{"id": 0}]], [[{"id": 1}], []]):
+        data = {"nodes": [{"id": 0}, {"id": 1}], "adjacency": one_sided}
+        (tmp_path / "gerry.json").write_text(json.dumps(data))
+        with pytest.raises(fo.DeclarationError, match="every edge must stand at both ends"):
+            load_graph(tmp_path / "gerry.json")
+    g = nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 2)])
+    (tmp_path / "gerry.json").write_text(json.dumps(nx.adjacency_data(g)))
+    assert sorted(load_graph(tmp_path / "gerry.json").edges()) == sorted(g.edges())
 
 
 def test_a_misspelt_first_row_of_a_plan_file_is_no_header(tmp_path):

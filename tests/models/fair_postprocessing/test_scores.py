@@ -344,3 +344,43 @@ def test_the_plot_has_a_rising_line_for_each_group(tmp_path):
         assert chance == pytest.approx(s.decision.probability(scores, [name] * len(scores)))
     never = RandomizedThresholds(("a",), (np.array([np.inf]),), (np.array([1.0]),))
     assert never.plot().axes[0].lines[0].get_ydata().max() == 0
+
+
+def test_sensitive_columns_are_served_by_name():
+    """Both columns have the same values, so that another order of columns is another group."""
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 2))
+    table = pd.DataFrame({"self": rng.choice(["f", "m"], 400), "boss": rng.choice(["f", "m"], 400)})
+    y = X[:, 0] + (table["self"] == "m") + rng.normal(size=400) > 0.5
+    for combine in ("cross", "each"):
+        clf = ThresholdPostprocessor(constraint=DemographicParity(0.01), combine=combine)
+        chance = clf.fit(X, y, sensitive_features=table).predict_proba(X, sensitive_features=table)
+        swapped = table[["boss", "self"]]
+        assert np.array_equal(clf.predict_proba(X, sensitive_features=swapped), chance)
+        assert np.array_equal(clf.predict_proba(X, sensitive_features=table.to_numpy()), chance)
+        for wrong in (table.assign(age=1), table[["self"]], table.rename(columns={"boss": "age"})):
+            with pytest.raises(fo.DeclarationError, match=r"sensitive_features has .*the thresholds know"):
+                clf.predict_proba(X, sensitive_features=wrong)
+        with pytest.raises(fo.DeclarationError, match="the thresholds know self, boss"):
+            clf.predict_proba(X, sensitive_features=table["self"])
+
+
+def test_decisions_refuse_groups_in_another_order():
+    import pandas as pd
+
+    from forcopt.models.fair_postprocessing import RandomizedPostprocessor, RandomizedRemix
+
+    one, other = pd.Series([0, 1], index=["p", "q"]), pd.Series(["a", "b"], index=["q", "p"])
+    table = np.array([[0.2, 0.3], [0.7, 0.8]])
+    thresholds = RandomizedThresholds(("a", "b"), (np.zeros(1), np.ones(1)), (np.ones(1), np.ones(1)))
+    remix = RandomizedRemix(np.stack([1 - table, table], axis=2), ("0", "1"), ("a", "b"))
+    for answer in (
+        RandomizedPostprocessor(table, ("a", "b"), np.zeros((2, 2))).predict,
+        thresholds.probability,
+        remix.probability,
+    ):
+        assert len(answer(one, other.to_numpy())) == 2
+        with pytest.raises(fo.DeclarationError, match=r"groups has the labels of .* in another order"):
+            answer(one, other)

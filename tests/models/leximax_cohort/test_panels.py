@@ -206,13 +206,26 @@ def test_a_panel_has_a_whole_number_of_members(size):
             "candidates: '.*' has no value of 'age', which has quotas",
         ),
         (lambda c, q: (c.assign(age=[*c.age[:-1], " "]), q), "has no value of 'age'"),
-        (lambda c, q: ([1, 2], q), "candidates are list"),
+        (lambda c, q: ([1, 2], q), "candidates is a list"),
+        (lambda c, q: (pd.concat([c, c.age], axis=1), q), "candidates: 2 columns are called 'age'"),
+        (lambda c, q: (pd.concat([c, c.name], axis=1), q), "candidates: 2 columns are called 'name'"),
+        (lambda c, q: (c, pd.concat([q, q["min"]], axis=1)), "quotas: 2 columns are called 'min'"),
     ],
 )
 def test_bad_tables_are_named(change, words):
     candidates, quotas = change(pool(), QUOTAS)
     with pytest.raises(fo.DeclarationError, match=words):
         LeximaxCohort.from_candidates(candidates, quotas, 6, identifier="name")
+
+
+def test_a_column_that_stands_twice_in_a_file_is_refused(tmp_path):
+    (tmp_path / "pool.csv").write_text("id,sex,sex\nA,f,m\nB,m,f\n")
+    (tmp_path / "quotas.csv").write_text("feature,value,min,min,max\nsex,f,1,0,1\nsex,m,0,1,1\n")
+    quotas = {"sex": {"f": (0, 1), "m": (0, 1)}}
+    with pytest.raises(fo.DeclarationError, match="candidates: 2 columns are called 'sex'"):
+        LeximaxCohort.from_candidates(tmp_path / "pool.csv", quotas, 1, identifier="id")
+    with pytest.raises(fo.DeclarationError, match="quotas: 2 columns are called 'min'"):
+        LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 1, identifier="id")
 
 
 @pytest.mark.parametrize(

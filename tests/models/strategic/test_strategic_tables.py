@@ -92,6 +92,48 @@ def test_bad_tables_are_named(edges, agents, words):
         StrategicClassification.from_tables(edges, agents)
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("a,x,,1", "column 'cost' misses a value in row 1"),
+        ("a,x,1,", "column 'improves' misses a value in row 1"),
+        (",x,1,1", "column 'agent' misses a value in row 1"),
+        ("a,,1,1", "column 'criterion' misses a value in row 1"),
+        ("a,  ,1,1", "row 1 has no criterion"),
+        ("  ,x,1,1", "row 1 has no agent"),
+        ("a,x", "column 'cost' misses a value in row 1"),
+        (",,,", "column 'agent' misses a value in row 1"),
+        ('a,x,"1,234",1', "row 1: cost is '1,234'; it must be a number"),
+        ("a,x,1%,1", "row 1: cost is '1%'; it must be a number"),
+        (" b , x ,3,0", "'b - x' is in rows 0, 1"),
+        ("\n\na,x,3,0\n\n", ""),  # blank rows
+    ],
+)
+def test_blanks_in_a_file_are_named(tmp_path, rows, words):
+    (tmp_path / "edges.csv").write_text(f"agent,criterion,cost,improves\nb,x,1,1\n{rows}\n")
+    if words:
+        with pytest.raises(fo.DeclarationError, match=words):
+            StrategicClassification.from_tables(tmp_path / "edges.csv")
+    else:
+        p = StrategicClassification.from_tables(tmp_path / "edges.csv")
+        assert p.edges.tolist() == [[0, 0, 1, 1], [1, 0, 3, 0]]
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "edges.csv").write_text("agent,criterion,cost,cost,improves,note,note\na,x,1,9,1,p,q\n")
+    twice = pd.concat([EDGES, EDGES.cost], axis=1)
+    for edges in (twice, tmp_path / "edges.csv"):
+        with pytest.raises(fo.DeclarationError, match="edges: 2 columns are called 'cost'; there must"):
+            StrategicClassification.from_tables(edges)
+    (tmp_path / "edges.csv").write_text("agent,criterion,cost,improves,note,note\na,x,1,1,p,q\n")
+    assert StrategicClassification.from_tables(tmp_path / "edges.csv").criterion_names == ("x",)
+
+
+def test_names_with_dashes_are_two_edges():
+    edges = pd.DataFrame({"agent": ["a - x", "a"], "criterion": ["y", "x - y"], "cost": 1, "improves": 1})
+    assert StrategicClassification.from_tables(edges).agents == 2
+
+
 def test_names_fit():
     with pytest.raises(fo.DeclarationError, match="agent_names: there must be 2, all different"):
         StrategicClassification(agents=2, criteria=1, edges=[], agent_names=["a", "a"])
