@@ -465,7 +465,7 @@ class ConsistentRelease(Problem):
         from forcopt.models.census_release.formulations import level_qp
 
         demand_formulation(self, method.name)
-        if (none := Outcome.infeasible(self)) is not None:
+        if (none := Outcome.infeasible(self.infeasibility_reason())) is not None:
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
