@@ -20,6 +20,7 @@ __all__ = [
     "as_numbers",
     "broadcast_shapes",
     "by_label",
+    "check_entries",
     "check_label_order",
     "check_order",
     "check_real",
@@ -125,6 +126,28 @@ def refuse_entry(shape: tuple[int, ...], flat: int, value: float, subject: str, 
         Always; it names the entry, its value and the rule.
     """
     raise DeclarationError(f"{subject}{describe_entry(shape, flat)} is {value}; it must be {rule}")
+
+
+def check_entries(values: Array, wrong: Array, subject: str, rule: str) -> None:
+    """Refuse an array with wrong entries.
+
+    Parameters
+    ----------
+    values : Array
+        Any shape.
+    wrong : Array
+        Which entries are wrong, of the same shape.
+    subject, rule : str
+        The name of the array, and what all its entries obey, as a sentence.
+
+    Raises
+    ------
+    DeclarationError
+        If an entry is wrong; it names the first, its value and the rule.
+    """
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise DeclarationError(f"{subject}{describe_entry(values.shape, at)} is {values.flat[at]:g}; {rule}")
 
 
 def rounded_up(value: float) -> float:

@@ -23,8 +23,8 @@ import forcopt as fo
 from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.data import Hierarchy, load_graph
 from forcopt.models import ConsistentRelease, Districting
-from forcopt.models.census_release import Region, deviation_factor, measure, noise_variances
-from forcopt.models.census_release.instances import TEXAS, nested_release, random_release
+from forcopt.models.census_release import Invariant, Region, deviation_factor, measure, noise_variances
+from forcopt.models.census_release.instances import TEXAS, random_release, state_like
 
 SMALL = (1, 10, 100, 400, 3980)  # 4,491 nodes
 MIDDLE = (1, 20, 300, 1471, 48000)  # 49,792 nodes
@@ -36,6 +36,18 @@ SPLITS = {
     "group-heavy": (1 / 12, 1 / 12, 1 / 6, 1 / 2, 1 / 6),
     "block-heavy": (1 / 12, 1 / 12, 1 / 12, 1 / 4, 1 / 2),
 }
+
+
+def nested_release(children: int, types: int, *, seed: int = 0) -> ConsistentRelease:
+    """Draw a level problem of TopDown: invariants are the parent's counts, queries types, pairs and all."""
+    tree = state_like((1, children), types=types, seed=seed)
+    pairs = np.kron(np.eye(types // 2, dtype=int), np.ones((1, 2), dtype=int))
+    rows = np.vstack([np.eye(types, dtype=int), pairs, np.ones((1, types), dtype=int)])
+    fixed = tuple(Invariant(0, 0, float(v), (t,)) for t, v in enumerate(tree.counts.sum(axis=0)))
+    shares = np.repeat([0.1, 0.3, 0.6], [types, types // 2, 1]) / np.repeat(
+        [types, types // 2, 1], [types, types // 2, 1]
+    )
+    return measure(tree, [1.0, 1.0], workload=rows, shares=shares, seed=seed, integer=True, invariants=fixed)
 
 
 def warm() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    from forcopt.problem.problem import Problem
 
 Rank = Literal["default", "alternative", "published", "oracle"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
@@ -166,20 +163,19 @@ class Outcome:
     proof: Any = None
 
     @classmethod
-    def infeasible(cls, problem: Problem) -> Self | None:
-        """Give the outcome of a problem that has no feasible decision, as far as it knows itself.
+    def infeasible(cls, reason: str) -> Self | None:
+        """Give the outcome of a problem that has no feasible decision.
 
         Parameters
         ----------
-        problem : Problem
-            Whose `Problem.infeasibility_reason` is the message.
+        reason : str
+            As `Problem.infeasibility_reason` gives it.
 
         Returns
         -------
         Outcome or None
-            None if the problem gives no reason.
+            None without a reason.
         """
-        reason = problem.infeasibility_reason()
         return cls(None, status=Status.INFEASIBLE, message=reason) if reason else None
 
 

@@ -249,10 +249,6 @@ def _capacity(problem: QuerySchedule, method: str) -> int:
     return capacity
 
 
-def _candidates(problem: QuerySchedule) -> Array:
-    return np.flatnonzero(problem.one_of_each(problem.query_weights))
-
-
 @QuerySchedule.algorithm(
     "min-cost-flow",
     exact=True,
@@ -269,7 +265,7 @@ def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) ->
 
     deadline = Deadline(time_limit)
     capacity = _capacity(problem, "min-cost-flow")
-    kept = _candidates(problem)
+    kept = np.flatnonzero(problem.one_of_each(problem.query_weights))
     first, last = (ends[kept] for ends in problem.touched)
     found = heaviest_packing(first, last, problem.query_weights[kept], capacity, deadline)
     return Outcome(

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.geometry import (
     Norm,
@@ -236,8 +236,7 @@ def augment(
         if column.ndim < 1 or len(column) != len(X):
             raise DeclarationError(f"{name}: the shape is {column.shape}; it must start with {len(X)}")
     weights = as_numbers(given.pop("weights", np.ones(len(X))), "weights")
-    if weights.min() < 0:
-        raise DeclarationError(f"weights: the least is {weights.min():g}; it must be at least 0")
+    check_entries(weights, weights < 0, "weights", "it must be at least 0")
     carried = {name: column[source] for name, column in given.items()}
     carried["weights"] = weights[source] / each
     return Augmented(moved.reshape(-1, X.shape[1]), y[source], carried, source)

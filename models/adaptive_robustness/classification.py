@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
@@ -91,9 +91,7 @@ class AdaptiveRobustClassification(Problem):
             raise DeclarationError("features has no records")
         if self.labels.shape != (n,):
             raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be ({n},)")
-        if not np.isin(self.labels, (0, 1)).all():
-            wrong = int(np.argmax(~np.isin(self.labels, (0, 1))))
-            raise DeclarationError(f"labels[{wrong}] is {self.labels[wrong]}; it must be 0 or 1")
+        check_entries(self.labels, ~np.isin(self.labels, (0, 1)), "labels", "it must be 0 or 1")
         if self.radii is None:
             check_fraction(self.fraction)
             if (self.labels == self.labels[0]).all():

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.tolerances import TOUCH
@@ -69,8 +69,7 @@ def check_radii(radii: Any, count: int) -> Array:
     values = as_numbers(radii, "radii")
     if values.shape not in ((), (count,)):
         raise DeclarationError(f"radii: the shape is {values.shape}; it must be () or ({count},)")
-    if values.min(initial=0.0) < 0:
-        raise DeclarationError(f"radii: the least is {values.min():g}; it must be at least 0")
+    check_entries(values, values < 0, "radii", "it must be at least 0")
     return np.broadcast_to(values, (count,))
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
@@ -185,19 +185,14 @@ class RobustBayes(Problem):
             raise DeclarationError(
                 f"masses: the shape is {self.masses.shape}; it must be ({n}, labels), with 2 labels or more"
             )
-        if self.masses.min() < 0:
-            at = np.unravel_index(int(self.masses.argmin()), self.masses.shape)
-            raise DeclarationError(
-                f"masses[{at[0]}, {at[1]}] is {self.masses.min():g}; it must not be negative"
-            )
+        check_entries(self.masses, self.masses < 0, "masses", "it must not be negative")
         if abs(self.masses.sum() - 1) > MASS_TOLERANCE * max(1, n):
             raise DeclarationError(f"masses: the sum is {self.masses.sum():.9g}; it must be 1")
         if self.radius.shape not in ((), (n,)):
             raise DeclarationError(
                 f"radius: the shape is {self.radius.shape}; it must be () or ({n},), one for each point"
             )
-        if self.radius.min() < 0:
-            raise DeclarationError(f"radius: the least is {self.radius.min():g}; it must be at least 0")
+        check_entries(self.radius, self.radius < 0, "radius", "it must be at least 0")
         if not isinstance(self.domain, str) and (self.domain.ndim != 2 or self.domain.shape[1] != d):
             raise DeclarationError(f"domain: the shape is {self.domain.shape}; it must be (m, {d})")
         return self

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
@@ -33,7 +33,8 @@ class _FittingMethods:
         every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
         if problem is None:
             return every
-        bound = {name for kind in _all_kinds() for name in kind.methods}
+        kinds = (kind for kind in Classifier._kinds() if issubclass(kind, Classifier))
+        bound = {name for kind in kinds for name in kind.methods}
         own = type(problem.classifier).methods
         return {name: m for name, m in every.items() if name in own or name not in bound}
 
@@ -108,9 +109,7 @@ class RobustnessRadius(Problem):
             if bound.shape not in ((), (d,)):
                 raise DeclarationError(f"box: the shape is {bound.shape}; it must be one number or ({d},)")
         outside = (self.point < self.box[0]) | (self.point > self.box[1])
-        if outside.any():
-            at = int(np.argmax(outside))
-            raise DeclarationError(f"point[{at}] is {self.point[at]:g}; it must be inside of the box")
+        check_entries(self.point, outside, "point", "it must be inside of the box")
         return self
 
     def method(self, name: str | None = None) -> Method:
@@ -184,10 +183,6 @@ class RobustnessRadius(Problem):
             violations={k: v for k, v in (("label", left), ("box", out)) if v > 0},
             metrics={"confirmed": float(confirmed)},
         )
-
-
-def _all_kinds() -> list[type[Classifier]]:
-    return [k for k in Classifier._kinds() if issubclass(k, Classifier)]
 
 
 def exact_radii(

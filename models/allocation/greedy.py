@@ -44,7 +44,7 @@ def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = N
     Optimal if all records cost the same.
     """
     gains, costs, caps = problem.single, problem.unit_costs, problem.caps
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     target = float(problem.allowed[0])
     sizes = thresholded(gains, costs, problem.floors, caps, lambda m: problem.variances(m)[0] > target)
@@ -162,7 +162,7 @@ def sweep(
     the noise variance at its last step is a lower bound on the interval. An interval whose bound is not below
     the best known value is discarded. Each evaluated step costs O(k log k) for k strata.
     """
-    if (outcome := Outcome.infeasible(problem.without_privacy())) is not None:
+    if (outcome := Outcome.infeasible(problem.without_privacy().infeasibility_reason())) is not None:
         return outcome
     trace = Trace(Deadline(time_limit), on_improvement)
     gains, caps, limits = problem.coefficients[:, 0], problem.caps, problem.limits()

@@ -151,7 +151,7 @@ def proportional(
     Outcome
         The sizes, without a bound.
     """
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     shares = problem.sizes.astype(float)
     filled = [water_fill(shares, problem.floors, problem.caps, c, limit)[0] for c, limit in problem.limits()]
@@ -230,7 +230,7 @@ def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = N
     problem as the least variance within a budget. The bound is the cost before rounding.
     """
     a = problem.single
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     sizes = problem.floors.astype(float)
     varies = a > 0

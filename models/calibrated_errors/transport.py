@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
@@ -69,11 +69,8 @@ def read_score(score: Array) -> Array:
     if score.ndim != 2 or score.shape[0] != 2 or score.shape[1] == 0:
         raise DeclarationError(f"the shape is {score.shape}; it must be (2, N): values, masses")
     values, masses = score
-    if values.min() < 0 or values.max() > 1:
-        at = int(np.argmax((values < 0) | (values > 1)))
-        raise DeclarationError(f"value[{at}] is {values[at]:g}; it must be from 0 to 1")
-    if masses.min() < 0:
-        raise DeclarationError(f"mass[{int(np.argmin(masses))}] is {masses.min():g}; it must not be negative")
+    check_entries(values, (values < 0) | (values > 1), "value", "it must be from 0 to 1")
+    check_entries(masses, masses < 0, "mass", "it must not be negative")
     if abs(masses.sum() - 1) > ROUNDING:
         raise DeclarationError(f"the masses sum to {masses.sum():.12g}; they must sum to 1")
     distinct, place = np.unique(values, return_inverse=True)

@@ -28,7 +28,7 @@ from forcopt.status import Status
 @ConsistentRelease.algorithm("clip", rank="published")
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
-    if (none := Outcome.infeasible(problem)) is not None:
+    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return none
     clock = Deadline(time_limit)
     found = real_optimum(problem.replace(integer=False, nonnegative=False), clock.left)
@@ -46,7 +46,7 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
 
     All sums, signs and whole invariants hold.
     """
-    if (none := Outcome.infeasible(problem)) is not None:
+    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return none
     clock = Deadline(time_limit)
     real = real_optimum(problem, clock.left)
@@ -67,7 +67,7 @@ def l1_rounder(
 
     A linear program whose matrix is totally unimodular if the types are separate.
     """
-    if (none := Outcome.infeasible(problem)) is not None:
+    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return none
     clock = Deadline(time_limit)
     real = real_optimum(problem, clock.left)
@@ -97,7 +97,7 @@ def printed_topdown(
     """
     if not problem.integer or problem.extra:
         raise DeclarationError("printed-topdown: integer must be True, and extra empty")
-    if (none := Outcome.infeasible(problem)) is not None:
+    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return none
     h, clock = problem.hierarchy, Deadline(time_limit)
     found = np.zeros((0, problem.types))

@@ -12,7 +12,7 @@ from forcopt.arrays import as_numbers
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.instance import Instance, by_name
-from forcopt.models.census_release.problem import ConsistentRelease, Invariant
+from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import noise_variances
 from forcopt.privacy import Accountant, DiscreteGaussian, DiscreteLaplace, Laplace, Noise, Profile, randomness
 from forcopt.privacy.tolerances import LAW_SUM
@@ -169,27 +169,6 @@ def random_release(
 
 
 _SIZES = ((1, 5, 40), (1, 15, 80, 300, 2000), (1, 30, 120, 500, 8000))
-
-
-def nested_release(children: int, types: int, *, seed: int = 0) -> ConsistentRelease:
-    """Draw a level problem of TopDown: the parent's counts are invariant, queries are types, pairs and all.
-
-    Parameters
-    ----------
-    children, types : int
-        Units below the root; types of people, an even number.
-    seed : int, default 0
-        Repeats it.
-    """
-    tree = state_like((1, children), types=types, seed=seed)
-    pairs = np.kron(np.eye(types // 2, dtype=int), np.ones((1, 2), dtype=int))
-    rows = np.vstack([np.eye(types, dtype=int), pairs, np.ones((1, types), dtype=int)])
-    assert tree.counts is not None
-    fixed = tuple(Invariant(0, 0, float(v), (t,)) for t, v in enumerate(tree.counts.sum(axis=0)))
-    shares = np.repeat([0.1, 0.3, 0.6], [types, types // 2, 1]) / np.repeat(
-        [types, types // 2, 1], [types, types // 2, 1]
-    )
-    return measure(tree, [1.0, 1.0], workload=rows, shares=shares, seed=seed, integer=True, invariants=fixed)
 
 
 def _typed(sizes: tuple[int, ...], types: int) -> ConsistentRelease:

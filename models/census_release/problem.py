@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
 
-def _listed(types: tuple[int, ...]) -> str:
-    return ", ".join(map(str, types))
-
-
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
 
@@ -422,7 +418,8 @@ class ConsistentRelease(Problem):
             least, shut = float(low[unit, types].sum()), bool(fixed[unit, types].all())
             slack = FEASIBILITY_TOLERANCE * max(1.0, abs(item.value))
             if item.value < least - slack or (shut and item.value > least + slack):
-                return f"unit {name}: {item.value:g} over types {_listed(types)}, which have {least:g}"
+                listed = ", ".join(map(str, types))
+                return f"unit {name}: {item.value:g} over types {listed}, which have {least:g}"
         return ""
 
     def _total_reason(self) -> str:
@@ -468,7 +465,7 @@ class ConsistentRelease(Problem):
         from forcopt.models.census_release.formulations import level_qp
 
         demand_formulation(self, method.name)
-        if (none := Outcome.infeasible(self)) is not None:
+        if (none := Outcome.infeasible(self.infeasibility_reason())) is not None:
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)

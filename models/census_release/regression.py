@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, check_choice
@@ -159,9 +159,7 @@ class EcologicalRegression(Problem):
                 f"share, support and votes have shapes {n}, {self.support.shape} and {self.votes.shape}; "
                 "they must be (n,)"
             )
-        if (self.votes < 0).any():
-            at = int(np.argmax(self.votes < 0))
-            raise DeclarationError(f"votes[{at}] is {self.votes[at]:g}; it must be at least 0")
+        check_entries(self.votes, self.votes < 0, "votes", "it must be at least 0")
         used = self.weights > 0
         if len(np.unique(self.share[used])) < 2:
             raise DeclarationError(

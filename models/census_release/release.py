@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError, check_choice
@@ -62,10 +62,7 @@ def noise_variances(
     if (epsilon is None) == (rho is None):
         raise DeclarationError("give either epsilon or rho")
     budget = as_numbers(epsilon if rho is None else rho, "epsilon" if rho is None else "rho")
-    if (budget <= 0).any():
-        at = int(np.argmax(budget.ravel() <= 0))
-        name = "epsilon" if rho is None else "rho"
-        raise DeclarationError(f"{name}[{at}] is {budget.flat[at]:g}; it must be above 0")
+    check_entries(budget, budget <= 0, "epsilon" if rho is None else "rho", "it must be above 0")
     if rho is not None:
         return np.asarray(1 / budget)
     if noise == "gaussian":

@@ -70,7 +70,7 @@ def recom(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     start = feasible_start(problem, start)

@@ -449,7 +449,7 @@ def only_plan(problem: Districting) -> Outcome | None:
 
 def without_choice(problem: Districting) -> Outcome | None:
     """Give the outcome of a problem without a choice: infeasible by its bounds, or `only_plan`; else None."""
-    return Outcome.infeasible(problem) or only_plan(problem)
+    return Outcome.infeasible(problem.infeasibility_reason()) or only_plan(problem)
 
 
 def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:

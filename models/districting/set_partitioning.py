@@ -511,7 +511,7 @@ def set_partitioning(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
         )
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     if len(problem.nodes) > LARGEST:
         raise DeclarationError(

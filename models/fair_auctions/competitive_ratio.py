@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
@@ -81,9 +81,7 @@ class CompetitiveRatio(Problem):
     def _are_levels(cls, levels: Array) -> Array:
         if levels.ndim != 1 or not len(levels):
             raise DeclarationError(f"the shape is {levels.shape}; it must be (levels,), at least one")
-        if (levels <= 0).any():
-            at = int(np.argmax(levels <= 0))
-            raise DeclarationError(f"the array[{at}] is {levels[at]:g}; a level must be above 0")
+        check_entries(levels, levels <= 0, "the array", "a level must be above 0")
         return levels
 
     @model_validator(mode="after")

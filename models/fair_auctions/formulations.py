@@ -235,8 +235,9 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
     bound = float(sum(open_bounds)) if len(used) else 0.0
     _fill_in(A, used, problem.fill)
     drop = float(np.maximum(A[:, :, :-1] - A[:, :, 1:], 0.0).max(initial=0.0))
-    if drop <= JOINT and (problem.fill or _columns(A) <= 1 + JOINT):
-        return Outcome(_decision(problem, A), bound, iterations=iterations, message="the joints hold")
+    slots = np.diff(A, axis=2, prepend=0.0)
+    if drop <= JOINT and (problem.fill or slots.sum(axis=1).max(initial=0.0) <= 1 + JOINT):
+        return Outcome(problem.allocation(slots), bound, iterations=iterations, message="the joints hold")
     model, handles = problem.formulate("cuts")
     whole = handles.cumulative
     for at, j, known in found:
@@ -268,14 +269,6 @@ def _fill_in(A: Array, used: Array, fill: bool) -> None:
             high, after = j, before
         weight = (j - low) / (high - low)
         A[:, :, j] = (1 - weight) * before + weight * after
-
-
-def _columns(A: Array) -> float:
-    return float(np.diff(A, axis=2, prepend=0.0).sum(axis=1).max(initial=0.0))
-
-
-def _decision(problem: FairAuction, A: Array) -> object:
-    return problem.allocation(np.diff(A, axis=2, prepend=0.0))
 
 
 def _stopped(problem: FairAuction, bound: float, message: str) -> Outcome:

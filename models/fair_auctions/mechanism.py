@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
@@ -80,12 +80,8 @@ class FairMechanism(Problem):
     def _is_grid(cls, grid: Array) -> Array:
         if grid.ndim != 1 or not len(grid):
             raise DeclarationError(f"the shape is {grid.shape}; it must be (m,), at least one value")
-        if (grid <= 0).any():
-            at = int(np.argmax(grid <= 0))
-            raise DeclarationError(f"the array[{at}] is {grid[at]:g}; a value of the grid must be above 0")
-        if (np.diff(grid) <= 0).any():
-            at = int(np.argmax(np.diff(grid) <= 0)) + 1
-            raise DeclarationError(f"the array[{at}] is {grid[at]:g}; the grid must rise")
+        check_entries(grid, grid <= 0, "the array", "a value of the grid must be above 0")
+        check_entries(grid, np.diff(grid, prepend=0) <= 0, "the array", "the grid must rise")
         return grid
 
     @field_validator("slots")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import Excess, PairwiseStability, PairwiseTotalVariation
@@ -80,9 +80,7 @@ class PiecewiseStability(StabilityFunction):
         r, b = self.ratios, self.bounds
         if r.ndim != 1 or not len(r) or r.shape != b.shape:
             raise DeclarationError(f"ratios have shape {r.shape} and bounds {b.shape}; both must be (m,)")
-        if (np.diff(r) <= 0).any():
-            at = int(np.argmax(np.diff(r) <= 0)) + 1
-            raise DeclarationError(f"ratios[{at}] is {r[at]:g}; ratios must rise")
+        check_entries(r, np.diff(r, prepend=-np.inf) <= 0, "ratios", "ratios must rise")
         if r[0] != 1 or b[0] != 0:
             raise DeclarationError(f"f({r[0]:g}) is {b[0]:g}; the function must begin with f(1) = 0")
         if (np.diff(b) < 0).any():

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from scipy.special import hyp2f1
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.fair_auctions.rules import (
     check_ell,
@@ -66,10 +66,7 @@ def read_slots(slots: Any) -> Array:
     beta = as_numbers(slots, "slots")
     if beta.ndim != 1:
         raise DeclarationError(f"slots have shape {beta.shape}; they must be (k,)")
-    outside = (beta < 0) | (beta > 1)
-    if outside.any():
-        j = int(np.argmax(outside))
-        raise DeclarationError(f"slots[{j}] is {beta[j]:g}; a slot factor must be from 0 to 1")
+    check_entries(beta, (beta < 0) | (beta > 1), "slots", "a slot factor must be from 0 to 1")
     if (np.diff(beta) > 0).any():
         j = int(np.argmax(np.diff(beta) > 0)) + 1
         raise DeclarationError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
@@ -356,9 +356,7 @@ class FairAuction(Problem):
         if self.weights is not None:
             if self.weights.shape != (users,):
                 raise DeclarationError(f"weights have shape {self.weights.shape}; it must be ({users},)")
-            if (self.weights < 0).any():
-                t = int(np.argmax(self.weights < 0))
-                raise DeclarationError(f"weights[{t}] is {self.weights[t]:g}; it must not be negative")
+            check_entries(self.weights, self.weights < 0, "weights", "it must not be negative")
         for part in parts_of(self.constraint):
             for at, group in enumerate(getattr(part, "categories", None) or ()):
                 if max(group) >= ads:

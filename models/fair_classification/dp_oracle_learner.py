@@ -157,15 +157,13 @@ def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Se
     count = len(groups)
     total, game = 0.0, 0.0
     for label in (0, 1):
-        change = np.array([1 / (_cells(r) * floor + 1) * bool(r.given[0][label]) for r in constraint.rates])
+        change = np.array(
+            [bool(r.given[0][label]) / (sum(map(bool, r.given[0])) * floor + 1) for r in constraint.rates]
+        )
         total = max(total, 2 * float(change.sum()))
         game = max(game, float((rows @ np.repeat(change, count)).max(initial=0.0)))
     squares, spread = (float((rows**k).sum(axis=1).max(initial=0.0)) for k in (2, 1))
     return Sensitivity(total, game, squares, spread)
-
-
-def _cells(rate: Rate) -> int:
-    return int(sum(map(bool, rate.given[0])))
 
 
 def _budget(problem: FairClassification) -> PrivacyBudget:

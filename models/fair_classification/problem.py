@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy.sparse import issparse
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import (
@@ -197,11 +197,8 @@ class FairClassification(Problem):
                 f"classes: {', '.join(self.classes)} are not three or more different names; two classes need "
                 "no names"
             )
-        outside = self.labels >= count
-        if outside.any():
-            at = int(np.argmax(outside))
-            rule = f"from 0 to {count - 1}" if self.classes else "0 or 1"
-            raise DeclarationError(f"labels: the array[{at}] is {self.labels[at]}; it must be {rule}")
+        rule = f"from 0 to {count - 1}" if self.classes else "0 or 1"
+        check_entries(self.labels, self.labels >= count, "labels: the array", f"it must be {rule}")
         if not self.classes:
             return
         if self.privacy is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, labels_of
+from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, labels_of
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.apportionment import DivisorMethod, signpost
@@ -47,9 +47,7 @@ def check_counts(counts: Array, name: str) -> None:
     """
     if counts.ndim != 1 or not counts.size:
         raise DeclarationError(f"{name} has shape {counts.shape}; it must be a list of at least one number")
-    if (counts < 0).any():
-        at = int(np.argmax(counts < 0))
-        raise DeclarationError(f"{name}[{at}] is {counts[at]:g}; it must be at least 0")
+    check_entries(counts, counts < 0, name, "it must be at least 0")
     if not counts.any():
         raise DeclarationError(f"{name} is 0 everywhere; one number must be above 0")
 

@@ -128,17 +128,14 @@ def _outcomes(rule: Rule, noisy: Array) -> Array:
     if isinstance(rule, CoverageRule):
         return rule.decide(noisy)
     if isinstance(rule, GrantRule):
-        return np.array([_zero_if_none(rule.allocate(row), noisy.shape[1]) for row in noisy])
+        grants = (rule.allocate(row) for row in noisy)
+        return np.array([np.zeros(noisy.shape[1]) if grant is None else grant for grant in grants])
     if isinstance(rule, Apportionment):
         return np.array([_seats(rule, row) for row in np.maximum(noisy, 0.0)])
     found = np.asarray(rule(noisy))
     if found.ndim != 2 or len(found) != len(noisy):
         raise DeclarationError(f"the rule returns shape {found.shape}; it must be ({len(noisy)}, k)")
     return found
-
-
-def _zero_if_none(grants: Array | None, districts: int) -> Array:
-    return np.zeros(districts) if grants is None else grants
 
 
 def _seats(rule: Apportionment, populations: Array) -> Array:

@@ -36,7 +36,7 @@ def divisor(problem: Apportionment, *, time_limit: float | None = None) -> Outco
             f"criterion is {problem.criterion!r}, no divisor method; the default method and milp take it"
         )
     deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     if deadline.passed:
         return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
@@ -53,7 +53,7 @@ def largest_remainder(problem: Apportionment, *, time_limit: float | None = None
     It minimises ``total`` and ``minimax`` if no minimum binds.
     """
     deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     if deadline.passed:
         return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
@@ -102,7 +102,7 @@ def greedy(problem: Apportionment, *, time_limit: float | None = None) -> Outcom
             "method every criterion"
         )
     deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     low, high = problem.bounds
     q, p = problem.exact_quotas, problem.exact_populations
@@ -158,7 +158,7 @@ def thresholds(problem: Apportionment, *, time_limit: float | None = None) -> Ou
     if problem.criterion != "range":
         raise DeclarationError(f"criterion is {problem.criterion!r}; thresholds takes range only")
     deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem)) is not None:
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     low, high = (ends.copy() for ends in problem.bounds)
     q, seats = problem.exact_quotas, problem.seats

@@ -9,7 +9,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, Rate, RateParity
+from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
@@ -57,11 +57,6 @@ def _mechanism(problem: FairPostprocessing) -> AdditiveMechanism:
     return AdditiveMechanism(noise, sensitivity=SENSITIVITY, dimension=problem.counts.size)
 
 
-def _cells(rate: Rate) -> int:
-    """The cells (prediction, label) of a group over which a rate is taken."""
-    return int(np.sum(rate.given))
-
-
 def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
     """The bounds of Theorem 3.1 for this instance, which hold with probability at least 1 - beta.
 
@@ -97,7 +92,7 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     base = problem.base if floor is None else GroupRates(0 * counts, np.full(counts.shape, floor))
     disparity = {}
     for rate in problem.constraint.rates:
-        cells, fewest = _cells(rate), float(base.total(rate.given).min())
+        cells, fewest = int(np.sum(rate.given)), float(base.total(rate.given).min())  # (prediction, label)
         left = fewest - cells * noise
         disparity[rate.name] = 4 * (cells - 1) * noise / left if left > 0 else np.inf
     return PrivacyCost(12 * len(problem.groups) * noise / float(counts.sum()), disparity)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label
+from forcopt.arrays import Array, as_numbers, by_label, check_entries
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+_NOT_NEGATIVE = "it must not be negative, since lowering a feature is free"
+
+
 def _flags(value: Any) -> Array:
     numbers = as_numbers(value, "the array")
-    if not np.isin(numbers, (0, 1)).all():
-        at = int(np.argmin(np.isin(numbers, (0, 1))))
-        raise DeclarationError(f"the array[{at}] is {numbers.flat[at]:g}; it must be true or false (1 or 0)")
+    check_entries(numbers, ~np.isin(numbers, (0, 1)), "the array", "it must be true or false (1 or 0)")
     out: Array = numbers.astype(bool)
     out.flags.writeable = False
     return out
@@ -56,9 +57,7 @@ def check_weights(weights: Array | None, agents: int) -> None:
         raise DeclarationError(
             f"weights: the shape is {weights.shape}; it must be ({agents},), one for each agent"
         )
-    if (weights < 0).any():
-        at = int(np.argmax(weights < 0))
-        raise DeclarationError(f"weights: the array[{at}] is {weights[at]:g}; it must not be negative")
+    check_entries(weights, weights < 0, "weights: the array", "it must not be negative")
 
 
 def forbids_false_positives(most: float | None, weights: Array) -> bool:
@@ -177,15 +176,8 @@ class LinearAgents(Problem):
                 raise DeclarationError(
                     f"{name}: the shape is {array.shape}; it must be ({d},), one entry for each feature of X"
                 )
-        if (self.truth[0] < 0).any():
-            at = int(np.argmax(self.truth[0] < 0))
-            raise DeclarationError(
-                f"truth[0]: the array[{at}] is {self.truth[0][at]:g}; it must not be negative, "
-                "since lowering a feature is free"
-            )
-        if (self.costs <= 0).any():
-            at = int(np.argmax(self.costs <= 0))
-            raise DeclarationError(f"costs: the array[{at}] is {self.costs[at]:g}; it must be positive")
+        check_entries(self.truth[0], self.truth[0] < 0, "truth[0]: the array", _NOT_NEGATIVE)
+        check_entries(self.costs, self.costs <= 0, "costs: the array", "it must be positive")
         check_weights(self.weights, len(self.X))
         return self
 
@@ -368,12 +360,7 @@ class LinearClassifier:
         object.__setattr__(self, "b", float(as_numbers(self.b, "b")))
         if self.a.ndim != 1:
             raise DeclarationError(f"a: the shape is {self.a.shape}; it must be (d,)")
-        if (self.a < 0).any():
-            at = int(np.argmax(self.a < 0))
-            raise DeclarationError(
-                f"a: the array[{at}] is {self.a[at]:g}; it must not be negative, "
-                "since lowering a feature is free"
-            )
+        check_entries(self.a, self.a < 0, "a: the array", _NOT_NEGATIVE)
 
     def predict(self, X: Any) -> Array:
         """1 for each agent whose perceived features, shape ``(n, d)``, are accepted, else 0."""

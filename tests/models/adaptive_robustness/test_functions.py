@@ -123,9 +123,9 @@ def test_the_margin_rate():
     [
         (lambda X, y: augment(X, y, radii=[1.0, 2.0, 3.0]), r"radii: the shape is \(3,\)"),
         (lambda X, y: augment(X, y, radii=np.inf), "radii is inf"),
-        (lambda X, y: augment(X, y, weights=[1.0, -1.0]), "weights: the least is -1"),
+        (lambda X, y: augment(X, y, weights=[1.0, -1.0]), r"weights\[1\] is -1"),
         (lambda X, y: sampled_loss(Halfspace([1.0], 0.0), X, y, radii=[1.0, 2.0, 3.0]), "radii: the shape"),
-        (lambda X, y: sampled_loss(Halfspace([1.0], 0.0), X, y, radii=-1.0), "radii: the least is -1"),
+        (lambda X, y: sampled_loss(Halfspace([1.0], 0.0), X, y, radii=-1.0), "radii is -1"),
         (lambda X, y: sampled_loss(3, X, y), "classifier is 3"),
         (lambda X, y: adaptive_radii(X, [None, 1]), "no common order"),
         (lambda X, y: nn_sample_size(300, 0.01, 0.1, 0.1), "above 10"),

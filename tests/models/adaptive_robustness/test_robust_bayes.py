@@ -277,7 +277,7 @@ def test_the_evaluation_names_the_worst_pair():
         ({"masses": [[1.5, -0.5], [0, 0]]}, r"masses\[0, 1\] is -0.5"),
         ({"masses": [[0.5, 0.5]]}, "masses: the shape"),
         ({"masses": [[0.5], [0.5]]}, "2 labels or more"),
-        ({"radius": -1.0}, "radius: the least is -1"),
+        ({"radius": -1.0}, "radius is -1"),
         ({"radius": [1.0, 1.0, 1.0]}, "radius: the shape"),
         ({"radius": float("nan")}, "nan"),
         ({"points": [[0.0], [float("nan")]]}, "nan"),
