@@ -148,47 +148,35 @@ def _parsed(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _known(s: Solution | ModelSolution, *names: str) -> dict[str, Any]:
+    """These attributes of a solution, and those that every JSON output has."""
+    common = ("backend", "bound", "seconds", "iterations", "message", "reason")
+    own = {name: getattr(s, name) for name in (*names, *common)}
+    return own | {"status": str(s.status), "bridges": list(s.bridges)}
+
+
 def _record(spec: str, model: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
     evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
     return {
         "spec": spec,
         "model": model,
-        "method": s.method,
-        "backend": s.backend,
-        "status": str(s.status),
+        **_known(s, "method", "guarantee", "decision"),
         "objective": float("nan") if s.private else s.objective,
-        "bound": s.bound,
         "gap": float("nan") if s.private else s.gap,
-        "guarantee": s.guarantee,
         "violations": dict(evaluation.violations) if evaluation else {},
         "metrics": dict(evaluation.metrics) if evaluation else {},
-        "seconds": s.seconds,
-        "iterations": s.iterations,
-        "bridges": list(s.bridges),
-        "message": s.message,
-        "reason": s.reason,
-        "decision": s.decision,
     }
 
 
 def _model_record(spec: str, s: ModelSolution) -> dict[str, Any]:
     """The fields of the JSON output for a bare model."""
+    values = _values(s) if s.status.has_solution else {}
     return {
         "spec": spec,
         "model": s.model.name,
-        "backend": s.backend,
-        "status": str(s.status),
-        "objective": s.objective,
-        "bound": s.bound,
-        "gap": s.gap,
-        "violation": s.violation,
-        "seconds": s.seconds,
-        "iterations": s.iterations,
-        "bridges": list(s.bridges),
-        "message": s.message,
-        "reason": s.reason,
-        "values": _values(s) if s.status.has_solution else {},
+        **_known(s, "objective", "gap", "violation"),
+        "values": values,
     }
 
 
