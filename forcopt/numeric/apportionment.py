@@ -111,7 +111,7 @@ _RULES = {
         power=2,
     ),
     "webster": _Rule(lambda s: s + 0.5, lambda q: np.floor(q + 0.5), lambda s: Fraction(2 * s + 1, 2)),
-    "jefferson": _Rule(lambda s: s + 1.0, np.floor, lambda s: Fraction(s + 1)),
+    "jefferson": _Rule(lambda s: s + 1.0, lambda q: np.floor(q), lambda s: Fraction(s + 1)),
 }
 
 
