@@ -329,7 +329,7 @@ def _read(
     populations: Any, seats: int, method: DivisorMethod, minimum: Any, maximum: Any
 ) -> tuple[Array, Array, Array, int]:
     """The populations, minimums, maximums and the seats above the minimums."""
-    _rule(method)  # is known
+    _rule(method)  # refuses an unknown one
     p = as_numbers(populations, "populations")
     if p.ndim != 1 or not p.size or (p < 0).any():
         raise DeclarationError("populations must be a list of at least one number, each at least 0")
