@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Text(str):
@@ -166,12 +169,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        def register(function: Callable[..., Handles]) -> Callable[..., Handles]:
-            made = Method.of(function, name, "formulation", exact, guarantee, cites, rank, whole=whole)
-            cls._own_methods[name] = made
-            return function
-
-        return register
+        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole)
 
     @classmethod
     def algorithm(
@@ -202,9 +200,12 @@ class Problem(Declared):
             The decorator.
         """
 
-        def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            made = Method.of(function, name, "algorithm", exact, guarantee, cites, rank, prepare, private)
-            cls._own_methods[name] = made
+        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private)
+
+    @classmethod
+    def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:
+        def register(function: _Function) -> _Function:
+            cls._own_methods[name] = Method.of(function, name, *facts, **more)
             return function
 
         return register
