@@ -382,5 +382,5 @@ def test_decisions_refuse_groups_in_another_order():
         remix.probability,
     ):
         assert len(answer(one, other.to_numpy())) == 2
-        with pytest.raises(fo.DeclarationError, match="groups has the labels of .* in another order"):
+        with pytest.raises(fo.DeclarationError, match=r"groups has the labels of .* in another order"):
             answer(one, other)
