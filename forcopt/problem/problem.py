@@ -695,8 +695,8 @@ class Problem(Declared):
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
         bound = self._tightened(None if handles.restricts else result.bound * handles.unit)
-        if evaluation is not None and method.exact and not handles.restricts:
-            bound, words = weakened(bound, evaluation.objective, handles.unit, self.sense)
+        if evaluation is not None and method.exact:
+            bound, words = weakened(bound, evaluation.objective, handles, self.sense)
             if words and status is Status.OPTIMAL:
                 status, bound, message = Status.FEASIBLE, self._tightened(bound), words
         message = _reasoned(message, status, deadline)
