@@ -267,9 +267,7 @@ def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
     return [*out, (GaussianLoss(sqrt(shift)), 1)] if shift > 0 else out
 
 
-def _log_delta(
-    parts: list[tuple[Loss, int]], epsilon: float, method: Engine, limit: float = -inf
-) -> float:
+def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine, limit: float = -inf) -> float:
     """The logarithm of delta; where a bracket gives it, a bound that is on the same side of `limit`."""
     if not parts:
         return -inf
@@ -302,9 +300,7 @@ def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
     return not alone and not all(loss.has_moments for loss, _ in parts)
 
 
-def _epsilon(
-    parts: list[tuple[Loss, int]], delta: float, ends: tuple[float, float], method: Engine
-) -> float:
+def _epsilon(parts: list[tuple[Loss, int]], delta: float, ends: tuple[float, float], method: Engine) -> float:
     """The least epsilon between the ends at which the delta of one direction is kept."""
     if _by_transform(parts, method):
         return least_epsilon(parts, delta, *ends)
