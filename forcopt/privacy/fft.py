@@ -116,7 +116,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
 
 
 def log_upper_bound(parts: Parts, epsilon: float, limit: float = -inf) -> float:
-    """The logarithm of the upper end of `bracket`, refined to 1e-3, or until it settles to 1e-4.
+    """The logarithm of the upper end of `bracket`, refined to `UPPER`, or until it settles.
 
     The refinement ends where the bracket is on one side of `limit`, the logarithm of a delta.
     """
@@ -165,7 +165,7 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
 FARTHEST = 1e5
 """Nats: no larger epsilon is searched for."""
 
-UPPER = 1e-3
+UPPER = 5e-4
 """The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""
 
 
@@ -393,7 +393,7 @@ class _Law:
     def __init__(
         self, moments: _Moments, h: float, epsilon: float, points: int = LARGEST, guess: float = 1.0
     ) -> None:
-        self.moments = moments
+        self.moments, self.asked = moments, epsilon
         self.theta = theta = moments.tilt(epsilon, guess)
         self.base = moments.cumulant(theta)
         self.centre, variance, _ = moments.at(theta)
@@ -424,7 +424,8 @@ class _Law:
 
     def serves(self, epsilon: float) -> bool:
         """Whether an epsilon is so near to the mean that the error stays small."""
-        return abs(epsilon - self.centre) <= self.deviation / 2 or (self.theta == 0 and epsilon < self.centre)
+        near = epsilon == self.asked or abs(epsilon - self.centre) <= self.deviation / 2
+        return near or (self.theta == 0 and epsilon < self.centre)
 
     def hockey_stick(self, epsilon: float) -> tuple[float, float, float]:
         """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
