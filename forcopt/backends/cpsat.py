@@ -141,6 +141,14 @@ def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:
         _add_rows(indicator.rows, reach, called, literals.tolist(), proto)
     for schedule in program.schedules:
         _add_schedule(schedule, proto)
+    for products in program.products:
+        for z, *factors in zip(*(a.tolist() for a in products.columns), strict=True):
+            _check_size(float(np.prod(reach[factors])), 1, lambda z=z: f"product {program.column_name(z)}")
+            held = proto.constraints.add().int_prod
+            parts = held.target, held.exprs.add(), held.exprs.add()
+            for part, column in zip(parts, (z, *factors), strict=True):
+                part.vars.append(column)
+                part.coeffs.append(1)
     cost = program.stages[0].cost
     used = np.flatnonzero(cost)
     whole, scale = _scaled(cost[used].tolist(), lambda: "the objective")
@@ -295,7 +303,9 @@ class CpSat(Backend):
     name = "cp-sat"
     through = "ortools"
     install = "pip install 'ortools>=9.12'"
-    capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "schedule"}), only_integer=True)
+    capabilities = Capabilities(
+        frozenset({"rows", "integer", "indicator", "schedule", "nonconvex"}), only_integer=True
+    )
     accuracy = 1e-8
 
     def missing(self) -> str | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto"]
 
-NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
+NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator", "nonconvex"}))
 """The capabilities of a MathOpt model, for any solver."""
 
 
@@ -72,6 +72,14 @@ def model_proto(program: Program, natural: bool = False) -> ModelProto:
         _matrix(proto.objective.quadratic_coefficients, sign * triangle)
     for indicator in program.indicators:
         _indicators(proto, indicator, columns)
+    for products in program.products:
+        for z, *factors in zip(*(a.tolist() for a in products.columns), strict=True):
+            held = proto.quadratic_constraints[len(proto.quadratic_constraints)]
+            _vector(held.linear_terms, np.array([z]), np.array([-1.0]))
+            square = held.quadratic_terms  # whose rows are not above their columns
+            square.row_ids.append(min(factors))
+            square.column_ids.append(max(factors))
+            square.coefficients.append(1.0)
     return proto
 
 
@@ -292,7 +300,7 @@ class MathOpt(Backend):
         return mathopt.Model.from_model_proto(proto)
 
 
-_SCIP = ("rows", "integer", "quadratic", "indicator")
+_SCIP = ("rows", "integer", "quadratic", "indicator", "nonconvex")
 
 register_backend(MathOpt("glop", "glop", ["rows"]))
 register_backend(MathOpt("pdlp", "pdlp", ["rows"], accuracy=1e-4))

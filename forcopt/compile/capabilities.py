@@ -16,9 +16,8 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``schedule`` (intervals), ``lazy``,
-        ``cut`` and ``heuristic`` (callbacks; ignored elsewhere), and any other kind of relation that it takes
-        as it is.
+        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, ``cut`` and ``heuristic``
+        (callbacks; ignored elsewhere), and any other kind of relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -26,6 +25,8 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
+    mccormick : int, default 0
+        Above 0, products are relaxed over this many pieces of the range of their first factor.
 
     Examples
     --------
@@ -38,6 +39,7 @@ class Capabilities:
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
     smallest: float = 0.0
+    mccormick: int = 0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""
@@ -72,4 +74,6 @@ class Capabilities:
                     for kind, label in mixed[1:]
                     if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
                 ]
-        return ", ".join(classes + [kind for kind in ("lazy", "cut", "heuristic") if kind in self.kinds])
+        return ", ".join(
+            classes + [kind for kind in ("nonconvex", "lazy", "cut", "heuristic") if kind in self.kinds]
+        )

@@ -18,7 +18,6 @@ from forcopt.language.atoms import (
     norm,
     positive_part,
     power,
-    product,
     quad_over_lin,
     sum_largest,
     sum_smallest,
@@ -32,6 +31,7 @@ from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_n
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.piecewise import piecewise_linear
+from forcopt.language.products import product
 from forcopt.language.quad_form import quad_form
 from forcopt.language.scheduling import Interval, cumulative, no_overlap
 from forcopt.language.special_sets import all_different, semicontinuous, sos1, sos2

@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, broadcast_shapes, refuse_entry
-from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression
-from forcopt.language.labels import Axes
-from forcopt.language.relations import ParameterProduct
-from forcopt.language.terms import mark
+from forcopt.arrays import Array, as_numbers, refuse_entry
+from forcopt.errors import DeclarationError
 from forcopt.language.variable import Declared
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Parameter", "parameter_matmul", "parameter_product"]
+__all__ = ["Parameter"]
 
 
 class Parameter(Declared):
@@ -80,61 +76,3 @@ class Parameter(Declared):
 
     def __repr__(self) -> str:
         return f"<parameter {self.name} of shape {self.shape}>"
-
-
-def parameter_product(left: Expression, right: Expression, axes: Axes | None = None) -> Expression | None:
-    """The elementwise product of two expressions of which one reads parameters only; None if neither does.
-
-    They are in line, and the result has the given axes.
-    """
-    model = left.model
-    known = model.parametric_columns()
-    if known is None:
-        return None
-    scale, factor = (left, right) if _reads_only(left, known) else (right, left)
-    if not _reads_only(scale, known):
-        return None
-    shape = broadcast_shapes([scale.shape, factor.shape], "multiplying")
-    flat, inside = scale.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
-    (low, high), (least, most) = model.span_of(flat), model.span_of(inside)
-    curvature = 0
-    if not model.is_affine(inside):
-        if (low < 0).any():
-            if (high <= 0).all():
-                opposite = parameter_product(-scale, factor, axes)
-                return None if opposite is None else -opposite
-            raise CurvatureError(
-                f"a product of the parameter {scale._short()} and {factor._short()}: the parameter may be "
-                "negative; declare it with lower=0"
-            )
-        curvature = model.curvature(inside, "inside a product with a parameter")
-    with np.errstate(invalid="ignore"):
-        corners = np.stack([a * b for a in (low, high) for b in (least, most)])
-    corners = np.where(np.isnan(corners), 0.0, corners)
-    lower, upper = corners.min(axis=0), corners.max(axis=0)
-    result = model.add_columns(
-        "scaled", shape, lower.reshape(shape), upper.reshape(shape), curvature, axes=axes
-    )
-    model.relations.append(ParameterProduct(result.ravel(), flat, inside))
-    if _reads_only(factor, known):
-        model.note_parametric(result)
-    return result
-
-
-def parameter_matmul(left: Expression, right: Expression) -> Expression | None:
-    """``left @ right`` of which one reads parameters only; None if neither does. They are in line."""
-    left, right = left.labelled(None), right.labelled(None)
-    if left.ndim == 1:
-        out = parameter_product(left if right.ndim == 1 else left[:, None], right)
-        return None if out is None else out.sum(axis=0)
-    if right.ndim == 1:
-        out = parameter_product(left, right)
-        return None if out is None else out.sum(axis=-1)
-    out = parameter_product(left[:, :, None], right[None, :, :])
-    return None if out is None else out.sum(axis=1)
-
-
-def _reads_only(expression: Expression, known: Array) -> bool:
-    used = np.zeros(len(known), dtype=bool)
-    mark(expression.terms, used)
-    return not (used & ~known).any()

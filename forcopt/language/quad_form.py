@@ -17,7 +17,7 @@ from forcopt.language.operands import Operand
 __all__ = ["quad_form"]
 
 
-def quad_form(x: Operand, matrix: Operand) -> Any:
+def quad_form(x: Operand, matrix: Operand, *, nonconvex: bool = False) -> Any:
     """``x' P x`` for a symmetric semidefinite P (dense or sparse); convex if P >= 0, concave if P <= 0.
 
     Parameters
@@ -26,6 +26,9 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
         An expression or numbers with n elements.
     matrix : Operand
         Symmetric, shape ``(n, n)``; an array or a scipy sparse array.
+    nonconvex : bool, default False
+        Take any symmetric matrix, and write the value itself, which any constraint or objective may use, as
+        products of the elements. Few backends take these, such as SCIP; see `Model.solve` for relaxations.
 
     Returns
     -------
@@ -35,7 +38,7 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     Raises
     ------
     CurvatureError
-        If P is neither positive nor negative semidefinite.
+        If P is neither positive nor negative semidefinite, unless `nonconvex` is set.
     DeclarationError
         If the matrix has another shape or is not symmetric.
 
@@ -44,6 +47,11 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     >>> import forcopt as fo
     >>> float(fo.quad_form([1, 2], [[2, 1], [1, 3]]).round(6))
     18.0
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=-1, upper=2)
+    >>> m.minimize(fo.quad_form(x, [[0, 1], [1, 1]], nonconvex=True))
+    >>> round(m.solve("scip").objective, 6)
+    -4.0
     """
     flat = reduced_axis_last(x, None, "quad_form")
     size = len(flat)
@@ -62,6 +70,11 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
         held = sp.csr_array(as_numbers(matrix, "the matrix of quad_form"))
     if not held.count_nonzero():
         return 0.0 * flat.sum()
+    if nonconvex:
+        _check_symmetric(held, _units(held))
+        half = sp.coo_array(sp.triu(held))
+        rows, columns = half.coords
+        return (half.data * np.where(rows == columns, 1.0, 2.0)) @ (flat[rows] * flat[columns])
     if held.count_nonzero() == np.count_nonzero(held.diagonal()):
         sign, root = _diagonal_factor(held)
     else:
@@ -112,7 +125,7 @@ def _sign(values: Array, dust: float, matrix: sp.csr_array) -> float:
         found = values if diagonal else np.linalg.eigvalsh(matrix.toarray())
         raise CurvatureError(
             f"quad_form: the matrix is indefinite (eigenvalues from {found.min():g} to {found.max():g}), "
-            "so the form is neither convex nor concave"
+            "so the form is neither convex nor concave; nonconvex=True takes it all the same"
         )
     return sign
 

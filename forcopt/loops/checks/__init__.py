@@ -21,11 +21,15 @@ from forcopt.loops.checks.accuracy import within_accuracy, within_accuracy_at_la
 from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verdict
 from forcopt.loops.checks.cones import no_point_in_the_cones
 from forcopt.loops.checks.cuts import cuts_exclude_nothing
-from forcopt.loops.checks.evaluation import bound_meets_the_value, point_satisfies_the_model
+from forcopt.loops.checks.evaluation import (
+    a_relaxation_only_bounds,
+    bound_meets_the_value,
+    point_satisfies_the_model,
+)
 from forcopt.loops.checks.farkas import multipliers_prove_infeasibility
 from forcopt.loops.checks.integers import no_better_integers, no_integers_found
 from forcopt.loops.checks.multipliers import multipliers_prove_the_optimum
-from forcopt.loops.checks.rays import a_ray_and_a_point, a_ray_decides, no_lazy_family_bounds_it
+from forcopt.loops.checks.rays import a_ray_and_a_point, a_ray_decides, nothing_else_bounds_it
 from forcopt.loops.checks.second_opinion import second_opinion
 from forcopt.loops.checks.undecided import decides, finds_an_answer
 from forcopt.status import Status
@@ -65,7 +69,8 @@ EVALUATING: tuple[Check, ...] = (point_satisfies_the_model, bound_meets_the_valu
 CONCLUDING: tuple[Check, ...] = (
     cuts_exclude_nothing,
     a_ray_decides,
-    no_lazy_family_bounds_it,
+    nothing_else_bounds_it,
+    a_relaxation_only_bounds,
     within_accuracy_at_last,
     *EVALUATING,
 )
