@@ -122,6 +122,7 @@ class MathOptSession(Session):
         """Run the solver and read its answer."""
         from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2, result_pb2
         from ortools.math_opt.core.python import solver
+        from ortools.util.python.pybind_solve_interrupter import PySolveInterrupter
         from pybind11_abseil.status import StatusNotOk
 
         program = self.program
@@ -129,25 +130,31 @@ class MathOptSession(Session):
         registration = callback_pb2.CallbackRegistrationProto()
         improved = None
         if self.solver == "gscip" and options.on_improvement is not None:
-            # Only if asked for: SCIP prints two harmless errors whenever MathOpt makes it call back.
             registration.request_registration.append(callback_pb2.CALLBACK_EVENT_MIP_SOLUTION)
             improved = _improved(program, monitor)
+        interrupter = PySolveInterrupter()
+
+        def logged(lines: list[str]) -> None:
+            monitor.log_text("".join(f"{line}\n" for line in lines))
+            if monitor.stop:
+                interrupter.interrupt()
+
         hints = model_parameters_pb2.ModelSolveParametersProto()
         if options.start is not None and self.solver == "gscip":
             known = np.flatnonzero(~np.isnan(options.start))
             _vector(hints.solution_hints.add().variable_values, known, options.start[known])
         try:
-            with _without_noise() if improved else nullcontext():
+            with _without_noise() if self.solver == "gscip" else nullcontext():
                 answer = solver.solve(
                     model_proto(program),
                     parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
                     parameters_pb2.SolverInitializerProto(),
                     _parameters(self.solver, options, monitor.deadline.memory.left),
                     hints,
-                    lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
+                    logged,
                     registration,
                     improved,
-                    None,
+                    interrupter,
                 )
         except StatusNotOk as error:
             if "found value: -inf; invalid PrimalSolutionProto.objective_value" in str(error):
@@ -165,7 +172,7 @@ class MathOptSession(Session):
 
 
 _NOISE = ("scip_event.c:", "gscip_event_handler.cc:")
-"""The harmless line that SCIP writes to standard error at every callback of MathOpt."""
+"""The harmless lines that SCIP writes to standard error where MathOpt calls back or may interrupt it."""
 
 
 @contextmanager

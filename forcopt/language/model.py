@@ -7,11 +7,13 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from forcopt.clock import interrupted, stop_on_interrupt, watches_interrupts
 from forcopt.errors import counterpart, unknown
 from forcopt.language.builder import Builder
 from forcopt.language.guarded import Guarded
 from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +104,9 @@ class Model(Guarded, Builder):
         ------
         UnknownNameError
             For an option that does not exist; it suggests the nearest.
+        KeyboardInterrupt
+            After Ctrl-C, if no feasible point was found, or at the second Ctrl-C. Otherwise a search that is
+            interrupted returns its best point and bound, and ``s.message`` says so.
         """
         from forcopt.loops.solve import solve_model
 
@@ -109,8 +114,12 @@ class Model(Guarded, Builder):
         for option in options:
             if option not in known:
                 raise unknown("option", option, [*known, "memory_limit"])
-        with memory_limited(memory_limit):
-            return solve_model(self, backend, **options)
+        outer = watches_interrupts()
+        with memory_limited(memory_limit), stop_on_interrupt():
+            found = solve_model(self, backend, **options)
+            if interrupted() and not outer and found.status is Status.LIMIT:
+                raise KeyboardInterrupt
+        return found
 
     def irreducible_subset(self, backend: str = "highs") -> IrreducibleSubset | None:
         """Find constraints and bounds that contradict each other.
