@@ -132,6 +132,8 @@ def _reindexed(x: Operand, at: int, axis: Axis, wanted: Axis) -> Any:
     if list(axis.labels) == list(wanted.labels):
         return x
     if not isinstance(x, Expression):
+        if hasattr(type(x), "coords"):
+            return x.reindex({x.dims[at]: wanted.index()}, fill_value=0)
         return x.reindex(wanted.index(), axis=at, fill_value=0)
     rows = [(i, axis.place[label]) for i, label in enumerate(wanted.labels) if label in axis.place]
     to, of = np.array(rows, dtype=np.intp).reshape(-1, 2).T
@@ -175,7 +177,13 @@ def where(mask: Any, x: Operand, other: Operand = 0.0) -> Any:
         raise DeclarationError(f"where: the mask {mask!r} is not of booleans")
     if not isinstance(x, Expression) and not isinstance(other, Expression):
         return np.where(values, x, other)
-    return values.astype(float) * x + (1.0 - values.astype(float)) * other
+    chosen = values.astype(float)
+    parts = ((x, chosen), (other, 1.0 - chosen))  # xarray takes no expression on the right
+    return _plus(*(e * weight if isinstance(e, Expression) else weight * e for e, weight in parts))
+
+
+def _plus(left: Operand, right: Operand) -> Any:
+    return left + right if isinstance(left, Expression) else right + left
 
 
 def shifted(x: Expression, steps: Mapping[str, int]) -> Expression:
@@ -251,6 +259,7 @@ def grouped(x: Expression, by: Any) -> Groups:
         raise DeclarationError(f"groupby: no axis has a level {by!r}")
     if not is_table(by) or by.ndim != 1:
         raise DeclarationError(f"groupby takes a series or the name of a level, not {by!r}")
+    by = by.to_series() if hasattr(type(by), "to_series") else by  # an array of xarray
     (own,) = axes_of_table(by)
     axes = x.axes or (None,) * x.ndim
     keys = [None if axis is None else axis.key for axis in axes]

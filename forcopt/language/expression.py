@@ -80,6 +80,12 @@ class Expression:
     if not TYPE_CHECKING:  # type checkers still report a wrong name
 
         def __getattr__(self, name: str) -> Any:
+            if (
+                name == "variable"
+            ):  # what an array of xarray asks the right operand for; it would go by position
+                raise DeclarationError(
+                    "xarray takes no expression on the right: write x * array, -(x - array)"
+                )
             raise counterpart(self, name, _COUNTERPARTS)
 
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
