@@ -12,10 +12,9 @@ import numpy as np
 
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import UnboundedExpressionError
-from forcopt.language.columns import Growing, consecutive
+from forcopt.language.columns import Growing, consecutive, integral, interval
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Multiplication, ParameterProduct, Product, only_columns
 from forcopt.language.terms import Gather, mark

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import Operand
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table
-from forcopt.language.operands import Operand
 
 __all__ = [
     "Groups",

@@ -14,6 +14,7 @@ import numpy as np
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import Operand
 from forcopt.language.atom import (
     ABS,
     CONCAVE_POWER,
@@ -46,7 +47,6 @@ from forcopt.language.atom import (
 )
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
-from forcopt.language.operands import Operand
 
 __all__ = [
     "Atom",

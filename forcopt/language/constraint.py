@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, describe_entry
-from forcopt.errors import CurvatureError, DeclarationError, counterpart
+from forcopt.errors import CurvatureError, DeclarationError, Guarded, counterpart
 from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
-from forcopt.language.guarded import Guarded
 from forcopt.language.labels import Axes, Axis
 from forcopt.language.scalar import is_single_row, single_rows
 

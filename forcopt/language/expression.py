@@ -12,15 +12,20 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError, counterpart
-from forcopt.language.alignment import Arrangement, aligned, kept_label, no_labels_to_meet, onto, positions
-from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, pick, tidy
-from forcopt.language.operands import (
+from forcopt.language.alignment import (
+    Arrangement,
     Operand,
+    aligned,
     check_matmul,
+    kept_label,
     matrix_operand,
+    no_labels_to_meet,
     normalized_axes,
+    onto,
+    positions,
     repeats_nothing,
 )
+from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, pick, tidy
 from forcopt.language.terms import Gather, Rows, Term, compact, joined, merged
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 
 from forcopt.arrays import Array, broadcast_shapes
 from forcopt.errors import CurvatureError
+from forcopt.language.alignment import Operand
 from forcopt.language.constraint import is_binary, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes
-from forcopt.language.operands import Operand
 from forcopt.language.relations import Multiplication, ParameterProduct, Product
 from forcopt.language.terms import mark
 

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.alignment import onto
+from forcopt.language.alignment import Operand, onto
 from forcopt.language.atom import SUM_SQUARES, apply_atom, reduced_axis_last
 from forcopt.language.labels import Axis, is_table
-from forcopt.language.operands import Operand
 
 __all__ = ["quad_form"]
 
@@ -51,7 +50,7 @@ def quad_form(x: Operand, matrix: Operand, *, nonconvex: bool = False) -> Any:
     >>> x = m.variable("x", 2, lower=-1, upper=2)
     >>> m.minimize(fo.quad_form(x, [[0, 1], [1, 1]], nonconvex=True))
     >>> round(m.solve("scip").objective, 6)
-    -4.0
+    -3.0
     """
     flat = reduced_axis_last(x, None, "quad_form")
     size = len(flat)
