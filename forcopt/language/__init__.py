@@ -29,8 +29,7 @@ from forcopt.language.logic import all_of, any_of, at_least, at_most, either, ex
 from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
-from forcopt.language.products import product
-from forcopt.language.quad_form import quad_form
+from forcopt.language.products import product, quad_form
 from forcopt.language.scheduling import Interval, cumulative, no_overlap
 from forcopt.language.special_sets import all_different, piecewise_linear, semicontinuous, sos1, sos2
 

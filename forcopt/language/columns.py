@@ -31,6 +31,7 @@ __all__ = [
     "consecutive",
     "integral",
     "interval",
+    "product_interval",
     "read_block",
     "read_shape",
 ]
@@ -312,6 +313,14 @@ def interval(expression: Expression, lower: Array, upper: Array) -> tuple[Array,
         a = _per_row(rows, low, np.add, 0.0).reshape(expression.shape)
         b = _per_row(rows, high, np.add, 0.0).reshape(expression.shape)
     return np.asarray(a + expression.constant), np.asarray(b + expression.constant)
+
+
+def product_interval(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Bounds on the products of numbers between two pairs of ends, which may be infinite."""
+    with np.errstate(invalid="ignore"):
+        corners = np.stack([a * b for a in left for b in right])
+    corners = np.where(np.isnan(corners), 0.0, corners)  # 0 times an infinite bound
+    return corners.min(axis=0), corners.max(axis=0)
 
 
 def integral(expression: Expression, integer: Array) -> Array:

@@ -1,22 +1,24 @@
-"""Products of two expressions: with a parameter, with a binary, or of any two, which is not convex."""
+"""Products of two expressions: with a parameter, with a binary, or of any two; and quadratic forms."""
 
 from __future__ import annotations
 
-from itertools import product as pairs
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from forcopt.arrays import Array, broadcast_shapes
-from forcopt.errors import CurvatureError
-from forcopt.language.alignment import Operand
+from forcopt.arrays import Array, as_numbers, broadcast_shapes
+from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.language.alignment import Operand, onto
+from forcopt.language.atom import SUM_SQUARES, apply_atom, reduced_axis_last
+from forcopt.language.columns import product_interval
 from forcopt.language.constraint import is_binary, require_binary
 from forcopt.language.expression import Expression
-from forcopt.language.labels import Axes
+from forcopt.language.labels import Axes, Axis, is_table
 from forcopt.language.relations import Multiplication, ParameterProduct, Product
 from forcopt.language.terms import mark
 
-__all__ = ["multiplied", "multiplied_matrices", "product"]
+__all__ = ["multiplied", "multiplied_matrices", "product", "quad_form"]
 
 
 def product(binary: Expression, factor: Operand) -> Expression:
@@ -116,10 +118,7 @@ def _related(
 ) -> Expression:
     """New columns for the product of expressions of one shape, and the relation that ties them to it."""
     model = scale.model
-    with np.errstate(invalid="ignore"):
-        corners = np.stack([a * b for a, b in pairs(model.span_of(scale), model.span_of(factor))])
-    corners = np.where(np.isnan(corners), 0.0, corners)  # 0 times an infinite bound
-    lower, upper = corners.min(axis=0), corners.max(axis=0)
+    lower, upper = product_interval(model.span_of(scale), model.span_of(factor))
     if relation is Multiplication:
         apart = scale - factor
         square = (np.diff(apart.linear_rows().indptr) == 0).reshape(scale.shape) & (apart.constant == 0)
@@ -135,3 +134,157 @@ def _reads_only(expression: Expression, known: Any) -> bool:
     used = np.zeros(len(known), dtype=bool)
     mark(expression.terms, used)
     return not (used & ~known).any()
+
+
+def quad_form(x: Operand, matrix: Operand, *, nonconvex: bool = False) -> Any:
+    """``x' P x`` for a symmetric semidefinite P (dense or sparse); convex if P >= 0, concave if P <= 0.
+
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers with n elements.
+    matrix : Operand
+        Symmetric, shape ``(n, n)``; an array or a scipy sparse array.
+    nonconvex : bool, default False
+        Take any symmetric matrix, and write the value itself, which any constraint or objective may use, as
+        products of the elements. Few backends take these, such as SCIP; see `Model.solve` for relaxations.
+
+    Returns
+    -------
+    Expression or Array
+        A scalar.
+
+    Raises
+    ------
+    CurvatureError
+        If P is neither positive nor negative semidefinite, unless `nonconvex` is set.
+    DeclarationError
+        If the matrix has another shape or is not symmetric.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> float(fo.quad_form([1, 2], [[2, 1], [1, 3]]).round(6))
+    18.0
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=-1, upper=2)
+    >>> m.minimize(fo.quad_form(x, [[0, 1], [1, 1]], nonconvex=True))
+    >>> round(m.solve("scip").objective, 6)
+    -3.0
+    """
+    flat = reduced_axis_last(x, None, "quad_form")
+    size = len(flat)
+    if is_table(matrix):
+        # Both axes of the frame mean the same, so that their names say nothing.
+        unnamed = matrix.rename_axis(index=None, columns=None)
+        axes = None if getattr(flat, "axes", None) is None else (Axis(flat.axes[0].labels),) * 2
+        matrix = onto(unnamed, axes, (size, size), "the matrix of quad_form")
+    if np.shape(matrix) != (size, size):
+        raise DeclarationError(f"quad_form: x has {size} elements, the matrix shape {np.shape(matrix)}")
+    if sp.issparse(matrix):
+        held = sp.csr_array(matrix, dtype=float)
+        if not np.isfinite(held.data).all():
+            as_numbers(held.toarray(), "the matrix of quad_form")
+    else:
+        held = sp.csr_array(as_numbers(matrix, "the matrix of quad_form"))
+    if not held.count_nonzero():
+        return 0.0 * flat.sum()
+    if nonconvex:
+        _check_symmetric(held, _units(held))
+        half = sp.coo_array(sp.triu(held))
+        rows, columns = half.coords
+        return (half.data * np.where(rows == columns, 1.0, 2.0)) @ (flat[rows] * flat[columns])
+    if held.count_nonzero() == np.count_nonzero(held.diagonal()):
+        sign, root = _diagonal_factor(held)
+    else:
+        units = _units(held)
+        _check_symmetric(held, units)
+        scaled = _in_units(held, units)
+        factor = _sparse_factor(scaled) if sp.issparse(matrix) else None
+        sign, root = factor or _dense_factor(scaled, held)
+        root = sp.csr_array(root.multiply(units))
+    return sign * apply_atom(SUM_SQUARES, root @ flat, parameter=(sign * held, root), label="quad_form")
+
+
+_DUST = 1e-14
+"""Eigenvalues this small, relative to the largest, are rounding."""
+
+
+def _units(matrix: sp.csr_array) -> Array:
+    """Powers of two by which rows and columns are divided for a diagonal near 1.
+
+    A matrix is semidefinite if and only if the scaled one is, whose rounding errors compare with 1.
+    """
+    row_max = abs(matrix).max(axis=1).toarray().reshape(-1)
+    diagonal = np.abs(matrix.diagonal())
+    size = np.where(diagonal > _DUST * row_max, diagonal, row_max)
+    return np.asarray(np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0)) / 2)))
+
+
+def _in_units(matrix: sp.csr_array, units: Array) -> sp.csr_array:
+    return sp.csr_array(matrix.multiply(1 / units[:, None]).multiply(1 / units))
+
+
+def _check_symmetric(matrix: sp.csr_array, units: Array) -> None:
+    apart, scaled = sp.coo_array(_in_units(abs(matrix - matrix.T), units)), _in_units(matrix, units)
+    if apart.nnz and apart.data.max() > 1e-10 * np.abs(scaled.data).max():
+        worst = int(apart.data.argmax())
+        i, j = sorted((int(apart.coords[0][worst]), int(apart.coords[1][worst])))
+        raise DeclarationError(
+            f"quad_form: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] are "
+            f"{matrix[i, j]:g} and {matrix[j, i]:g}"
+        )
+
+
+def _sign(values: Array, dust: float, matrix: sp.csr_array) -> float:
+    """1 if no eigenvalue is negative, -1 if none is positive, up to `dust` times the largest."""
+    sign = 1.0 if values.max() >= -values.min() else -1.0
+    if (sign * values).min() < -dust * np.abs(values).max():
+        diagonal = len(values) == np.count_nonzero(matrix.diagonal()) == matrix.count_nonzero()
+        found = values if diagonal else np.linalg.eigvalsh(matrix.toarray())
+        raise CurvatureError(
+            f"quad_form: the matrix is indefinite (eigenvalues from {found.min():g} to {found.max():g}), "
+            "so the form is neither convex nor concave; nonconvex=True takes it all the same"
+        )
+    return sign
+
+
+def _diagonal_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array]:
+    """As `_sparse_factor`; the diagonal shows the eigenvalues without rounding."""
+    values = matrix.diagonal()
+    sign = _sign(values, _DUST, matrix)
+    keep = np.flatnonzero(sign * values > 0)
+    roots = np.sqrt(sign * values[keep])
+    return sign, sp.csr_array((roots, (np.arange(len(keep)), keep)), shape=(len(keep), len(values)))
+
+
+def _dense_factor(scaled: sp.csr_array, matrix: sp.csr_array) -> tuple[float, sp.csr_array]:
+    """As `_sparse_factor`, by the eigenvalues of the scaled matrix."""
+    values, vectors = np.linalg.eigh(scaled.toarray())
+    sign = _sign(values, 1e-9, matrix)
+    keep = sign * values > _DUST * np.abs(values).max()
+    return sign, sp.csr_array(np.sqrt(sign * values[keep])[:, None] * vectors.T[keep])
+
+
+def _sparse_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array] | None:
+    """A sign s and a sparse F with ``s F' F`` equal to the matrix up to rounding, or None if none is found.
+
+    An LDL' factorization that keeps to the diagonal, of the matrix plus a tiny multiple of the identity.
+    """
+    from scipy.sparse.linalg import splu
+
+    size, scale = matrix.shape[0], float(np.abs(matrix.data).max(initial=0.0))
+    if not np.isfinite(scale) or scale == 0.0:
+        return None
+    sign = 1.0 if matrix.diagonal().sum() >= 0 else -1.0
+    target = sp.csc_array(sign * matrix + 1e-13 * scale * sp.eye_array(size))
+    try:
+        lu = splu(target, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # singular
+        return None
+    pivots = lu.U.diagonal()
+    if pivots.min() <= 0 or (lu.perm_r != lu.perm_c).any():
+        return None
+    root = sp.csr_array(sp.diags_array(np.sqrt(pivots)) @ lu.L.T)[:, lu.perm_c]
+    error = np.abs((root.T @ root - sign * matrix).data).max(initial=0.0)
+    return (sign, root) if error <= 1e-10 * scale else None

@@ -26,7 +26,7 @@ from forcopt.fairness import (
     Notion,
     PredictiveValues,
 )
-from forcopt.language.quad_form import quad_form
+from forcopt.language.products import quad_form
 from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,

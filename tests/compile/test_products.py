@@ -82,6 +82,19 @@ def test_integer_products_by_enumeration(name, seed):
     assert bound >= best - 1e-6
 
 
+def test_a_factor_without_bounds_is_not_dominated():
+    """Nothing but the product keeps x above 0: CP-SAT needs a bound, and SCIP none."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, integer=True)
+    m.subject_to(x[0] * x[1] >= 12)
+    m.minimize(x.sum())
+    with pytest.raises(fo.UnboundedExpressionError, match="has no upper bound"):
+        m.solve("cp-sat")
+    assert m.solve("scip").objective == pytest.approx(7)
+    x.upper = 50
+    assert m.solve("cp-sat").objective == 7
+
+
 def test_a_relaxation_is_never_an_optimum_of_the_model():
     m = fo.Model()
     x, y = m.variable("x", lower=0, upper=2), m.variable("y", lower=0, upper=2)

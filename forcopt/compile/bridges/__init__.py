@@ -1,14 +1,12 @@
 """Rewritings of constraints that a backend lacks, a file a family; each says what it takes and gives."""
 
 from forcopt.compile.bridges import (
+    cones,
     connected_flow,
-    exponential,
     logic,
     polyhedral,
-    power,
     products,
     scheduling,
-    second_order,
     semidefinite,
     sets,
 )
@@ -18,14 +16,12 @@ __all__ = [
     "Bridge",
     "bridge",
     "bridges",
+    "cones",
     "connected_flow",
-    "exponential",
     "logic",
     "polyhedral",
-    "power",
     "products",
     "scheduling",
-    "second_order",
     "semidefinite",
     "sets",
 ]

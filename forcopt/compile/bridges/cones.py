@@ -1,0 +1,212 @@
+"""Norms, squares, exponentials, logarithms and powers as second-order, exponential and power cones.
+
+All are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.bridges.base import bridge
+from forcopt.language.atom import SUM_SQUARES
+from forcopt.language.joins import concatenate, stack
+from forcopt.language.relations import AtomRelation, ExponentialCone, PowerCone, SecondOrderCone
+
+
+@bridge("norm_2", gives=("second_order",))
+def norm_2_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= norm2(x)`` is the second-order cone itself.
+
+    Takes ``norm_2``, gives ``second_order``: one cone for each element. Exact.
+    """
+    draft.relation(SecondOrderCone(relation.result, relation.arguments[0], relation))
+
+
+@bridge("sum_squares", gives=("second_order",))
+def sum_squares_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= sum_j x_j**2`` as ``norm2(2 x, t - 1) <= t + 1``.
+
+    Takes ``sum_squares``, gives ``second_order``: one cone for each element. Exact. A sum of squares
+    that occurs in the objective only is passed to quadratic backends as it is; then this bridge is not
+    used.
+    """
+    t = relation.result
+    draft.relation(SecondOrderCone(t + 1, concatenate([2 * relation.arguments[0], (t - 1)[:, None]], axis=1)))
+
+
+@bridge("quad_over_lin", gives=("second_order",))
+def quad_over_lin_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= sum_j x_j**2 / y``, ``y >= 0``, as ``norm2(2 x, t - y) <= t + y``.
+
+    Takes ``quad_over_lin``, gives ``second_order``: one cone for each element. Exact on the closure (y
+    may be 0 if x is).
+    """
+    x, y = relation.arguments
+    t = relation.result
+    draft.relation(SecondOrderCone(t + y, concatenate([2 * x, (t - y)[:, None]], axis=1)))
+
+
+@bridge("inverse", gives=("second_order",))
+def inverse_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= 1 / x``, ``x > 0``, as ``norm2(2, t - x) <= t + x``.
+
+    Takes ``inverse``, gives ``second_order``: one cone for each element. Exact.
+    """
+    (x,) = relation.arguments
+    t = relation.result
+    draft.relation(SecondOrderCone(t + x, stack([0 * x + 2.0, t - x], axis=1)))
+
+
+@bridge("huber", gives=("sum_squares", "rows"))
+def huber_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= huber(x)`` as ``t >= q + 2 M s`` with ``|x| <= n + s``, ``q >= n**2``, ``n, s >= 0``.
+
+    The least such t has n = min(|x|, M) and s = |x| - n. Takes ``huber``, gives ``sum_squares`` and
+    rows: one square and three rows for each element, with three new columns. Exact.
+    """
+    (x,) = relation.arguments
+    near = draft.column("near", x.shape, 0.0)
+    far = draft.column("far", x.shape, 0.0)
+    square = draft.column("square", x.shape, 0.0)
+    draft.relation(AtomRelation(SUM_SQUARES, square, (near[:, None],)))
+    draft.row(near + far >= x)
+    draft.row(near + far >= -x)
+    draft.row(relation.result >= square + 2 * relation.parameter * far)
+
+
+@bridge("log", gives=("exponential",))
+def log_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t <= log(x)`` as ``(t, 1, x)`` in the exponential cone.
+
+    Takes ``log``, gives ``exponential``: one cone for each element. Exact.
+    """
+    (x,) = relation.arguments
+    draft.relation(ExponentialCone(relation.result, 0 * x + 1.0, x, relation))
+
+
+@bridge("exp", gives=("exponential",))
+def exp_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= exp(x)`` as ``(x, 1, t)`` in the exponential cone.
+
+    Takes ``exp``, gives ``exponential``: one cone for each element. Exact.
+    """
+    (x,) = relation.arguments
+    draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result, relation))
+
+
+@bridge("entropy", gives=("exponential",))
+def entropy_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t <= -x log(x)`` as ``(t, x, 1)`` in the exponential cone: ``x exp(t / x) <= 1``.
+
+    Takes ``entropy``, gives ``exponential``: one cone for each element. Exact on the closure (``0 log 0
+    = 0``).
+    """
+    (x,) = relation.arguments
+    draft.relation(ExponentialCone(relation.result, x, 0 * x + 1.0, relation))
+
+
+@bridge("kl_div", gives=("exponential",))
+def kl_div_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= x log(x / y) - x + y`` as ``x exp(-(t + x - y) / x) <= y``.
+
+    Takes ``kl_div``, gives ``exponential``: one cone for each element. Exact on the closure.
+    """
+    x, y = relation.arguments
+    draft.relation(ExponentialCone(y - x - relation.result, x, y))
+
+
+@bridge("logistic", gives=("exponential", "rows"))
+def logistic_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= log(1 + exp(x))`` as ``exp(-t) + exp(x - t) <= 1``.
+
+    Takes ``logistic``, gives ``exponential`` and rows: two cones and one row for each element, with two
+    new columns. Exact.
+    """
+    (x,) = relation.arguments
+    t = relation.result
+    one = 0 * x + 1.0
+    first = draft.column("logistic", x.shape, lower=0.0, upper=1.0)
+    second = draft.column("logistic", x.shape, lower=0.0, upper=1.0)
+    draft.relation(ExponentialCone(-t, one, first))
+    draft.relation(ExponentialCone(x - t, one, second))
+    draft.row(first + second <= 1)
+
+
+@bridge("log_sum_exp", gives=("exponential", "rows"))
+def log_sum_exp_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= log(sum_j exp(x_j))`` as ``exp(x_j - t) <= u_j`` for every j and ``sum_j u_j <= 1``.
+
+    Takes ``log_sum_exp``, gives ``exponential`` and rows: d cones and one row for each element, with d
+    new columns. Exact.
+    """
+    (x,) = relation.arguments
+    share = draft.column("share", x.shape, 0.0, 1.0)
+    inside = (x - relation.result[:, None]).ravel()
+    draft.relation(ExponentialCone(inside, 0 * inside + 1.0, share.ravel()))
+    draft.row(share.sum(axis=1) <= 1)
+
+
+@bridge("even_power", gives=("power_cone",))
+def even_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """Write ``t >= |x|**p`` as ``t**(1/p) * 1**(1 - 1/p) >= |x|``."""
+    (x,) = relation.arguments
+    draft.relation(PowerCone(relation.result, 0 * x + 1.0, x, 1.0 / relation.parameter, relation))
+
+
+@bridge("convex_power", gives=("power_cone", "rows"))
+def convex_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """Write ``t >= x**p``, p > 1, ``x >= 0``, as for even powers."""
+    even_power_cone(relation, draft)
+    draft.row(relation.arguments[0] >= 0)
+
+
+@bridge("concave_power", gives=("power_cone",))
+def concave_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """Write ``t <= x**p``, 0 < p < 1, as ``x**p * 1**(1 - p) >= |t|``; more of t never hurts."""
+    (x,) = relation.arguments
+    draft.relation(PowerCone(x, 0 * x + 1.0, relation.result, relation.parameter, relation))
+
+
+@bridge("negative_power", gives=("power_cone",))
+def negative_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """Write ``t >= x**p``, p < 0, as ``t**a * x**(1 - a) >= 1`` with ``a = 1 / (1 - p)``."""
+    (x,) = relation.arguments
+    draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter), relation))
+
+
+@bridge("norm_p", gives=("power_cone", "rows"))
+def norm_p_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= (sum_j |x_j|**p)**(1/p)`` as ``r_j**(1/p) * t**(1 - 1/p) >= |x_j|`` and ``sum_j r_j <= t``.
+
+    Takes ``norm_p`` (p > 1), gives ``power_cone`` and rows: d cones and one row for each element, with d
+    new columns. Exact.
+    """
+    (x,) = relation.arguments
+    share = draft.column("share", x.shape, 0.0)
+    whole = relation.result[:, None].broadcast_to(x.shape)
+    draft.relation(PowerCone(share.ravel(), whole.ravel(), x.ravel(), 1.0 / relation.parameter))
+    draft.row(share.sum(axis=1) <= relation.result)
+
+
+@bridge("geometric_mean", gives=("power_cone", "rows"))
+def geometric_mean_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t <= x_1**w_1 * ... * x_d**w_d``, weights that sum to one, as a chain of power cones.
+
+    ``y_1 = x_1`` and ``y_k <= y_(k-1)**a * x_k**(1 - a)`` with ``a = (w_1 + ... + w_(k-1)) / (w_1 + ...
+    + w_k)``; ``t = y_d``. Takes ``geometric_mean``, gives ``power_cone`` and rows: d - 1 cones for each
+    element, with d - 2 new columns (two rows and no cone if d is 1). Exact, since a larger t is never
+    worse.
+    """
+    (x,) = relation.arguments
+    count, dim = x.shape
+    if dim == 1:
+        draft.row(relation.result <= x[:, 0])
+        draft.row(x[:, 0] >= 0)
+        return
+    total = np.cumsum(relation.parameter)
+    mean = x[:, 0]
+    for k in range(1, dim):
+        longer = relation.result if k == dim - 1 else draft.column("mean", count, 0.0)
+        draft.relation(PowerCone(mean, x[:, k], longer, float(total[k - 1] / total[k])))
+        mean = longer
