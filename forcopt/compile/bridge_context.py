@@ -103,6 +103,8 @@ class BridgeContext:
         Rows that bridges added.
     applied
         Names of the bridges applied, each once.
+    convex
+        Whether no product needs a solver of nonconvex programs.
     relaxed
         Whether a relaxation stands for products.
     searched
@@ -130,7 +132,8 @@ class BridgeContext:
         self.products = [r for r in self.relations if isinstance(r, ParameterProduct)]
         if self.products:
             self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
-        self.relaxed = mccormick > 0 and any(isinstance(r, Multiplication) for r in self.relations)
+        self.convex = not any(isinstance(r, Multiplication) for r in self.relations)
+        self.relaxed = mccormick > 0 and not self.convex
         if self.relaxed:
             self.relations = [
                 replace(r, pieces=mccormick) if isinstance(r, Multiplication) else r for r in self.relations

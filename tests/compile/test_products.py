@@ -161,6 +161,24 @@ def test_products_with_binaries_and_parameters_stay_linear():
     assert m.solve("scip").objective == pytest.approx(3 * 10 - 9, abs=1e-5)
 
 
+def test_leximin_of_products():
+    """The smaller of both is as large as at any point of a grid."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=[2, 3])
+    m.subject_to(2 * x[0] + x[1] <= 4)
+    utilities = fo.stack([x[0] * x[1], 2 - x[1] + x[0]])
+    m.leximin(utilities)
+    s = m.solve("scip")
+    a, b = (e.reshape(-1) for e in np.meshgrid(np.linspace(0, 2, 401), np.linspace(0, 3, 601)))
+    a, b = a[2 * a + b <= 4], b[2 * a + b <= 4]
+    best = np.minimum(a * b, 2 - b + a).max()
+    assert s.status is fo.Status.OPTIMAL and s.levels[0] == pytest.approx(best, abs=0.02)
+    assert s.levels[0] >= best - 1e-6
+    m.leximin(utilities, "saturation")
+    with pytest.raises(fo.DeclarationError, match="needs a convex model, and it has products"):
+        m.solve("scip")
+
+
 def test_products_keep_labels():
     m = fo.Model()
     x = m.variable("x", index={"unit": ["a", "b"]}, lower=1, upper=3)
