@@ -10,6 +10,7 @@ import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,9 +23,10 @@ import forcopt as fo
 from benchmarks.proofs.mutations import KINDS, mutated
 from forcopt import check
 from forcopt.clock import Deadline
+from forcopt.loops.certify.convex import _in_dual as in_dual
 from forcopt.loops.diagnose import IrreducibleSubset
-from forcopt.loops.exact_lp import LinearProgram
-from forcopt.loops.exact_milp import branch_and_bound, kept_file
+from forcopt.loops.exact_lp import LinearProgram, rational
+from forcopt.loops.exact_milp.prove import branch_and_bound, kept_file
 
 COMPILER = shutil.which("g++")
 
@@ -462,11 +464,12 @@ def test_a_row_without_integer_points_is_proved_by_divisibility(right, tmp_path)
 
 
 @pytest.mark.parametrize("less", [1e-9, 2e-10])
-def test_a_form_that_is_not_convex_is_not_proved(less):
+def test_a_form_that_is_not_convex_is_not_proved(less, tmp_path):
     m = fo.Model()
     x = m.variable("x", 2, lower=-1e6, upper=1e6)
     m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - less]])))
-    c = m.solve().certify()  # the minimum is below -900 * 1e9 * less
+    c = m.solve().certify(save=tmp_path / "p.json")  # the minimum is below -900 * 1e9 * less
+    assert not (tmp_path / "p.json").exists()
     assert c.optimal is None and "not proved to be convex" in c.how
 
 
@@ -538,6 +541,37 @@ def test_optima_of_convex_quadratic_programs_are_exact(seed, tmp_path):
     for change in ({"square": [["x[0]", "x[0]", -1]]}, {"cost": {"x[0]": "-99"}}):
         path.write_text(json.dumps(data | {"program": data["program"] | change}))
         assert check.main([str(path)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_of_exponential_cones_hold(seed, tmp_path):
+    """Least sum of c exp(a x) with sum x = s: known by its multiplier, in closed form."""
+    rng = np.random.default_rng(seed)
+    a, c, s = rng.uniform(0.3, 2, 3), rng.uniform(0.2, 3, 3), rng.uniform(-1, 2)
+    m = fo.Model()
+    x = m.variable("x", 3)
+    m.subject_to(x.sum() == s)
+    m.minimize(c @ fo.exp(x * a))  # c a exp(a x) = y, so that x = log(y / (c a)) / a
+    y = np.exp((s + (np.log(c * a) / a).sum()) / (1 / a).sum())
+    best = (y / a).sum()
+    found = m.solve().certify(save=tmp_path / "p.json")
+    assert best * (1 - 1e-5) < found.bound < best * (1 + 1e-12) and found.optimal is None
+    assert not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("dual", "inside"),
+    [
+        ([-1.0, 0.0, 0.368], True),  # exp(-1) is .36788
+        ([-1.0, 0.0, 0.3678], False),
+        ([0.0, 1.0, 1.0], True),
+        ([0.0, -1.0, 1.0], False),
+        ([1.0, 0.0, 9.0], False),
+    ],
+)
+def test_the_dual_exponential_cone(dual, inside):
+    cone = SimpleNamespace(kind="exponential", size=3)
+    assert in_dual(cone, [rational(v) for v in dual]) == inside
 
 
 def saved_subset(path):

@@ -56,7 +56,7 @@ def main() -> None:
         runs = fo.compare(
             problems, time_limit=limit, seed=0, store=arguments.store, progress=False, memory_limit=4 * 10**9
         ).rows
-        for method in next(iter(problems.values())).methods:
+        for method in dict.fromkeys(m for p in problems.values() for m in p.methods):
             support[name, method] = dict.fromkeys(COLUMNS, 0)
         for _, rows in groupby(runs, key=lambda r: r.instance):
             judge(name, list(rows), support)

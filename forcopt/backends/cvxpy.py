@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import operator
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -269,7 +269,8 @@ class CvxpySession(Session):
             if left.time_limit == 0:  # to some solvers 0 means no limit
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
-            with _printed(options.log) as lines:
+            tee: Any = _Tee(sys.stdout, options.log)
+            with redirect_stdout(tee):
                 raw = chain.solve_via_data(built.problem, data, warm, verbose, backend.settings(left, tight))
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
@@ -277,7 +278,7 @@ class CvxpySession(Session):
         late = options.time_limit is not None and deadline.seconds >= 0.99 * options.time_limit
         result = _read(self.program, backend, built, raw, solution, late, tight)
         result.loose = result.loose and self.staged
-        result.log = "".join(lines)
+        result.log = "".join(tee.lines)
         return result
 
 
@@ -403,17 +404,6 @@ class _Tee:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
-
-
-@contextmanager
-def _printed(show: bool) -> Iterator[list[str]]:
-    """Collect the output that is printed through Python."""
-    tee = _Tee(sys.stdout, show)
-    sys.stdout = tee
-    try:
-        yield tee.lines
-    finally:
-        sys.stdout = tee.stream
 
 
 class Cvxpy(Backend):

@@ -326,28 +326,16 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[
     return kinds
 
 
-@cache
-def _settled() -> dict[Any, Status]:
-    """The ends of a run that decide the program."""
-    import highspy
+_SETTLED = {
+    "kOptimal": Status.OPTIMAL,
+    "kInfeasible": Status.INFEASIBLE,
+    "kUnbounded": Status.UNBOUNDED,
+    "kUnboundedOrInfeasible": Status.INFEASIBLE,
+}
+"""The ends of a run that decide the program, by their names in HiGHS."""
 
-    kind = highspy.HighsModelStatus
-    return {
-        kind.kOptimal: Status.OPTIMAL,
-        kind.kInfeasible: Status.INFEASIBLE,
-        kind.kUnbounded: Status.UNBOUNDED,
-        kind.kUnboundedOrInfeasible: Status.INFEASIBLE,
-    }
-
-
-@cache
-def _stopped() -> frozenset[Any]:
-    """The ends of a run that leave the program open."""
-    import highspy
-
-    kind = highspy.HighsModelStatus
-    limits = (kind.kTimeLimit, kind.kIterationLimit, kind.kSolutionLimit, kind.kObjectiveBound)
-    return frozenset((*limits, kind.kInterrupt))
+_STOPPED = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kObjectiveBound", "kInterrupt")
+"""The ends that leave it open."""
 
 
 def _numbers(values: list[float]) -> Array:
@@ -368,10 +356,10 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
     if end == kind.kModelEmpty:  # HiGHS does not look at rows without columns
         holds = bool((rows.lower <= 0).all() and (rows.upper >= 0).all())
         status = Status.OPTIMAL if holds else Status.INFEASIBLE
-    elif end in _stopped():
+    elif end.name in _STOPPED:
         status = Status.FEASIBLE if feasible else Status.LIMIT
     else:
-        status = _settled().get(end, Status.FAILED)
+        status = _SETTLED.get(end.name, Status.FAILED)
     result = RawResult(
         status,
         ambiguous=end == kind.kUnboundedOrInfeasible,

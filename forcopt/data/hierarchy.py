@@ -256,30 +256,7 @@ class Hierarchy(Declared):
             raise DeclarationError(
                 f"unit {lost} is not reached from the root {roots[0]}: the edges hold a cycle"
             )
-        given = None
-        if counts is not None:
-            listed = [str(unit) for unit, _ in counts.items()]
-            check_levels("counts", listed, units, rule="is no unit of the edges")
-            refuse_doubles("counts", listed)
-            known = {str(unit): np.asarray(n) for unit, n in counts.items()}
-            for unit, values in known.items():
-                as_numbers(values, f"counts of {unit}")
-            total: dict[Hashable, Any] = {}
-            for path in paths:
-                leaf = str(path[-1])
-                if leaf not in known:
-                    raise DeclarationError(f"unit {leaf} is a leaf without a count")
-                if known[leaf].shape != known[str(paths[0][-1])].shape:
-                    raise DeclarationError(
-                        f"counts of {leaf} have shape {known[leaf].shape}, and those of {paths[0][-1]} "
-                        f"{known[str(paths[0][-1])].shape}; all must have one"
-                    )
-                for unit in path[:-1]:
-                    total[unit] = total.get(unit, 0) + known[leaf]
-            for unit, below in total.items():
-                if str(unit) in known and np.any(below != known[str(unit)]):
-                    raise DeclarationError(f"unit {unit}: {known[str(unit)]}, its leaves {below}")
-            given = np.array([known[str(path[-1])] for path in paths])
+        given = None if counts is None else _counts_of_leaves(counts, paths, units)
         depth = max(map(len, paths))
         full = [[str(u) for u in path] + [str(path[-1])] * (depth - len(path)) for path in paths]
         return cls._from_paths(full, given, **fields)
@@ -471,3 +448,32 @@ class Hierarchy(Declared):
 
     def __str__(self) -> str:
         return repr(self)
+
+
+def _counts_of_leaves(
+    counts: Mapping[Hashable, Any], paths: Sequence[Sequence[Hashable]], units: Sequence[str]
+) -> Array:
+    """The counts of the leaves in the order of their paths; those of inner units are checked."""
+    listed = [str(unit) for unit, _ in counts.items()]
+    check_levels("counts", listed, units, rule="is no unit of the edges")
+    refuse_doubles("counts", listed)
+    known = {str(unit): np.asarray(n) for unit, n in counts.items()}
+    for unit, values in known.items():
+        as_numbers(values, f"counts of {unit}")
+    total: dict[str, Any] = {}
+    first = str(paths[0][-1])
+    for path in paths:
+        leaf = str(path[-1])
+        if leaf not in known:
+            raise DeclarationError(f"unit {leaf} is a leaf without a count")
+        if known[leaf].shape != known[first].shape:
+            raise DeclarationError(
+                f"counts of {leaf} have shape {known[leaf].shape}, and those of {first} "
+                f"{known[first].shape}; all must have one"
+            )
+        for above in map(str, path[:-1]):
+            total[above] = total.get(above, 0) + known[leaf]
+    for unit, below in total.items():
+        if unit in known and np.any(below != known[unit]):
+            raise DeclarationError(f"unit {unit}: {known[unit]}, its leaves {below}")
+    return np.array([known[str(path[-1])] for path in paths])

@@ -179,8 +179,9 @@ Deciles = Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 COMPAS_DECILES: Mapping[str, Deciles] = MappingProxyType(
     {
-        "filtered": MappingProxyType(
-            {
+        name: MappingProxyType(table)
+        for name, table in {
+            "filtered": {
                 "African-American": (
                     (365, 346, 298, 337, 323, 318, 343, 301, 317, 227),
                     (85, 105, 125, 158, 158, 187, 209, 215, 229, 190),
@@ -189,10 +190,8 @@ COMPAS_DECILES: Mapping[str, Deciles] = MappingProxyType(
                     (605, 321, 238, 243, 200, 160, 113, 96, 77, 50),
                     (128, 100, 82, 98, 91, 93, 68, 72, 55, 35),
                 ),
-            }
-        ),
-        "all": MappingProxyType(
-            {
+            },
+            "all": {
                 "African-American": (
                     (398, 393, 346, 385, 365, 384, 400, 359, 380, 286),
                     (91, 119, 145, 177, 176, 215, 237, 245, 269, 227),
@@ -201,8 +200,8 @@ COMPAS_DECILES: Mapping[str, Deciles] = MappingProxyType(
                     (681, 361, 273, 285, 241, 194, 143, 114, 98, 64),
                     (142, 113, 93, 113, 111, 111, 88, 82, 68, 45),
                 ),
-            }
-        ),
+            },
+        }.items()
     }
 )
 """``COMPAS_DECILES["filtered"][race]``: for deciles 1 to 10 how many had that score, how many recidivated.

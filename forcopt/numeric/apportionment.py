@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 from heapq import heapify, heappop, heapreplace
 from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -71,9 +71,7 @@ def signpost(seats: Any, method: DivisorMethod) -> Array:
     >>> [round(float(signpost(1, m)), 4) for m in ("adams", "dean", "hill", "webster", "jefferson")]
     [1.0, 1.3333, 1.4142, 1.5, 2.0]
     """
-    if method not in _RULES:
-        raise _unknown(method)
-    return np.asarray(_RULES[method].signpost(np.asarray(seats, dtype=float)))
+    return np.asarray(_rule(method).signpost(np.asarray(seats, dtype=float)))
 
 
 class _Rule(NamedTuple):
@@ -111,7 +109,7 @@ _RULES = {
         power=2,
     ),
     "webster": _Rule(lambda s: s + 0.5, lambda q: np.floor(q + 0.5), lambda s: Fraction(2 * s + 1, 2)),
-    "jefferson": _Rule(lambda s: s + 1.0, np.floor, lambda s: Fraction(s + 1)),
+    "jefferson": _Rule(lambda s: s + 1.0, lambda q: np.floor(q), lambda s: Fraction(s + 1)),
 }
 
 
@@ -321,16 +319,17 @@ def quota_violations(populations: Any, seats: Any) -> tuple[Array, Array]:
     return np.array(below, dtype=int), np.array(above, dtype=int)
 
 
-def _unknown(method: Any) -> DeclarationError:
-    return DeclarationError(f"method is {method!r}; it must be one of {', '.join(get_args(DivisorMethod))}")
+def _rule(method: Any) -> _Rule:
+    if method not in _RULES:
+        raise DeclarationError(f"method is {method!r}; it must be one of {', '.join(_RULES)}")
+    return _RULES[method]
 
 
 def _read(
     populations: Any, seats: int, method: DivisorMethod, minimum: Any, maximum: Any
 ) -> tuple[Array, Array, Array, int]:
     """The populations, minimums, maximums and the seats above the minimums."""
-    if method not in get_args(DivisorMethod):
-        raise _unknown(method)
+    _rule(method)  # refuses an unknown one
     p = as_numbers(populations, "populations")
     if p.ndim != 1 or not p.size or (p < 0).any():
         raise DeclarationError("populations must be a list of at least one number, each at least 0")

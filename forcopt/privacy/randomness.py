@@ -159,12 +159,7 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """The release as plain data, ready for JSON."""
         values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
-        return {
-            "values": values,
-            "mechanism": self.mechanism,
-            "simulated": self.simulated,
-            "total_variation": self.total_variation,
-        }
+        return {**vars(self), "values": values}
 
     def __repr__(self) -> str:
         kind = self.mechanism.get("type", "a mechanism")

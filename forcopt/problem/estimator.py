@@ -89,10 +89,7 @@ class TrainingReport:
             bound=-np.inf if assessed is None else solution.bound,
             violations={} if assessed is None else dict(assessed.violations),
             metrics={} if assessed is None else dict(assessed.metrics),
-            method=solution.method,
-            message=solution.message,
-            iterations=solution.iterations,
-            seconds=solution.seconds,
+            **{name: getattr(solution, name) for name in ("method", "message", "iterations", "seconds")},
         )
 
 

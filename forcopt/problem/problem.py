@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Text(str):
@@ -166,12 +169,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        def register(function: Callable[..., Handles]) -> Callable[..., Handles]:
-            made = Method.of(function, name, "formulation", exact, guarantee, cites, rank, whole=whole)
-            cls._own_methods[name] = made
-            return function
-
-        return register
+        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole)
 
     @classmethod
     def algorithm(
@@ -202,9 +200,12 @@ class Problem(Declared):
             The decorator.
         """
 
-        def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            made = Method.of(function, name, "algorithm", exact, guarantee, cites, rank, prepare, private)
-            cls._own_methods[name] = made
+        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private)
+
+    @classmethod
+    def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:
+        def register(function: _Function) -> _Function:
+            cls._own_methods[name] = Method.of(function, name, *facts, **more)
             return function
 
         return register
@@ -694,8 +695,8 @@ class Problem(Declared):
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
         bound = self._tightened(None if handles.restricts else result.bound * handles.unit)
-        if evaluation is not None and method.exact and not handles.restricts:
-            bound, words = weakened(bound, evaluation.objective, handles.unit, self.sense)
+        if evaluation is not None and method.exact:
+            bound, words = weakened(bound, evaluation.objective, handles, self.sense)
             if words and status is Status.OPTIMAL:
                 status, bound, message = Status.FEASIBLE, self._tightened(bound), words
         message = _reasoned(message, status, deadline)
@@ -757,7 +758,8 @@ class Problem(Declared):
         DeclarationError
             If `method` is not an exact formulation, or does not take this decision.
         """
-        from forcopt.loops.certify import Certificate, completed, is_provable
+        from forcopt.loops.certify import Certificate, is_provable
+        from forcopt.loops.certify.certify import completed
 
         refused: list[str] = []
         found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []

@@ -359,7 +359,7 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
     return ""
 
 
-def weakened(bound: float, objective: float, unit: float, sense: str) -> tuple[float, str]:
+def weakened(bound: float, objective: float, handles: Handles, sense: str) -> tuple[float, str]:
     """A solver's bound as far as it holds, in the problem's unit.
 
     Parameters
@@ -368,8 +368,8 @@ def weakened(bound: float, objective: float, unit: float, sense: str) -> tuple[f
         As the solver claims it.
     objective : float
         Of its decision, by the problem's evaluation.
-    unit : float
-        The worth of 1 of the model's objective.
+    handles : Handles
+        Of the formulation; with several objectives, or a model that excludes decisions, nothing is said.
     sense : str
         The problem's sense, ``"min"`` or ``"max"``.
 
@@ -377,18 +377,25 @@ def weakened(bound: float, objective: float, unit: float, sense: str) -> tuple[f
     -------
     tuple[float, str]
         The bound, not beyond the decision's own objective; and, for a gap that the solver's tolerance hides
-        where `unit` is above 1, a bound that is weaker by this tolerance, and the reason.
+        where the model's unit is above 1, a bound that is weaker by this tolerance, and the reason.
 
     Examples
     --------
-    >>> weakened(1.001, 1.0, 1.0, "min"), weakened(2.7, 14.2, 1e9, "min")[0]
-    ((1.0, ''), -997.3)
+    >>> from forcopt import Model
+    >>> from forcopt.problem import Handles
+    >>> x = Model().variable("x")
+    >>> weakened(1.001, 1.0, Handles(objective=x, decision=None), "min")
+    (1.0, '')
+    >>> weakened(2.7, 14.2, Handles(objective=x, decision=None, unit=1e9), "min")[0]
+    -997.3
     """
-    sign = 1 if sense == "min" else -1
+    if handles.restricts or not isinstance(handles.objective, Expression):
+        return bound, ""
+    sign, unit = 1 if sense == "min" else -1, handles.unit
     own = sign * min(sign * bound, sign * objective)
     room = FEASIBILITY_TOLERANCE * unit
     least = max(_PROVED * abs(objective), FEASIBILITY_TOLERANCE)
-    if unit <= 1 or not least < abs(objective - own) < float("inf"):
+    if unit <= 1 or not least < abs(objective - own) <= room:
         return own, ""
     reason = (
         f"the solver's tolerance is {room:.3g} in the problem's unit, as its model has an objective in units "

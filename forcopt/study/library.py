@@ -22,6 +22,7 @@ from forcopt.language.model import Model
 from forcopt.loops.exchange import MODEL_SUFFIXES, read, read_into
 from forcopt.problem import Evaluation, Handles, Problem, examples, load, problem_classes
 from forcopt.problem.registry import example_file
+from forcopt.study.run import model_size
 from forcopt.study.store import metadata
 
 
@@ -242,10 +243,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
                 "problem": type(problem).__name__,
                 "formulation": instance.method,
                 "sense": problem.sense,
-                "rows": written.row_count,
-                "columns": written.column_count,
-                "nonzeros": sum(c.expression.linear_rows().data.size for c in written.constraints),
-                "integers": int((written.columns().integer == 1).sum()),
+                **model_size(written),
                 "fingerprint": digest,
                 "unit": handles.unit,
                 "proof": None if stored is None else file_name(instance, "vipr.gz"),

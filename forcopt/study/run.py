@@ -359,25 +359,25 @@ def _row(job: Job, solution: Solution, proof: Mapping[str, bool]) -> Run:
         solution.message,
         backend=job.backend or ("" if model is None else solution.backend),
         objective=float("nan") if secret else solution.objective,
-        bound=solution.bound,
+        **{name: getattr(solution, name) for name in _AS_THEY_ARE},
         gap=float("nan") if secret else solution.gap,
         violation=float("nan") if assessed is None else assessed.violation,
-        guarantee=solution.guarantee,
         build_seconds=float("nan") if model is None else solution.seconds - model.seconds,
         solve_seconds=float("nan") if model is None else model.seconds,
-        seconds=solution.seconds,
-        iterations=solution.iterations,
-        bridges=solution.bridges,
         metrics={} if assessed is None else {k: float(v) for k, v in assessed.metrics.items()},
-        **({} if model is None else _model_size(model.model)),
+        **({} if model is None else model_size(model.model)),
         versions=_versions(solution.backend),
         trace=() if secret else tuple(solution.trace),
         **proof,
-        decision=solution.decision,
     )
 
 
-def _model_size(model: Model) -> dict[str, int]:
+_AS_THEY_ARE = ("bound", "guarantee", "seconds", "iterations", "bridges", "decision")
+"""What a row takes over from a solution."""
+
+
+def model_size(model: Model) -> dict[str, int]:
+    """The numbers of rows, columns, coefficients and integer columns of a model."""
     return {
         "rows": model.row_count,
         "columns": model.column_count,

@@ -233,8 +233,8 @@ def solver_benchmark(
         raise DeclarationError("solver_benchmark needs a backend")
     with ExitStack() as stack:
         if folder is None:
-            short = store is None
-            folder = stack.enter_context(TemporaryDirectory()) if short else Path(str(store)).with_suffix("")
+            beside = None if store is None else Path(store).with_suffix("")
+            folder = beside or stack.enter_context(TemporaryDirectory())
             export(folder, names=instances)
             instances = ()
         every = (p for p in sorted(Path(folder).rglob("*")) if p.is_file())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -133,53 +133,28 @@ def _side(
     _dual(m.solve(name), row, right, close, duals, f"{name}, a row from {lower} to {upper} with cost {cost}")
 
 
-def _too_little(m: Model, x: Variable) -> None:
-    m.subject_to(x.sum() <= -1)
-    m.minimize(x.sum())
-
-
-def _empty_row(m: Model, x: Variable) -> None:
-    m.subject_to(0 * x[0] >= 3)
-    m.minimize(x.sum())
-
-
-def _neither(m: Model, x: Variable) -> None:
-    """Neither the model nor its dual has a point."""
-    m.subject_to(x[0] - x[1] <= -1, x[1] - x[0] <= -1)
-    m.maximize(x.sum())
-
-
-def _ray(m: Model, x: Variable) -> None:
-    m.subject_to(x[0] - x[1] <= 1)
-    m.maximize(x.sum())
-
-
-def _no_rows(m: Model, x: Variable) -> None:
-    m.maximize(x.sum())
-
-
-def _odd(m: Model, x: Variable) -> None:
-    """Only whole points are missing."""
-    m.subject_to(2 * x[0] + 4 * x[1] == 5)
-    m.minimize(x.sum())
+_Case = tuple[Callable[[Variable], list[Any]], Literal["min", "max"], Status, tuple[bool, ...]]
+_WITHOUT_OPTIMUM: dict[str, _Case] = {
+    "too little": (lambda x: [x.sum() <= -1], "min", Status.INFEASIBLE, (False, True)),
+    "ray": (lambda x: [x[0] - x[1] <= 1], "max", Status.UNBOUNDED, (False, True)),
+    "odd": (lambda x: [2 * x[0] + 4 * x[1] == 5], "min", Status.INFEASIBLE, (True,)),
+    "empty row": (lambda x: [0 * x[0] >= 3], "min", Status.INFEASIBLE, (False,)),
+    "neither": (lambda x: [x[0] - x[1] <= -1, x[1] - x[0] <= -1], "max", Status.INFEASIBLE, (False,)),
+    "no rows": (lambda x: [], "max", Status.UNBOUNDED, (False,)),
+}
+"""Rows on two columns, the sense of their sum, the right status, and whether the columns are whole: `odd` has
+real points only, `neither` no dual point either."""
 
 
 def _no_optimum(name: str, close: float, duals: bool, *, whole: bool) -> None:
-    cases = [(_too_little, Status.INFEASIBLE), (_ray, Status.UNBOUNDED)]
-    if whole:
-        cases = [*cases, (_odd, Status.INFEASIBLE)]
-    else:
-        cases += [
-            (_empty_row, Status.INFEASIBLE),
-            (_neither, Status.INFEASIBLE),
-            (_no_rows, Status.UNBOUNDED),
-        ]
     bounded = get_backend(name).capabilities.only_integer
-    for fill, right in cases:
-        m = Model(fill.__name__.strip("_"))
-        fill(m, m.variable("x", 2, lower=0, upper=50 if bounded else np.inf, integer=whole))
-        if bounded and right is Status.UNBOUNDED:
+    for case, (rows, sense, right, kinds) in _WITHOUT_OPTIMUM.items():
+        if whole not in kinds or (bounded and right is Status.UNBOUNDED):
             continue
+        m = Model(case)
+        x = m.variable("x", 2, lower=0, upper=50 if bounded else np.inf, integer=whole)
+        m.subject_to(*rows(x))
+        (m.minimize if sense == "min" else m.maximize)(x.sum())
         s = m.solve(name)
         what = f"{name}, the {'whole ' if whole else ''}model {m.name!r}"
         assert s.status is right, f"{what}: the status is {s.status}; it must be {right} ({s.message})"

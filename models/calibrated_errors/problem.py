@@ -226,6 +226,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         """
         scores, sizes = {}, {}
         for name, pair in counts.items():
+            scores_of = [part.index for part in pair if hasattr(part, "iloc")]
+            if len(scores_of) == 2 and not scores_of[0].equals(scores_of[1]):
+                raise DeclarationError(
+                    f"counts of {name!r}: the people and those with label 1 have other indices; give both "
+                    "one row a score, in one order"
+                )
             table = np.asarray(pair, dtype=float)
             if table.ndim != 2 or len(table) != 2 or (table[0] < table[1]).any() or (table[1] < 0).any():
                 raise DeclarationError(

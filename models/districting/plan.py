@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.data.dataset import nearest_level
 from forcopt.data.graphs import graph_to_dict
 from forcopt.errors import DeclarationError, NotInstalledError
@@ -109,10 +109,23 @@ class Plan:
         -------
         Plan
             With the districts in the numbering of `Plan`.
+
+        Raises
+        ------
+        DeclarationError
+            For a mapping, which `Districting.evaluate` takes; for a series with the nodes in another order;
+            for another number of labels, and one that is not whole.
         """
+        if hasattr(labels, "iloc"):
+            check_label_order("Plan.from_labels", {"names": problem.nodes, "labels": labels})
+        given = as_numbers(labels, "labels")
+        if given.shape != (len(problem.nodes),) or (given != np.round(given)).any():
+            raise DeclarationError(
+                f"labels has shape {given.shape}; it must hold {len(problem.nodes)} whole numbers, one a node"
+            )
         groups: dict[int, list[int]] = {}
-        for v, label in enumerate(labels):
-            groups.setdefault(int(label), []).append(v)
+        for v, label in enumerate(given.astype(np.int64).tolist()):
+            groups.setdefault(label, []).append(v)
         return cls.of(problem, groups.values())
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_label_order
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
@@ -234,11 +234,17 @@ def groups_of(**columns: Any) -> dict[str, Any]:
     dict[str, Any]
         The fields ``groups`` and ``names`` of a declaration.
 
+    Raises
+    ------
+    DeclarationError
+        For series with the same index in another order, and a missing value.
+
     Examples
     --------
     >>> groups_of(sex=["f", "m", "f"], old=[0, 0, 1])
     {'groups': ((0, 2), (1,), (0, 1), (2,)), 'names': ('sex=f', 'sex=m', 'old=0', 'old=1')}
     """
+    check_label_order("groups_of", columns)
     groups: list[tuple[int, ...]] = []
     names: list[str] = []
     for column, values in columns.items():

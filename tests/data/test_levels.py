@@ -65,10 +65,8 @@ def test_counts_of_a_tree_meet_by_name():
     right = pd.Series([1, 2], index=["a", "b"])
     assert Hierarchy(**tree, counts=right).counts.ravel().tolist() == [1, 2]
     assert Hierarchy.from_edges(edges, right[::-1]).counts.ravel().tolist() == [1, 2]
-    assert Hierarchy.from_geoids(["48a", "48b"], (2, 3), {"48b": 2, "48a": 1}).counts.ravel().tolist() == [
-        1,
-        2,
-    ]
+    by_code = Hierarchy.from_geoids(["48a", "48b"], (2, 3), {"48b": 2, "48a": 1})
+    assert by_code.counts.ravel().tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.loops.certify import completed
+from forcopt.loops.certify.certify import completed
 from forcopt.status import Status
 
 

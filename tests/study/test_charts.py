@@ -7,8 +7,7 @@ from test_comparison import NAN, run
 import forcopt as fo
 from forcopt.clock import Improvement
 from forcopt.study import Comparison
-from forcopt.study.charts.curves import primal_gap
-from forcopt.study.charts.pareto import front
+from forcopt.study.charts.curves import front, primal_gap
 
 
 def series(chart):

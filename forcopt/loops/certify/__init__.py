@@ -12,12 +12,13 @@ It proves:
 - the optimum of a linear program, by an optimal vertex and multipliers, both rational; `linear`. A point of
   the solver that is off by rounding is replaced by the exact optimum next to it.
 - the levels of a leximin objective, each by the multipliers of a linear program.
-- the optimum of a small integer program, by branch and bound with such bounds at every leaf.
-- a bound on a convex quadratic program, by the tangent of its objective; `convex`.
-- infeasibility by a Farkas certificate, unboundedness by a ray.
+- the optimum of an integer program, by branch and bound with such bounds at every leaf; `exact_milp`.
+- the optimum of a convex quadratic program, by the conditions of Karush, Kuhn and Tucker; `convex`.
+- a bound with second-order, semidefinite and exponential cones, by a dual inside their duals; `convex`.
+- infeasibility by a Farkas certificate, of cones, too; unboundedness by a ray.
 """
 
 from forcopt.loops.certify.certificate import Certificate
-from forcopt.loops.certify.certify import certify_model, completed, is_provable
+from forcopt.loops.certify.certify import certify_model, is_provable
 
-__all__ = ["Certificate", "certify_model", "completed", "is_provable"]
+__all__ = ["Certificate", "certify_model", "is_provable"]

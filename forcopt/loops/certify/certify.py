@@ -20,7 +20,7 @@ from forcopt.errors import DeclarationError, UnboundedExpressionError, Unsupport
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, is_small
+from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, has_file, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
 from forcopt.loops.certify.premises import NOT_CONVEX, premises
@@ -39,7 +39,7 @@ CONDITIONS = Capabilities(QUADRATIC.kinds | {"indicator"})
 _SECONDS = 60.0
 """How long the search for the columns that a decision leaves open may take."""
 
-CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
+CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone", "exponential"}))
 
 
 def certify_model(
@@ -108,13 +108,15 @@ def certify_model(
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    effort = Effort(Deadline(time_limit), None if save is None else Path(save), progress, resume)
+    taken = list(premises(solution.model))
+    wrong = any(NOT_CONVEX in premise for premise in taken)  # the bound is that of another objective
+    effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress, resume)
     _check_saving(solution.model, effort.save)
     out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
-    for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():
+    for premise in taken if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
-        if NOT_CONVEX in premise and out.optimal:  # the bound is that of another objective
-            out = replace(out, optimal=None)
+    if wrong and out.optimal:
+        out = replace(out, optimal=None)
     return out
 
 
@@ -149,7 +151,7 @@ def _certified(
         conic = _conic(model) if program is None and solution.status is Status.INFEASIBLE else None
         if conic is not None and (dual := conic_farkas(conic, effort.save)) is not None:
             how = "infeasibility proved by rational multipliers of rows and cones"
-            how += f"; the proof is in {effort.save}" if effort.save else ""
+            how += f"; the proof is in {effort.save}" if effort.save and has_file(conic) else ""
             return Certificate(False, None, None, None, None, how, dual=tuple(map(fraction, dual)))
         return certify_without_point(solution, program, effort, number)
     own = ExactPoint(model, solution.point, number)
@@ -163,12 +165,18 @@ def _certified(
     if model.lazies:
         program = _with_cuts(model, program)
     if program.stages[-1].quadratic is not None:
-        found = certify_quadratic(program, own, tolerance, effort.save)
-        unsaved = effort.save is not None and not found.optimal
-        conic = _conic(model) if found.bound is None or unsaved else None
-        other = None if conic is None else certify_conic(conic, own, tolerance, effort.save)
-        return found if other is None or other.bound is None else other
+        return _quadratic(program, own, tolerance, effort.save)
     return certify_linear(program, own, tolerance, effort)
+
+
+def _quadratic(program: Program, own: ExactPoint, tolerance: Rational, save: Path | None) -> Certificate:
+    """Prove the optimum, or a bound; by cones where the objective itself gives no bound, or no file."""
+    found = certify_quadratic(program, own, tolerance, save)
+    if found.optimal or (found.bound is not None and save is None):
+        return found
+    conic = _conic(own.model)
+    other = None if conic is None else certify_conic(conic, own, tolerance, save)
+    return found if other is None or other.bound is None else other
 
 
 def is_provable(model: Model) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from flint import fmpq
+from flint import arb, fmpq
 
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, SolveOptions
@@ -46,7 +46,7 @@ from forcopt.loops.exact_lp import (
     solve_exactly,
 )
 
-__all__ = ["certify_conic", "certify_quadratic", "conic_farkas", "is_small"]
+__all__ = ["certify_conic", "certify_quadratic", "conic_farkas", "has_file", "is_small"]
 
 _MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
@@ -60,7 +60,7 @@ _LARGEST = 8000
 _ACTIVE = (1e-7, 1e-9, 1e-5)
 """Relative: how near to its end a row or column counts as tight, one after the other."""
 
-_LARGEST_SQUARE = 150
+_LARGEST_SQUARE = 100
 """Quadratic programs with more columns are bounded by a tangent alone: too slow."""
 
 _SECONDS = 120.0
@@ -108,12 +108,18 @@ def certify_conic(
             break
     how = "no bound could be proved"
     if bound is not None:
-        how = "rational multipliers of rows and cones, the latter by LDL', prove the bound"
-    if bound is not None and best is not None and save is not None:
+        by = "by LDL'" if has_file(program) else "by interval arithmetic"
+        how = f"rational multipliers of rows and cones, the latter {by}, prove the bound"
+    if bound is not None and best is not None and save is not None and has_file(program):
         write_multipliers(save, program, lp, best, bound)
         how += f"; the proof is in {save}"
     optimal = (True if point.values[0] == bound else None) if point.holds else False
     return certificate_of(point, own, bound, optimal, how)
+
+
+def has_file(program: Program) -> bool:
+    """Whether a file can state multipliers of the cones: exponential ones are no matter of fractions."""
+    return all(cone.kind != "exponential" for cone in program.cones)
 
 
 def _identity(cone: Cone) -> Array:
@@ -121,6 +127,8 @@ def _identity(cone: Cone) -> Array:
     one = np.zeros(cone.size)
     if cone.kind == "second_order":
         one[0] = 1.0
+    elif cone.kind == "exponential":
+        one[:] = -0.827838, 0.805102, 1.290928  # inside the cone and its dual
     else:
         rows, columns = np.tril_indices(cone.order)
         one[rows == columns] = 1.0
@@ -186,7 +194,7 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
             exact = rows + [fmpq(0)] * (len(lp.rows) - count)
         bound = None if exact is None else lp.bound(exact)
         if bound is not None and bound > 0:
-            if save is not None:
+            if save is not None and has_file(program):
                 assert exact is not None
                 write_multipliers(save, program, lp, exact, None)
             return exact
@@ -228,6 +236,11 @@ def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
         part = values[start : start + cone.size]
         if cone.kind == "second_order":
             if part[0] < 0 or part[0] * part[0] < sum((v * v for v in part[1:]), fmpq(0)):
+                return False
+            continue
+        if cone.kind == "exponential":  # -u exp(v / u) <= e w, or v, w >= 0 = u
+            u, v, w = part
+            if not (v >= 0 and w >= 0 if u == 0 else u < 0 and arb(v / u - 1).exp() <= arb(-w / u)):
                 return False
             continue
         # An entry below the diagonal stands for two of the matrix.

@@ -24,7 +24,7 @@ from forcopt.loops.exact_lp import (
     rational,
     recession,
 )
-from forcopt.loops.exact_milp import Tree, branch_and_bound, kept_file
+from forcopt.loops.exact_milp.prove import Tree, branch_and_bound, kept_file
 from forcopt.loops.leximin import SaturationLayout
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status

@@ -4,6 +4,6 @@
 the integer arithmetic in which leaves are closed, `mir` the cuts, and `proof` the lines of the file.
 """
 
-from forcopt.loops.exact_milp.prove import Tree, branch_and_bound, kept_file
+from forcopt.loops.exact_milp.prove import Tree, branch_and_bound
 
-__all__ = ["Tree", "branch_and_bound", "kept_file"]
+__all__ = ["Tree", "branch_and_bound"]

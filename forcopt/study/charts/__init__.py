@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from forcopt.study.charts.chart import Chart, Series
-from forcopt.study.charts.curves import cactus, profile, progress, scaling
-from forcopt.study.charts.pareto import pareto
+from forcopt.study.charts.curves import cactus, pareto, profile, progress, scaling
 
 __all__ = ["CHARTS", "Chart", "Series", "cactus", "pareto", "profile", "progress", "scaling"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 from forcopt.status import Status
 from forcopt.study.comparison import contradiction
 from forcopt.study.run import Run
@@ -150,4 +151,6 @@ def times(comparison: Comparison, tolerance: float, measure: str) -> Array:
             value = run.number(measure)
             if fit[id(run)] and value is not None and not np.isnan(value):
                 found[at, names.index(name)] = value
+    if not np.isfinite(found).any():
+        raise DeclarationError(f"no method solves any test, or none reports its {measure}")
     return found

@@ -1,14 +1,16 @@
-"""Charts of what methods solve: performance profiles, cactus plots, cost against size, gap against time."""
+"""Charts of what methods solve: profiles, cactus plots, scaling, gap against time, Pareto fronts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.study.charts.chart import Chart, Series, all_solved, methods, naming, times
+from forcopt.study.estimates import summary
 from forcopt.study.run import Run
 from forcopt.study.tolerances import TOLERANCE
 
@@ -63,8 +65,6 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     if (taken < 0).any():
         raise DeclarationError(f"{measure} is negative for some run; a profile divides by the least")
     least = taken.min(axis=1, initial=np.inf)
-    if not np.isfinite(least).any():
-        raise DeclarationError(f"no method solves any test, or none reports its {measure}")
     # Of two zeros none is worse; a result that one method gets at cost 0 costs the others infinitely more.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(taken == least[:, None], 1.0, taken / least[:, None])
@@ -122,8 +122,6 @@ def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float
     """
     values = comparison.numbers(measure)
     taken = times(comparison, tolerance, measure)
-    if not np.isfinite(taken).any():
-        raise DeclarationError(f"no method solves any test, or none reports its {measure}")
     series = []
     for column, name in enumerate(methods(comparison)):
         costs = np.sort(taken[np.isfinite(taken[:, column]), column])
@@ -310,3 +308,123 @@ def _steps(run: Run, best: float) -> tuple[Array, Array]:
 
 def _at(moments: Array, seconds: Array, gaps: Array) -> Array:
     return np.asarray(np.concatenate([[1.0], gaps])[np.searchsorted(seconds, moments, side="right")])
+
+
+def front(x: Array, y: Array) -> Array:
+    """The positions of the points that no other beats, less being better in both, by rising x; O(n log n).
+
+    Examples
+    --------
+    >>> front(np.array([1.0, 2.0, 3.0, 2.0]), np.array([5.0, 3.0, 4.0, 6.0])).tolist()
+    [0, 1]
+    """
+    order = np.lexsort((y, x))
+    least = np.minimum.accumulate(np.concatenate([[np.inf], y[order]]))
+    return order[y[order] < least[:-1]]
+
+
+def pareto(
+    comparison: Comparison,
+    x: str = "seconds",
+    y: str = "objective",
+    *,
+    better: tuple[Literal["less", "more"], Literal["less", "more"]] | None = None,
+    level: float = 0.95,
+    along: Sequence[str] | None = None,
+) -> Chart:
+    """Two numbers of each run against each other, and the front of the points that no other beats in both.
+
+    Each point is the mean over the seeds and repeats of an instance and method, with Student's interval for
+    the mean of `y`. A front joins points that can replace each other: of one instance, or of instances that
+    differ in parameters of `along` only.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Runs without one of the numbers are left out.
+    x, y
+        Fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
+    better : tuple[Literal["less", "more"], Literal["less", "more"]], optional
+        Whether less or more of x and of y is better; less, but for the objective of a problem that maximises,
+        if left out.
+    level : float, default 0.95
+        Of the intervals.
+    along : Sequence[str], optional
+        Parameters of a sweep whose values are alternatives, such as a tolerance. By default `x` and `y`, if
+        they are parameters, and the parameter of a sweep over one.
+
+    Returns
+    -------
+    Chart
+        The points of each method, and a line for each front.
+
+    Raises
+    ------
+    DeclarationError
+        If no run has both numbers.
+    UnknownNameError
+        If `along` names no parameter.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> runs = [
+    ...     Run("i", m, "", Status.FEASIBLE, "min", exact=True, violation=0.0, objective=v, seconds=4 - v)
+    ...     for m, v in [("a", 1.0), ("b", 2.0)]
+    ... ]
+    >>> chart = pareto(Comparison(runs))
+    >>> [s.name for s in chart.series if s.kind == "points"]
+    ['a', 'b']
+    """
+    known = np.isfinite(comparison.numbers(x)) & np.isfinite(comparison.numbers(y))
+    a, b = (summary(comparison, name, level, known) for name in (x, y))
+    fine = np.isfinite(a["mean"].to_numpy()) & np.isfinite(b["mean"].to_numpy())
+    if not fine.any():
+        raise DeclarationError(f"no run has both {x} and {y}")
+    a, b = a[fine], b[fine]
+    if better is None:
+        more = "more" if comparison.rows[0].sense == "max" else "less"
+        better = tuple(more if name in ("objective", "bound") else "less" for name in (x, y))  # type: ignore[assignment]
+    assert better is not None
+    if set(better) - {"less", "more"} or len(better) != 2:
+        raise DeclarationError(f"better is {better!r}; it must be two of 'less' and 'more'")
+    at, value = a["mean"].to_numpy(), b["mean"].to_numpy()
+    labels = (b["method"] + np.where(b["backend"] != "", "@", "") + b["backend"]).to_numpy()
+    series = []
+    for name in methods(comparison):
+        own = labels == name
+        if own.any():
+            texts = tuple(
+                f"{name} on {i}: {x} {u:.6g}, {y} {v:.6g}"
+                for i, u, v in zip(b["instance"][own], at[own], value[own], strict=True)
+            )
+            low, high = b["low"].to_numpy()[own], b["high"].to_numpy()[own]
+            series.append(Series(name, at[own], value[own], "points", texts, low, high))
+    signs = [1.0 if way == "less" else -1.0 for way in better]
+    for group, places in _comparable(comparison, b, x, y, along).items():
+        best = places[front(signs[0] * at[places], signs[1] * value[places])]
+        where = f" on {group}" if group else ""
+        tips = tuple(f"{labels[i]}{where}: {x} {at[i]:.6g}, {y} {value[i]:.6g}" for i in best)
+        series.append(Series("front", at[best], value[best], "line", tips, dashed=True))
+    note = f"{better[0]} {x} and {better[1]} {y} is better; points of the front are beaten by none in both."
+    return Chart(f"{y} against {x}", x, y, series, note=note)
+
+
+def _comparable(
+    comparison: Comparison, frame: Any, x: str, y: str, along: Sequence[str] | None
+) -> dict[str, Array]:
+    """Give the positions of the points of each front, by the common part of their instances."""
+    parameters = comparison.parameters
+    for name in along or ():
+        if name not in parameters:
+            raise unknown("parameter of the sweep", name, list(parameters))
+    if along is None:
+        along = parameters if len(parameters) == 1 else [name for name in parameters if name in (x, y)]
+    fixed = [name for name in parameters if name not in along]
+    if not parameters:
+        keys = [str(name) for name in frame["instance"]]
+    else:
+        keys = [", ".join(f"{n} {row[n]}" for n in fixed) for _, row in frame.iterrows()]
+    several = len(set(keys)) > 1
+    return {key if several else "": np.flatnonzero(np.array(keys) == key) for key in dict.fromkeys(keys)}

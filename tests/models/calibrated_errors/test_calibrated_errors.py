@@ -4,6 +4,7 @@ import json
 from fractions import Fraction as F
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -404,3 +405,11 @@ def test_equal_odds_with_a_steep_relaxation_has_a_fitting_solver():
         assert s.status == "approximate"
         assert s.objective == pytest.approx(p.solve("equal-odds", backend="scip").objective, abs=1e-6)
         assert s.objective <= p.solve().objective + 1e-6
+
+
+@pytest.mark.parametrize("scores", [[0.2, 0.1], [0.1, 0.3]])
+def test_counts_of_other_scores_are_refused(scores):
+    """Two tables by score were paired by position."""
+    people, positive = pd.Series([10, 10], index=[0.1, 0.2]), pd.Series([2, 6], index=scores)
+    with pytest.raises(fo.DeclarationError, match=r"counts of 'a': the people and those .* other indices"):
+        CalibratedEqualErrors.from_counts({"a": (people, positive), "b": ([5, 5], [2, 4])}, cutoff=0.5)

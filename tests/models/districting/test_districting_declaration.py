@@ -416,6 +416,24 @@ def test_the_rows_of_a_plan_file(tmp_path, rows, words):
             Plan.from_csv(p, tmp_path / "plan.csv")
 
 
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (pd.Series([0, 1, 1, 0], index=list("adcb")), "in another order than names"),
+        (pd.Series([0, 1, 1, 0], index=list("abcx")), "has the label 'x', which names lacks"),
+        ({"d": 0, "c": 0, "b": 1, "a": 1}, "labels must be numbers in order, not a mapping"),
+        ([0, 1, 1], r"labels has shape \(3,\); it must hold 4 whole numbers, one a node"),
+        ([0, 1, 1.5, 1.7], "it must hold 4 whole numbers"),
+        (["0", "1", "1", "0"], "labels must be numbers"),
+    ],
+)
+def test_labels_of_a_plan_are_one_a_node_in_order(labels, words):
+    p = Districting(nx.relabel_nodes(grid(1, 4), dict(enumerate("abcd"))), districts=2, tolerance=0)
+    with pytest.raises(fo.DeclarationError, match=words):
+        Plan.from_labels(p, labels)
+    assert Plan.from_labels(p, pd.Series([5, 5, 2, 2], index=list("abcd"))).labels.tolist() == [0, 0, 1, 1]
+
+
 def test_an_edge_of_an_adjacency_stands_at_both_ends(tmp_path):
     """A list at one end alone was kept or lost by the order of the nodes."""
     for one_sided in ([[], [{"id": 0}]], [[{"id": 1}], []]):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from lexifair_oracle import mixtures
 from test_exact_methods import classification, regression
@@ -87,6 +88,9 @@ def test_groups_from_columns():
     assert p.group_names == ("sex=f", "sex=m", "old=0", "old=1")
     with pytest.raises(fo.DeclarationError, match="missing"):
         groups_of(sex=["f", None])
+    sex, old = pd.Series(["f", "m"]), pd.Series([0, 1], index=[1, 0])
+    with pytest.raises(fo.DeclarationError, match="old has the labels of sex in another order"):
+        groups_of(sex=sex, old=old)
 
 
 def test_evaluation_recomputes_everything_from_the_records():
