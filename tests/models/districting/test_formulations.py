@@ -174,7 +174,7 @@ def test_parity_of_backends(method, backend):
     assert s.evaluation.feasible
 
 
-@pytest.mark.parametrize("method", ["flow", "shirabe", "labels-separators"])
+@pytest.mark.parametrize("method", ["flow", "shirabe"])
 def test_reasons_name_rows_in_the_words_of_the_problem(method):
     path = grid(1, 4, population=[2, 1, 2, 1])
     s = Districting(path, 2, bounds=(3, 3), side_constraints=[CannotLink([0, 1])]).solve(method)
