@@ -12,8 +12,9 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize
+from forcopt.language.variable import Variable
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles, Outcome
