@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import reference
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,23 +34,22 @@ class Item:
     name, what : str
         Such as "Theorem 2", and what it says in a few words.
     at : list of str
-        Names of classes, functions or methods that state it without its number.
+        Names of classes, functions or methods that state it; the file gives those that do not name its number.
+    tests, tables : list of str
+        Tests and committed tables that repeat it, likewise.
     why : str
-        Why no test repeats it.
+        Why nothing repeats it.
     erratum : str
         What is wrong in print.
-    places, tests, tables : list of str
-        Where sources name it.
     """
 
     name: str
     what: str
     at: list[str] = field(default_factory=list)
-    why: str = ""
-    erratum: str = ""
-    places: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
+    why: str = ""
+    erratum: str = ""
 
 
 @dataclass
@@ -80,7 +80,7 @@ def papers() -> list[Paper]:
         for paper, name in named(text, path, out):
             item = paper.items.get(name)
             if item is not None:
-                kept = {"tests": item.tests, "benchmarks": item.tables}.get(path.split("/")[0], item.places)
+                kept = {"tests": item.tests, "benchmarks": item.tables}.get(path.split("/")[0], item.at)
                 if label not in kept:
                     kept.append(label)
     return out
@@ -178,7 +178,7 @@ def _label(node: ast.FunctionDef | ast.ClassDef, outer: str, inner: str) -> str:
             if mark.func.attr in ("formulation", "algorithm") and isinstance(first, ast.Constant):
                 methods.append(f"{ast.unparse(mark.func.value)}: {first.value}")
     if methods:
-        return ", ".join(methods)
+        return methods[0]  # a method of several classes is named by one
     if inner.startswith("tests/"):
         return outer or (f"{inner}::{node.name}" if node.name.startswith("test_") else inner)
     if node.name.startswith("_"):
@@ -212,9 +212,24 @@ def page() -> str:
 
 def where(item: Item) -> str:
     """The cell of places: names of the code; none without a reason."""
-    found = list(dict.fromkeys([*item.at, *item.places]))
-    public = [name for name in found if not name.startswith("forcopt.")] or found
-    return _list([f"`{name}`" for name in public]) or ("not in the code" if item.why else "")
+    public = [name for name in item.at if not name.startswith("forcopt.")] or item.at
+    rest = "not in the code" if item.why else "tests and tables only" if repeated(item) else ""
+    return _list([_link(name) for name in public]) or rest
+
+
+@functools.cache
+def homes() -> dict[str, str]:
+    """The path of each public name that no other module gives to something else."""
+    paths: dict[str, set[str]] = {}
+    for home in reference.homes().values():
+        paths.setdefault(home.rpartition(".")[2], set()).add(home)
+    return {name: min(found) for name, found in paths.items() if len(found) == 1}
+
+
+def _link(name: str) -> str:
+    """A name of the code, with a link to its class or function in the reference."""
+    home = homes().get(re.split(r"[.:]", name)[0])
+    return f"[`{name}`][{home}]" if home else f"`{name}`"
 
 
 def repeated(item: Item) -> str:
