@@ -1,8 +1,9 @@
 """The page of papers: each numbered item, where the code states it, and which test or table repeats it.
 
-`docs/papers.toml` lists the papers and their items. The places are found in the sources: an item is stated where
-a docstring, a comment, or `cites` of a method names it, and repeated where a test or a committed table names it.
-A name belongs to the work that the paragraph cites last before it; without one, to the paper of the folder.
+`docs/papers.toml` lists the papers and their items. The places are found in the sources: an item is stated
+where a docstring, a comment, or `cites` of a method names it, and repeated where a test or a committed table
+names it. A name belongs to the work that the paragraph cites last before it; without one, to the paper of the
+folder.
 """
 
 import ast
@@ -21,6 +22,16 @@ NUMBER = r"\(?(?:[A-Z]\.)?\d+(?:\.\d+)*[a-f]?\)?"
 JOINT = r"(?:,? (?:and|or|to) |, |_and_|_to_|_)"
 NAMED = re.compile(rf"(?<![A-Za-z])({KINDS})e?s?(?:\s+|_)({NUMBER}(?:{JOINT}{NUMBER})*)", re.I)
 YEAR = re.compile(r"\b(?:18|19|20)\d\d\b")
+HEAD = """---
+search:
+  boost: 0.6
+---
+# Papers
+
+Each paper whose problems stand here, with its theorems, algorithms, programs, tables and figures. Definitions
+and remarks are left out. The page is made from the sources: it lists what names an item in a docstring, in `cites`
+of a method, in a test, or in a committed table. `Class: name` is a method of a problem.
+"""
 SHOWN = 5
 """Places in a cell, at most."""
 
@@ -34,7 +45,7 @@ class Item:
     name, what : str
         Such as "Theorem 2", and what it says in a few words.
     at : list of str
-        Names of classes, functions or methods that state it; the file gives those that do not name its number.
+        Names of what that state it. The file gives those that do not name its number.
     tests, tables : list of str
         Tests and committed tables that repeat it, likewise.
     why : str
@@ -76,7 +87,7 @@ def papers() -> list[Paper]:
     for row in rows:
         items = {name: Item(name, **entry) for name, entry in row.pop("items").items()}
         out.append(Paper(**row, items=items))
-    for path, text, label in _sources():
+    for path, text, label in sources():
         for paper, name in named(text, path, out):
             item = paper.items.get(name)
             if item is not None:
@@ -132,7 +143,7 @@ def _paper(before: str, name: str, text: str, about: list[Paper], known: list[Pa
 
 
 @functools.cache
-def _sources() -> list[tuple[str, str, str]]:
+def sources() -> list[tuple[str, str, str]]:
     """Path, text and label of each definition of the sources and tests, and of each committed table."""
     out = []
     for folder in ("forcopt", "models", "tests"):
@@ -148,7 +159,7 @@ def _sources() -> list[tuple[str, str, str]]:
 
 
 def _definitions(path: Path, inner: str) -> list[tuple[str, str]]:
-    """The text of each definition without the definitions in it, and a label: a method's, or a public name."""
+    """The text of each definition without the definitions in it, and its label."""
     source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
     owner = [""] * len(lines)
@@ -194,13 +205,7 @@ def on_files(files, config):
 
 def page() -> str:
     """The page in Markdown."""
-    lines = [
-        "# Papers",
-        "",
-        "Each paper whose problems stand here, with its theorems, algorithms, programs, tables and figures. The page",
-        "is made from the sources: what names an item in a docstring, in `cites` of a method, in a test, or in a",
-        "committed table is listed. Definitions, and facts that a paper quotes, are left out.",
-    ]
+    lines = [HEAD]
     for paper in papers():
         lines += ["", f"## {paper.title}", "", f"{paper.authors}: {paper.venue}.", ""]
         lines += ["| item | what it is | where | repeated by | erratum |", "|---|---|---|---|---|"]
