@@ -29,8 +29,8 @@ search:
 # Papers
 
 Each paper whose problems stand here, with its theorems, algorithms, programs, tables and figures. Definitions
-and remarks are left out. The page is made from the sources: it lists what names an item in a docstring, in `cites`
-of a method, in a test, or in a committed table. `Class: name` is a method of a problem.
+and remarks are left out. The page is made from the sources: it lists what names an item in a docstring, in
+`cites` of a method, in a test, or in a committed table. `Class: name` is a method of a problem.
 """
 SHOWN = 5
 """Places in a cell, at most."""
@@ -90,7 +90,7 @@ def papers() -> list[Paper]:
     for path, text, label in sources():
         for paper, name in named(text, path, out):
             item = paper.items.get(name)
-            if item is not None:
+            if item is not None and (not path.startswith("tests/") or "/test_" in path):
                 kept = {"tests": item.tests, "benchmarks": item.tables}.get(path.split("/")[0], item.at)
                 if label not in kept:
                     kept.append(label)
@@ -224,11 +224,16 @@ def where(item: Item) -> str:
 
 @functools.cache
 def homes() -> dict[str, str]:
-    """The path of each public name that no other module gives to something else."""
+    """The path of each public name that stands for one thing in all sources."""
     paths: dict[str, set[str]] = {}
     for home in reference.homes().values():
         paths.setdefault(home.rpartition(".")[2], set()).add(home)
-    return {name: min(found) for name, found in paths.items() if len(found) == 1}
+    out = {name: min(found) for name, found in paths.items() if len(found) == 1}
+    for path, _, label in sources():
+        room = out.get(label, "").rpartition(".")[0].removeprefix("forcopt.models.").replace(".", "/")
+        if not path.removeprefix("models/").startswith(room):
+            del out[label]
+    return out
 
 
 def _link(name: str) -> str:
