@@ -12,10 +12,9 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.alignment import aligned, positions
+from forcopt.language.alignment import Operand, aligned, positions
 from forcopt.language.expression import Expression
 from forcopt.language.labels import tidy
-from forcopt.language.operands import Operand
 
 __all__ = [
     "ABS",

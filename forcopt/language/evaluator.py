@@ -93,8 +93,8 @@ def complete(model: Structure, values: Array) -> Array:
                 arguments = [a.evaluate(out) for a in relation.arguments]
                 out[relation.result_columns] = relation.atom.evaluate(arguments, relation.parameter)
             elif isinstance(relation, Product):
-                binary, factor = relation.binary.evaluate(out), relation.factor.evaluate(out)
-                out[relation.result_columns] = binary * factor
+                scale, factor = relation.scale.evaluate(out), relation.factor.evaluate(out)
+                out[relation.result_columns] = scale * factor
     return out
 
 

@@ -10,12 +10,11 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.affine import facing
+from forcopt.language.alignment import Operand
 from forcopt.language.atom import Atom, apply_atom
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
-from forcopt.language.joins import block
-from forcopt.language.operands import Operand
+from forcopt.language.joins import block, facing
 
 __all__ = [
     "Semidefinite",

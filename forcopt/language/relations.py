@@ -19,6 +19,7 @@ __all__ = [
     "AtomRelation",
     "ExponentialCone",
     "Indicator",
+    "Multiplication",
     "ParameterProduct",
     "PowerCone",
     "Product",
@@ -74,10 +75,10 @@ class AtomRelation:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """``result = binary * factor``, all of shape ``(n,)``."""
+    """``result = scale * factor`` with a binary scale, all of shape ``(n,)``."""
 
     result: Expression
-    binary: Expression
+    scale: Expression
     factor: Expression
 
     kind = "product"
@@ -85,7 +86,7 @@ class Product:
     @property
     def operands(self) -> tuple[Expression, ...]:
         """The expressions that it reads."""
-        return (self.binary, self.factor)
+        return (self.scale, self.factor)
 
     @property
     def result_columns(self) -> Array:
@@ -95,9 +96,28 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class ParameterProduct(Product):
-    """``result = binary * factor`` where `binary` reads parameters only; compiling puts their values in."""
+    """``result = scale * factor`` where `scale` reads parameters only; compiling puts their values in."""
 
     kind = "parameter_product"
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplication(Product):
+    """``result = scale * factor`` of any two affine expressions, which is not convex.
+
+    Attributes
+    ----------
+    pieces : int, default 0
+        The number of pieces of the range of `scale` over which a relaxation may replace the equation; 0 for
+        the equation itself.
+    """
+
+    pieces: int = 0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What is to be written."""
+        return ("multiplication", "mccormick", "piecewise_mccormick")[min(self.pieces, 2)]
 
 
 @dataclass(frozen=True, eq=False)

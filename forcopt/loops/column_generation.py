@@ -291,7 +291,7 @@ def column_generation(
 
 def _check(model: Model, program: Program, total: float | None, least_cost: float | None) -> None:
     stage = program.stages[0]
-    curved = stage.quadratic is not None or program.cones or program.indicators
+    curved = stage.quadratic is not None or program.cones or program.is_conditional
     if program.is_integer or curved or program.lazies or program.is_staged:
         raise UnsupportedError(
             f"column generation needs a linear program with one objective, and {model.name!r} is more: "

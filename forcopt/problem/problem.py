@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 
 from forcopt.arrays import rounded_up
-from forcopt.clock import Deadline, Improvement, OnImprovement
+from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
@@ -570,7 +570,7 @@ class Problem(Declared):
         if time_limit is not None or memory_limit is not None:
             with announce_compilation(label):
                 chosen.compile()
-        with memory_limited(memory_limit), announce_compilation(label):
+        with memory_limited(memory_limit), announce_compilation(label), raising_interrupts():
             deadline = Deadline(time_limit)
             line = ProgressLine(label, deadline, on_improvement)
             if progress and "on_improvement" in chosen.common:

@@ -333,36 +333,6 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     return base.handles()
 
 
-@Districting.formulation("separators", exact=True, cites=f"CUT and LCUT of {_VB}; Carvajal et al. (2013)")
-def separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Roots, and cuts as they are needed: a node joins a root only with a node of each separator.
-
-    The separators are of the length-bounded kind: every path that avoids one is heavier than a district may
-    be.
-
-    Parameters
-    ----------
-    canonical : bool, default True
-        Number the districts by their first nodes, so that each plan is represented once.
-
-    Returns
-    -------
-    Handles
-        The parts of the model and its objective; a decision is a plan.
-    """
-    base = _root_base(problem, model, canonical)
-    member, high = base.member, problem.population_bounds[1]
-
-    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
-        x = value(member) > 0.5
-        for b in np.flatnonzero(x.diagonal()).tolist():
-            for a, separator in _violated(problem.arrays, np.flatnonzero(x[:, b]).tolist(), b, high):
-                yield member[a, b] <= member[separator, b].sum()
-
-    model.lazy(separate, name=model.unused_name("connected"))
-    return base.handles()
-
-
 @Districting.formulation(
     "labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)"
 )

@@ -90,7 +90,7 @@ class ExactPoint:
         for relation in reversed(self.model.relations):  # each reads results of earlier ones
             columns = relation.result_columns.tolist() if isinstance(relation, AtomRelation | Product) else []
             if isinstance(relation, ParameterProduct):
-                rows, scales = relation.factor.linear_rows(), exact_values(relation.binary, self.x)
+                rows, scales = relation.factor.linear_rows(), exact_values(relation.scale, self.x)
                 for i, (j, scale) in enumerate(zip(columns, scales, strict=True)):
                     for k in range(rows.indptr[i], rows.indptr[i + 1]):
                         out[rows.indices[k]] += out[j] * scale * rational(rows.data[k])
@@ -134,7 +134,7 @@ class ExactPoint:
         for relation in self.model.relations:
             if isinstance(relation, Product):
                 pairs = zip(
-                    exact_values(relation.binary, self.x), exact_values(relation.factor, self.x), strict=True
+                    exact_values(relation.scale, self.x), exact_values(relation.factor, self.x), strict=True
                 )
                 results = [a * b for a, b in pairs]
             elif isinstance(relation, AtomRelation) and id(relation) in needed:

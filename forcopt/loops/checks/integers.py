@@ -74,6 +74,7 @@ def integer_infeasibility_doubt(
     names = ("scip", "gscip") if _is_highs(backend) else ("highs",)
     other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
     needed = {"indicator"} if program.indicators else set()
+    needed |= {"nonconvex"} if program.products else set()
     if other is None or not needed <= other.capabilities.kinds:
         return ""
     limit = min(max(0.5, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
