@@ -259,7 +259,7 @@ class Lagrangian:
     demand : Demand
         Writes the constraint. A column without bounds is a level: K rates may differ from it by so much.
     pairs : bool, default False
-        Whether any number of groups is compared in pairs: then the inequalities depend on no record.
+        Whether any number of groups is compared in pairs: then their number depends on no record.
 
     References
     ----------
@@ -285,24 +285,25 @@ class Lagrangian:
                 found = found.paired(column)
         kept = ~free | (np.diff(found.slack.tocsc().indptr) > 0)
         low, high, self.levels, slack = low[kept], high[kept], free[kept], found.slack[:, kept]
-        scale, rows = np.ones(len(found.bounds)), sp.csr_array(found.moments @ moments.matrix)
-        spare = found.bounds - rows.maximum(0.0).sum(axis=1)
+        scale, alone = np.ones(len(found.bounds)), True
         for column in np.flatnonzero(self.levels):
-            entries, below, above = found._replace(slack=slack).sides(column)
-            both = np.concatenate([below, above])
-            scale[both] = entries.max() - entries.min()
-            if slack[both].nnz == len(both):  # no predictions need it to be lower or higher than this
-                low[column] = (spare[above] / entries[above]).min()
-                high[column] = max(low[column], (spare[below] / entries[below]).max())
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            entries = slack[:, [column]].toarray()[:, 0]
+            scale[entries != 0] = np.ptp(entries)
+            alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
+        if not alone or not (np.isfinite(low) & np.isfinite(high) | self.levels).all():
             raise DeclarationError(
                 "constraint: its inequalities have an auxiliary column without bounds: no game can price it"
             )
-        self.low, self.high, self.names = low, high, found.names
-        self.rows = sp.csr_array(sp.diags_array(scale) @ rows)
+        self.names, self.bounds = found.names, scale * found.bounds
+        self.rows = sp.csr_array(sp.diags_array(scale) @ (found.moments @ moments.matrix))
         self._columns = sp.csr_array(self.rows.T)
         self.slack = sp.csr_array(sp.diags_array(scale) @ slack)
-        self.bounds = scale * found.bounds
+        # the middle of no predictions is outside of this
+        most, least = self.rows.maximum(0.0).sum(axis=1), self.rows.minimum(0.0).sum(axis=1)
+        from_below = self.slack @ self.levels.astype(float) < 0
+        for end, activity in ((high, (most, least)), (low, (least, most))):
+            end[self.levels] = self._needed(np.where(from_below, *activity) - self.bounds)[self.levels]
+        self.low, self.high = low, high
 
     @property
     def size(self) -> int:
@@ -311,7 +312,7 @@ class Lagrangian:
 
     def error(self, predicted: Array) -> float:
         """The error of predictions, or probabilities of predicting 1."""
-        return self.base + float(self.costs @ predicted)
+        return self.base + float((self.costs * predicted).sum())  # BLAS would start threads for it
 
     def activity(self, predicted: Array) -> Array:
         """The left-hand side of each inequality without slack; rounding dust, up to 1e-12, is 0.
@@ -347,23 +348,27 @@ class Lagrangian:
 
     def value(self, predicted: Array, multipliers: Array) -> float:
         """L, least over the slack columns."""
-        return float(self.price(multipliers) @ predicted) + self.constant(multipliers)
+        return float((self.price(multipliers) * predicted).sum()) + self.constant(multipliers)
 
     def least_slack(self, predicted: Array) -> Array:
         """For each slack column the least value that satisfies the inequalities which it relaxes.
 
         For a level, the value in the middle, at which the largest excess is least.
         """
+        return np.clip(self._needed(self.rows @ predicted - self.bounds), self.low, self.high)
+
+    def _needed(self, excess: Array) -> Array:
+        """The same, whatever the bounds, from the excess of each inequality without slack columns."""
         relaxed = self.slack.tocoo()
         (row, column), size = relaxed.coords, np.abs(relaxed.data)
         side = (relaxed.data > 0).astype(np.intp)
-        ends, sizes = np.full((2, len(self.low)), -np.inf), np.zeros((2, len(self.low)))
-        np.maximum.at(ends, (side, column), (self.rows @ predicted - self.bounds)[row] / size)
+        ends, sizes = np.full((2, len(self.levels)), -np.inf), np.zeros((2, len(self.levels)))
+        np.maximum.at(ends, (side, column), excess[row] / size)
         np.maximum.at(sizes, (side, column), size)
         least, at = ends[0], self.levels
         ends[1] *= -1.0
         least[at] = np.average(ends[:, at], axis=0, weights=sizes[:, at])
-        return np.clip(least, self.low, self.high)
+        return least
 
     def best_slack(self, multipliers: Array) -> Array:
         """The slack columns that are best against multipliers; ties go to the upper bound."""
