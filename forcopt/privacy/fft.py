@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, expm1, inf, log, sqrt
@@ -107,7 +107,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     found = composition(tuple(parts), points)
     best = Bracket(0.0, 1.0)
     while True:
-        lower, upper = found.ends(epsilon)
+        lower, upper = found.rounded.ends(epsilon)
         best = Bracket(max(best.lower, exp(min(lower, upper))), min(best.upper, exp(upper)))
         if best.upper - best.lower <= rtol * best.upper or best.upper < SMALLEST:
             return best
@@ -122,7 +122,7 @@ def log_upper_bound(parts: Parts, epsilon: float, limit: float = -inf) -> float:
     """
     found = composition(tuple(parts), LARGEST)
     while True:
-        lower, upper = found.ends(epsilon)
+        lower, upper = found.rounded.ends(epsilon)
         if upper <= limit or lower > limit > -inf or found.final(epsilon, lower, upper):
             return upper
 
@@ -141,31 +141,44 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
 
     root, step = least, min(1.0, most)
     while True:
-        low, high = max(root - step, least), root
-        while over(high) > 0 and high < most:
-            if high > FARTHEST:
-                return most
-            low, high, step = high, min(high + step, most), 2 * step
-        while over(low) <= 0:
-            if low == least:
-                return least
-            low, high, step = max(low - step, least), low, 2 * step
-        root, bump = most, NEAR_ROOT
-        if over(high) <= 0:
-            root = float(scipy.optimize.brentq(over, low, high, xtol=NEAR_ROOT))
-            while over(root) > 0:  # on the safe side of rounding
-                root, bump = root + bump, 2 * bump
+        root = first_below(over, max(root - step, least), step, (least, most))
         found.settled |= before - root <= SETTLED_ROOT
-        if found.final(root, *found.ends(root)):
+        if root in (least, inf) or found.final(root, *found.rounded.ends(root)):
             return root
-        before = root
-        step = NEXT_ROOT * (1 + root)
+        before, step = root, NEXT_ROOT * (1 + root)
+
+
+def first_below(
+    over: Callable[[float], float], start: float, step: float, ends: tuple[float, float]
+) -> float:
+    """Where a falling function is 0, from `start` on in both directions; its least argument not above 0.
+
+    The last end if it is positive up to there; infinity if it is at `FARTHEST`.
+    """
+    low = high = start
+    while over(high) > 0 and high < ends[1]:
+        if high > FARTHEST:
+            return inf
+        low, high, step = high, min(high + step, ends[1]), 2 * step
+    if over(high) > 0:
+        return high
+    while over(low) <= 0:
+        if low == ends[0]:
+            return low
+        low, high, step = max(low - step, ends[0]), low, 2 * step
+    while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) > 0 else (low, middle)
+    root, bump = float(scipy.optimize.brentq(over, low, high, xtol=NEAR_ROOT, rtol=ROUNDING)), ROUNDING
+    while over(root) > 0:  # on the safe side of rounding
+        root, bump = root + bump * (1 + root), 2 * bump
+    return root
 
 
 FARTHEST = 1e5
 """Nats: no larger epsilon is searched for."""
 
-UPPER = 5e-4
+UPPER = 3e-4
 """The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""
 
 
@@ -205,10 +218,6 @@ class _Composition:
         h = _aligned(h, [loss.spacing for loss, _ in self.parts], self.spans, self.spread / _FINE)
         self.rounded = _Rounded(self.parts, self.spans, h, self.points, hint)
 
-    def ends(self, epsilon: float) -> tuple[float, float]:
-        """The logarithms of both ends at an epsilon, on the present lattice."""
-        return self.rounded.ends(epsilon)
-
     def reach(self, upper: float) -> bool:
         """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
         if self.rounded.beyond < upper + log(AS_INFINITE) or self.spans == self.widest:
@@ -222,7 +231,7 @@ class _Composition:
         if self.reach(upper):
             return True
         now = self.rounded.h
-        h = max(now / min(16.0, max(2.0, 1.2 * sqrt((upper - lower) / rtol))), self.least)
+        h = max(now / min(16.0, max(2.0, 1.1 * sqrt((upper - lower) / rtol))), self.least)
         if h > now / 1.5:
             return False
         self._on(h, self.rounded.tilted)
@@ -348,7 +357,7 @@ class _Rounded:
         """The law of the sum, tilted to about epsilon."""
         if self.tilted is None or not self.tilted.serves(epsilon):
             near = self.tilted or self.hint
-            guess = near.theta if near and near.theta else 1.0
+            guess = near.theta if near and near.theta and near.serves(epsilon) else 1.0
             self.tilted = _Law(self.moments, self.h, epsilon, self.points, guess)
         return self.tilted
 
@@ -514,8 +523,8 @@ class _Moments:
         return np.split(mass, self.starts[1:])
 
     def tilt(self, epsilon: float, guess: float) -> float:
-        """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one."""
-        if self.at(0.0)[0] >= epsilon:
+        """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one, or none is."""
+        if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
             return 0.0
         theta, low, high = guess, 0.0, inf
         while theta < MOST_TILT:

@@ -15,9 +15,9 @@ import scipy
 from forcopt.errors import DeclarationError
 from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import can_cap, capped_contour, contour
-from forcopt.privacy.fft import FARTHEST, Bracket, bracket, least_epsilon, log_upper_bound
+from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
-from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, ROUNDING, SMALLEST
+from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, SMALLEST
 
 Engine = Literal["auto", "closed", "contour", "fft"]
 
@@ -314,23 +314,7 @@ def _root(log_delta: Callable[[float], float], delta: float, most: float) -> flo
     def over(epsilon: float) -> float:
         return max(log_delta(epsilon), LEAST_LOG_DELTA) - target
 
-    if over(0.0) <= 0:
-        return 0.0
-    high = min(1.0, most)
-    while over(high) > 0:
-        if high >= most:
-            return most
-        high = min(2 * high, most)
-        if high > FARTHEST:
-            return inf
-    low = 0.0
-    while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
-        middle = (low + high) / 2
-        low, high = (middle, high) if over(middle) > 0 else (low, middle)
-    root = float(scipy.optimize.brentq(over, low, high, xtol=1e-13, rtol=1e-12))
-    while over(root) > 0:  # on the safe side of rounding
-        root += ROUNDING * (1 + root)
-    return root
+    return first_below(over, 0.0, min(1.0, most), (0.0, most))
 
 
 def _bracket(parts: list[tuple[Loss, int]], epsilon: float, rtol: float) -> Bracket:

@@ -78,7 +78,7 @@ MOST_TILT = 1e6
 FADED = 1e-40
 """Absolute: a smaller power of a characteristic function counts as 0; the bracket holds it."""
 
-NEAR_ROOT = 1e-11
+NEAR_ROOT = 1e-13
 """Nats: how near an epsilon is found to where delta is met, before it moves to the safe side."""
 
 SETTLED_ROOT = 1e-5
