@@ -183,7 +183,7 @@ UPPER = 3e-4
 """The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def composition(parts: tuple[tuple[Loss, int], ...], points: int) -> _Composition:
     """The composition of parts, with the finest lattice that some question needed."""
     return _Composition(parts, points)
@@ -250,7 +250,7 @@ class _Composition:
         return not self.refine(lower, upper, UPPER)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _shape(loss: Loss) -> tuple[tuple[float, float], float]:
     """The span of the finite losses, and the standard deviation within."""
     span = _finite_span(loss)
@@ -333,7 +333,8 @@ class _Rounded:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
         self.tilted: _Law | None = None
         self.hint = hint
-        lattices, self.low, finite, certain = [], [], 0.0, 0.0
+        self.low: list[tuple[float, float]] = []
+        lattices, finite, certain = [], 0.0, 0.0
         for (loss, count), (low, high) in zip(parts, spans, strict=True):
             first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
             edges = np.arange(first, last + 1) * h
