@@ -27,11 +27,12 @@ from forcopt.language.expression import Expression
 from forcopt.language.joins import block, concatenate, cumsum, diag, stack, sum, trace
 from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
 from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.products import product, quad_form
 from forcopt.language.scheduling import Interval, cumulative, no_overlap
 from forcopt.language.special_sets import all_different, piecewise_linear, semicontinuous, sos1, sos2
+from forcopt.language.variable import Variable
 
 __all__ = [
     "Constraint",

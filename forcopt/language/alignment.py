@@ -24,22 +24,6 @@ from forcopt.arrays import Array, as_numbers, check_real
 from forcopt.errors import DeclarationError
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, listed
 
-__all__ = [
-    "Arrangement",
-    "Operand",
-    "aligned",
-    "arranged",
-    "check_matmul",
-    "dense",
-    "kept_label",
-    "matrix_operand",
-    "no_labels_to_meet",
-    "normalized_axes",
-    "onto",
-    "positions",
-    "repeats_nothing",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:

@@ -14,19 +14,6 @@ from forcopt.language.alignment import Operand
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table
 
-__all__ = [
-    "Groups",
-    "Windows",
-    "align",
-    "difference",
-    "grouped",
-    "renamed",
-    "selected",
-    "shifted",
-    "where",
-    "windows",
-]
-
 
 def selected(x: Expression, labels: Mapping[str, Any]) -> Expression:
     """Pick by name of the axis and label, see `Expression.sel`."""

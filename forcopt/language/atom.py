@@ -16,37 +16,6 @@ from forcopt.language.alignment import Operand, aligned, positions
 from forcopt.language.expression import Expression
 from forcopt.language.labels import tidy
 
-__all__ = [
-    "ABS",
-    "CONCAVE_POWER",
-    "CONVEX_POWER",
-    "ENTROPY",
-    "EVEN_POWER",
-    "EXP",
-    "GEOMETRIC_MEAN",
-    "HUBER",
-    "INVERSE",
-    "KL_DIV",
-    "LOG",
-    "LOGISTIC",
-    "LOG_SUM_EXP",
-    "MAXIMUM",
-    "NEGATIVE_POWER",
-    "NORM_1",
-    "NORM_2",
-    "NORM_INF",
-    "NORM_P",
-    "QUAD_OVER_LIN",
-    "SUM_LARGEST",
-    "SUM_SQUARES",
-    "Atom",
-    "apply_atom",
-    "apply_elementwise",
-    "as_operand",
-    "broadcast_operands",
-    "reduced_axis_last",
-]
-
 _ATOMS: dict[str, Atom] = {}
 """All atoms by name."""
 

@@ -38,7 +38,6 @@ from forcopt.language.atom import (
     QUAD_OVER_LIN,
     SUM_LARGEST,
     SUM_SQUARES,
-    Atom,
     apply_atom,
     apply_elementwise,
     as_operand,
@@ -47,29 +46,6 @@ from forcopt.language.atom import (
 )
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
-
-__all__ = [
-    "Atom",
-    "abs",
-    "entropy",
-    "exp",
-    "geometric_mean",
-    "huber",
-    "inverse",
-    "kl_div",
-    "log",
-    "log_sum_exp",
-    "logistic",
-    "maximum",
-    "minimum",
-    "norm",
-    "positive_part",
-    "power",
-    "quad_over_lin",
-    "sum_largest",
-    "sum_smallest",
-    "sum_squares",
-]
 
 
 def abs(x: Operand) -> Any:

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from forcopt.language.expression import Expression
     from forcopt.language.relations import AtomRelation
 
-__all__ = [
-    "Block",
-    "ColumnStore",
-    "Columns",
-    "Growing",
-    "consecutive",
-    "integral",
-    "interval",
-    "product_interval",
-    "read_block",
-    "read_shape",
-]
 
 _START = attrgetter("start")
 _FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, "curvature": np.int8}

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from forcopt.language.model import Model
 
-__all__ = [
-    "Condition",
-    "Connected",
-    "Constraint",
-    "Cut",
-    "Heuristic",
-    "Implication",
-    "Lazy",
-    "Proposer",
-    "Separator",
-    "connected",
-    "implies",
-    "is_binary",
-]
 
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""

@@ -16,8 +16,6 @@ from forcopt.language.relations import AtomRelation, Product
 if TYPE_CHECKING:
     from forcopt.language.structure import Structure
 
-__all__ = ["complete", "point", "read_values", "variable_values", "violations"]
-
 
 def read_values(
     model: Structure, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from forcopt.language.model import Model
     from forcopt.language.scalar import Scalar
 
-__all__ = ["Expression"]
-
 
 _LARGE = 1e300
 _LEAST, _ZERO, _MOST = np.array(-np.inf), np.array(0.0), np.array(np.inf)

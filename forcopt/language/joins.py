@@ -17,8 +17,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, tidy
 from forcopt.language.terms import Gather, Rows, apart
 
-__all__ = ["block", "concatenate", "cumsum", "diag", "facing", "stack", "sum", "trace"]
-
 
 def concatenate(parts: Iterable[Operand], axis: int | str = 0) -> Expression:
     """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.

@@ -11,20 +11,6 @@ import numpy as np
 from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 
-__all__ = [
-    "Axes",
-    "Axis",
-    "axes_of_table",
-    "describe_labels",
-    "flat_position",
-    "is_table",
-    "listed",
-    "pick",
-    "product_index",
-    "read_axes",
-    "tidy",
-]
-
 _SHOWN = 8
 """How many labels a message lists."""
 

@@ -17,21 +17,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.labels import is_table
 
-__all__ = [
-    "ALL_OF",
-    "Disjunction",
-    "all_of",
-    "any_of",
-    "at_least",
-    "at_most",
-    "conjunction",
-    "disjunction",
-    "either",
-    "exactly",
-    "iff",
-    "negation",
-]
-
 ALL_OF = Atom("all_of", 0, (1,), lambda x, _: x.min(axis=-1), reduces=True, nonnegative=True, integral=True)
 
 

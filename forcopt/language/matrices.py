@@ -16,17 +16,6 @@ from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block, facing
 
-__all__ = [
-    "Semidefinite",
-    "asymmetric_entries",
-    "lambda_max",
-    "lambda_min",
-    "log_det",
-    "nuclear_norm",
-    "semidefinite",
-    "symmetric",
-]
-
 _SAME = 1e-10
 """Entries of a matrix are the same if they differ by no more, relative to the largest."""
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["Model", "Variable"]
 
 _ARGUMENTS = {
     **dict.fromkeys(("lb", "low", "lowbound", "min"), "lower=..."),

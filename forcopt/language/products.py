@@ -18,8 +18,6 @@ from forcopt.language.labels import Axes, Axis, is_table
 from forcopt.language.relations import Multiplication, ParameterProduct, Product
 from forcopt.language.terms import mark
 
-__all__ = ["multiplied", "multiplied_matrices", "product", "quad_form"]
-
 
 def product(binary: Expression, factor: Operand) -> Expression:
     """``binary * factor``, elementwise with broadcasting, for a binary expression; affine in the model.

@@ -15,19 +15,6 @@ from forcopt.language.terms import Gather
 if TYPE_CHECKING:
     from forcopt.language.atom import Atom
 
-__all__ = [
-    "AtomRelation",
-    "ExponentialCone",
-    "Indicator",
-    "Multiplication",
-    "ParameterProduct",
-    "PowerCone",
-    "Product",
-    "SecondOrderCone",
-    "SemidefiniteCone",
-    "only_columns",
-]
-
 
 def only_columns(expression: Expression) -> Array:
     """The columns of an expression that is one column for each element, flat."""

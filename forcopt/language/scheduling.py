@@ -18,7 +18,6 @@ from forcopt.language.joins import concatenate
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Cumulative", "Interval", "NoOverlap", "cumulative", "interval_of", "no_overlap"]
 
 _CLOSE = 1e-6
 """Times that differ by less, relative to their size, are the same."""

@@ -15,18 +15,6 @@ from forcopt.language.atoms import maximum, minimum
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 
-__all__ = [
-    "PIECEWISE_LINEAR",
-    "AllDifferent",
-    "Semicontinuous",
-    "SpecialOrderedSet",
-    "all_different",
-    "piecewise_linear",
-    "semicontinuous",
-    "sos1",
-    "sos2",
-]
-
 
 @dataclass(eq=False)
 class Semicontinuous(Condition):

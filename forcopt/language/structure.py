@@ -23,10 +23,9 @@ from forcopt.language.terms import Gather, mark
 from forcopt.language.variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from forcopt.language.atoms import Atom
+    from forcopt.language.atom import Atom
     from forcopt.language.model import Model
 
-__all__ = ["Relation", "Structure", "same_marks"]
 
 Relation = AtomRelation | Product | Condition
 _START = attrgetter("start")

@@ -17,7 +17,6 @@ from forcopt.notebook import facts_html
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Declared", "Parameter", "Variable"]
 
 _ZERO = np.zeros(())
 _ZERO.flags.writeable = False

@@ -23,14 +23,13 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Stage, minimize
+from forcopt.language.variable import Variable
 from forcopt.loops.checks import EVALUATING, Claim, remedied
 from forcopt.loops.solution import ModelSolution, relative_gap
 from forcopt.loops.solve import read_claim
 from forcopt.status import Status
-
-__all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,6 @@ from forcopt.language.terms import Gather
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["MODEL_SUFFIXES", "read", "read_into", "to_native", "write"]
 
 _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 

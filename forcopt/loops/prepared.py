@@ -16,8 +16,6 @@ from forcopt.compile.program import Program, RowBlock
 from forcopt.language.model import Model
 from forcopt.language.structure import same_marks
 
-__all__ = ["prepared"]
-
 
 @dataclass(eq=False)
 class _Prepared:

@@ -19,9 +19,10 @@ from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
 from forcopt.language.matrices import Semidefinite
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Sorted
 from forcopt.language.structure import same_marks
+from forcopt.language.variable import Variable
 from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
 from forcopt.loops.tolerances import AT_BOUND, LEAST_VALUE
 from forcopt.notebook import facts_html
@@ -29,8 +30,6 @@ from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
-
-__all__ = ["ModelSolution", "relative_gap"]
 
 
 def relative_gap(objective: float, bound: float) -> float:

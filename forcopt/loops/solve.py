@@ -19,7 +19,8 @@ from forcopt.compile.compiler import Capabilities, compile_model, compile_parame
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.checks import Claim, examined
 from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.cutting_planes import cutting_planes
@@ -28,8 +29,6 @@ from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
 from forcopt.loops.tolerances import POOL
 from forcopt.status import Status
-
-__all__ = ["default_backend", "read_claim", "solve_model"]
 
 
 def solve_model(

@@ -16,8 +16,9 @@ from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrup
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
+from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank

@@ -24,7 +24,8 @@ from forcopt.language.atoms import abs as absolute
 from forcopt.language.atoms import maximum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting

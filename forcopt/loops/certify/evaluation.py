@@ -22,8 +22,6 @@ from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import Rational, rational
 
-__all__ = ["ROUGH", "ExactPoint", "distance", "exact_values"]
-
 ROUGH = 1e-6
 """The tolerance of a row that reads a value computed in floating point, relative to its bound."""
 

@@ -16,8 +16,6 @@ from forcopt.compile.program import Program
 from forcopt.language.model import Model
 from forcopt.status import Status
 
-__all__ = ["Act", "Check", "Claim", "Confirmed", "Doubt", "Verdict", "check_of", "is_checkable", "verdict"]
-
 
 class Act(Enum):
     """A remedy other than a status."""

@@ -21,14 +21,6 @@ from forcopt.loops.leximin import hold_objective
 from forcopt.loops.tolerances import BETTER, HIGHS_GAP, NODES, REFUTED
 from forcopt.status import Status
 
-__all__ = [
-    "cuts_exclude_nothing",
-    "integer_infeasibility_doubt",
-    "integer_optimality_doubt",
-    "no_better_integers",
-    "no_integers_found",
-]
-
 
 @check_of(Status.OPTIMAL)
 def no_better_integers(program: Program, claim: Claim) -> Verdict:

@@ -11,15 +11,6 @@ from forcopt.loops.checks.claim import Act, Claim, Confirmed, Doubt, Verdict, ch
 from forcopt.loops.tolerances import APART, AT_TOLERANCE, FAR, REFUTED
 from forcopt.status import Status
 
-__all__ = [
-    "a_relaxation_only_bounds",
-    "beyond_accuracy",
-    "bound_meets_the_value",
-    "point_satisfies_the_model",
-    "within_accuracy",
-    "within_accuracy_at_last",
-]
-
 
 @check_of(Status.OPTIMAL, Status.FEASIBLE)
 def a_relaxation_only_bounds(program: Program, claim: Claim) -> Verdict:

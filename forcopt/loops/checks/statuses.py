@@ -17,17 +17,6 @@ from forcopt.loops.checks.claim import Claim, Confirmed, Doubt, Verdict, check_o
 from forcopt.loops.diagnose import ray
 from forcopt.status import Status
 
-__all__ = [
-    "a_ray_and_a_point",
-    "a_ray_decides",
-    "decided",
-    "decides",
-    "finds_an_answer",
-    "no_point_in_the_cones",
-    "nothing_else_bounds_it",
-    "without_objective",
-]
-
 
 @check_of(*Status)
 def decides(program: Program, claim: Claim) -> Verdict:

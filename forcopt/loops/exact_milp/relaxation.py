@@ -13,8 +13,6 @@ from forcopt.arrays import Array
 from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.system import Row, System
 
-__all__ = ["Relaxation", "Solved"]
-
 _FAR = 1e9
 """Derived bounds beyond it are not shown to the solver."""
 
