@@ -34,7 +34,7 @@ class Secure:
         """
         kind = np.min_scalar_type(end - 1)
         mask, last = kind.type((1 << (end - 1).bit_length()) - 1), kind.type(end - 1)
-        drawn = np.frombuffer(token_bytes(kind.itemsize * size), dtype=kind) & mask
+        drawn: Array = np.frombuffer(token_bytes(kind.itemsize * size), dtype=kind) & mask
         while len(large := np.flatnonzero(drawn > last)):
             drawn[large] = np.frombuffer(token_bytes(kind.itemsize * len(large)), dtype=kind) & mask
         return drawn
