@@ -88,7 +88,8 @@ def _parts(noise: Noise, servers: int, honest: int, size: int, rng: Randomness) 
     shape = (servers, size)
     if isinstance(noise, DiscreteLaplace) and not rng.simulated:
         drawn = negative_binomial(exact_scale(noise.scale), honest, 2 * servers * size, rng)
-        return np.asarray(np.subtract(*drawn.reshape(2, *shape)))
+        one, two = drawn.reshape(2, *shape)
+        return np.asarray(one - two)
     generator = rng.generator()
     if isinstance(noise, Gaussian):
         return np.asarray(generator.normal(scale=noise.scale / np.sqrt(honest), size=shape))

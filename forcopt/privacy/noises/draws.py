@@ -73,10 +73,7 @@ def discrete_laplace(scale: Fraction, count: int, rng: Secure) -> Array:
     (3,)
     """
     n, d = scale.as_integer_ratio()
-    period, divisor = (
-        np.uint64(n),
-        np.uint64(min(d, 2**63)),
-    )  # n (LONGEST + 1) < 2^63, so that more is as good
+    period, divisor = np.uint64(n), np.uint64(min(d, 2**63))  # above every n (LONGEST + 1)
 
     def propose(size: int) -> Array:
         u = rng.integers(n, size)
@@ -159,16 +156,19 @@ def negative_binomial(scale: Fraction, parts: int, count: int, rng: Secure) -> A
     >>> negative_binomial(Fraction(10**9), 3, 5, Secure()).shape
     (5,)
     """
-    total = np.zeros(count, dtype=np.int64)
-    for power in range(int(LONGEST * scale).bit_length()):
-        start = 2**power
+    total, size = np.zeros(count, dtype=np.int64), float(scale)
+
+    def points(start: int) -> tuple[Array, Array]:
         owner = np.repeat(np.arange(count), _poisson(count, rng))
         owner = owner[rng.integers(parts, len(owner)) == 0]
         k = start + rng.integers(start, len(owner)).astype(np.int64)
-        near = _below(start / k, lambda i, k=k, start=start: Fraction(start, int(k[i])), rng)
-        owner, k = owner[near], k[near]
-        kept = _kept(k / float(scale), lambda i, k=k: int(k[i]) / scale, rng)
-        np.add.at(total, owner[kept], k[kept])
+        near = _below(start / k, lambda i: Fraction(start, int(k[i])), rng)
+        far = k[near]
+        kept = _kept(far / size, lambda i: int(far[i]) / scale, rng)
+        return owner[near][kept], far[kept]
+
+    for power in range(int(LONGEST * scale).bit_length()):
+        np.add.at(total, *points(2**power))
     return total
 
 
