@@ -12,7 +12,8 @@ from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.learning.finite import AllFunctionsOracle
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
@@ -370,7 +371,9 @@ class _Pricer:
         """The answers of a heuristic oracle to other prices may suit these prices."""
         for multiple in multiples:
             answer = self._ask(self.lagrangian.price(multiple * multipliers))
-            found = min([answer, *self.oracle.recall(costs)], key=lambda h: float(costs @ h.predictions))
+            found = min(
+                [answer, *self.oracle.recall(costs)], key=lambda h: float((costs * h.predictions).sum())
+            )
             best = self._column(found)
             if dual.reduced_cost(best) < -WORTH_RECALLING:
                 self.lower = -np.inf
