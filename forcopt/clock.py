@@ -20,6 +20,7 @@ __all__ = [
     "Trace",
     "catch_interrupt",
     "interrupted",
+    "raising_interrupts",
     "stop_on_interrupt",
     "watches_interrupts",
 ]
@@ -64,13 +65,15 @@ class _Interruption:
 
     waiting = False
     asked = False
+    bare = False  # within `raising_interrupts`
 
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[None]:
     """Let Ctrl-C end the runs of the body as a time limit does: each returns its best with a valid bound.
 
-    A second Ctrl-C raises `KeyboardInterrupt` as usual. Outside of the main thread nothing changes.
+    A second Ctrl-C raises `KeyboardInterrupt` as usual. Outside of the main thread, and in the body of
+    another one or of `raising_interrupts`, nothing changes.
 
     Yields
     ------
@@ -84,7 +87,8 @@ def stop_on_interrupt() -> Iterator[None]:
     ...     Deadline(60.0).left
     0.0
     """
-    if threading.current_thread() is not threading.main_thread():
+    state = _Interruption
+    if state.waiting or state.bare or threading.current_thread() is not threading.main_thread():
         yield
         return
 
@@ -100,6 +104,35 @@ def stop_on_interrupt() -> Iterator[None]:
     finally:
         _Interruption.waiting = _Interruption.asked = False
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def raising_interrupts() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` from every solve of the body, for loops that must end with it.
+
+    Within a `stop_on_interrupt` that is active already nothing changes.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Examples
+    --------
+    >>> with raising_interrupts(), stop_on_interrupt():
+    ...     watches_interrupts()
+    False
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # it gets no Ctrl-C, and threads may overlap
+        yield
+        return
+    before, _Interruption.bare = _Interruption.bare, True
+    try:
+        yield
+    finally:
+        _Interruption.bare = before
 
 
 def interrupted() -> bool:

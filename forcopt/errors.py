@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = [
     "BackendError",
@@ -271,3 +271,32 @@ def unsettable(thing: object, name: str, known: dict[str, str]) -> AttributeErro
 
 _LISTED, _SUGGESTED = 40, 3
 """An error lists all known names up to the first number; beyond it suggests up to the second."""
+
+
+class Guarded:
+    """A base of classes whose attributes are fixed, but for some.
+
+    Attributes
+    ----------
+    _settable : frozenset[str]
+        The public names that can be set; names that begin with an underscore can.
+    _hints : dict[str, str]
+        What to write instead, by the refused name in small letters without underscores.
+    """
+
+    __slots__ = ()
+
+    _settable: ClassVar[frozenset[str]]
+    _hints: ClassVar[dict[str, str]]
+
+    if not TYPE_CHECKING:  # type checkers still report a wrong name
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name not in self._settable and not name.startswith("_"):
+                raise unsettable(self, name, self._hints)
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: Any) -> None:
+        own, slots = state if isinstance(state, tuple) else (state, None)
+        for name, value in {**(own or {}), **(slots or {})}.items():
+            object.__setattr__(self, name, value)

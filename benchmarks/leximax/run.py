@@ -296,7 +296,7 @@ def integers(quick: bool) -> tuple[str, list[Row]]:
     for n, m, k in ((15, 8, 4), (40, 12, 8), (100, 20, 15))[: 1 if quick else 3]:
         p: LeximaxCohort = random_block(n, m, k, seed=n, integer=True)
         found: dict[str, Result] = {}
-        names = ["milp@highs", "ordered-values@highs", "ordered-values@cp-sat", "cuts@highs"]
+        names = ["compact@highs", "ordered-values@highs", "ordered-values@cp-sat", "cuts@highs"]
         for name in [*names, "brute-force"] if n <= 15 else names:
             s = p.solve(name, **({} if name == "brute-force" else {"time_limit": LIMIT}))
             levels = s.decision.levels if s.status == "optimal" else None

@@ -77,6 +77,65 @@ class Hess:
         return len(self.population)
 
 
+@dataclass(frozen=True)
+class Commitment:
+    """Unit commitment, see docs/howto/three_models.md: limits, costs, ramps and least times of the units.
+
+    Arrays of one number for each unit, and the load of each hour.
+    """
+
+    pmin: FloatArray
+    pmax: FloatArray
+    cost: FloatArray
+    start: FloatArray
+    ramp: FloatArray
+    up: IntArray
+    load: FloatArray
+
+
+@dataclass(frozen=True)
+class Network:
+    """Goods through arcs that cost a fixed price to open, see docs/howto/three_models.md.
+
+    The ends, capacity and price of each arc, shape ``(arcs,)``; costs, shape ``(arcs, goods)``; supply,
+    shape ``(nodes, goods)``.
+    """
+
+    tail: IntArray
+    head: IntArray
+    cap: FloatArray
+    fixed: FloatArray
+    cost: FloatArray
+    supply: FloatArray
+
+
+def commitment(size: int) -> Commitment:
+    """The units of `size` plants over a week of hours."""
+    rng = np.random.default_rng(3)
+    pmax = rng.integers(50, 200, size).astype(np.float64)
+    pmin, ramp = np.floor(0.2 * pmax), np.ceil(0.4 * pmax)
+    day = np.sin(np.arange(168) / 24 * 2 * np.pi)
+    load = np.round(pmax.sum() * (0.5 + 0.2 * day))
+    prices = rng.integers(10, 60, size).astype(np.float64), rng.integers(10, 500, size).astype(np.float64)
+    return Commitment(pmin, pmax, *prices, ramp, rng.integers(1, 6, size).astype(np.int32), load)
+
+
+def network(size: int) -> Network:
+    """Two goods on `size` arcs: a cycle through all nodes, and random arcs."""
+    rng = np.random.default_rng(5)
+    n = math.isqrt(4 * size)  # a quarter of all pairs
+    keys = np.arange(n) * n + (np.arange(n) + 1) % n
+    while len(keys) < size:
+        more = rng.integers(0, n * n, size - len(keys))
+        keys = np.union1d(keys, more[more // n != more % n])
+    supply = np.zeros((n, 2))
+    supply[[0, n - 1], 0], supply[[1, n // 2], 1] = [6, -6], [4, -4]
+    tail, head = (keys // n).astype(np.int32), (keys % n).astype(np.int32)
+    prices = rng.integers(5, 30, len(keys)).astype(np.float64)
+    cost = rng.integers(1, 9, (len(keys), 2)).astype(np.float64)
+    return Network(tail, head, rng.integers(10, 20, len(keys)).astype(np.float64), prices, cost, supply)
+
+
 def dense(size: int) -> Dense:
     """The dense model with two `size` by `size` variables."""
     return Dense(size)
@@ -114,18 +173,22 @@ def hess(size: int) -> Hess:
     return Hess(population, cost, districts, 0.9 * mean, 1.1 * mean)
 
 
-Instance = Dense | Transport | Hess
+Instance = Dense | Transport | Hess | Commitment | Network
 KINDS: dict[str, type[Instance]] = {
     "dense": Dense,
     "transport": Transport,
     "loop": Transport,
     "hess": Hess,
+    "commitment": Commitment,
+    "network": Network,
 }
 GENERATORS: dict[str, Callable[[int], Instance]] = {
     "dense": dense,
     "transport": transport,
     "loop": transport,
     "hess": hess,
+    "commitment": commitment,
+    "network": network,
 }
 
 

@@ -55,13 +55,29 @@ CASES: tuple[Case, ...] = (
     ("loop", 80_000),
     ("hess", 10),
     ("hess", 30),
+    ("commitment", 100),
+    ("network", 20_000),
 )
-CHECK_CASES: tuple[Case, ...] = (("dense", 20), ("transport", 2000), ("loop", 2000), ("hess", 5))
+CHECK_CASES: tuple[Case, ...] = (
+    ("dense", 20),
+    ("transport", 2000),
+    ("loop", 2000),
+    ("hess", 5),
+    ("commitment", 3),
+    ("network", 60),
+)
+USERS = ("commitment", "network")
+"""Models as their users write them, see docs/howto/three_models.md.
+
+The reference is forcopt, and a range of rows may be two rows.
+"""
 TITLES = {
     "dense": "Dense: two N x N variables, 2 N^2 rows, N = {size}",
     "transport": "Transport on sparse arcs, {size} arcs",
     "loop": "The same from dictionaries, a variable an arc and a sum a node, {size} arcs",
     "hess": "Hess districting model on a {size} x {size} grid",
+    "commitment": "Unit commitment from a table of {size} plants, a week of hours",
+    "network": "Two goods on a table of {size} arcs with prices to open",
 }
 PEERS = ("linopy", "pyoframe", "pyoptinterface", "cvxpy", "highspy_model", "pyomo", "mathopt")
 """Those that others would write models in."""
@@ -168,6 +184,11 @@ def _told(run: Run, repeats: int) -> None:
     progress(f"{where:18} {run['repeat'] + 1}/{repeats} {run['library']:16} {text}")
 
 
+def _reference(case: str) -> str:
+    """The library with which the others are compared."""
+    return "forcopt" if case in USERS else REFERENCE
+
+
 def summarise(runs: list[Run]) -> list[Run]:
     """One entry per case and library: medians over the repeats, and ratios to the raw arrays."""
     groups: dict[tuple[str, int, str], list[Run]] = {}
@@ -194,17 +215,17 @@ def summarise(runs: list[Run]) -> list[Run]:
             entry["rows"], entry["columns"] = done[0]["rows"], done[0]["columns"]
         entries.append(entry)
     references = {
-        (e["case"], e["size"]): e for e in entries if e["library"] == REFERENCE and e["status"] == "ok"
+        (e["case"], e["size"]): e
+        for e in entries
+        if e["library"] == _reference(e["case"]) and e["status"] == "ok"
     }
     for entry in entries:
         reference = references.get((entry["case"], entry["size"]))
         if entry["status"] == "ok" and reference is not None:
             entry["time_ratio"] = entry["seconds"] / reference["seconds"]
             entry["memory_ratio"] = entry["build_bytes"] / max(reference["build_bytes"], 1)
-            entry["same_size"] = (entry["rows"], entry["columns"]) == (
-                reference["rows"],
-                reference["columns"],
-            )
+            ours, theirs = ((e["rows"], e["columns"]) for e in (entry, reference))
+            entry["same_size"] = ours == theirs
     return entries
 
 
@@ -214,7 +235,7 @@ def report(entries: list[Run], repeats: int, limit: float) -> str:
         f"Median of {repeats} run(s), each in a fresh process. Time: to build the model and pass it to "
         "HiGHS, without imports, reading of data and solving. Memory: peak resident set. Baseline: resident "
         "set just before the build (interpreter, imported libraries, data). Build: peak minus baseline. "
-        "Ratios are relative to the raw arrays.\n"
+        "Ratios are relative to the raw arrays, and for models of users to forcopt.\n"
     ]
     head = [
         "library",
@@ -231,7 +252,7 @@ def report(entries: list[Run], repeats: int, limit: float) -> str:
         shape = next(
             (f"{e['rows']:,} rows, {e['columns']:,} columns\n" for e in group if e["status"] == "ok"), ""
         )
-        rows = [_row(entry, limit) for entry in group]
+        rows = [_row(entry, limit) for entry in group if entry["status"] != "not written"]
         parts.append(f"## {TITLES[case].format(size=f'{size:,}')}\n\n{shape}\n{table(head, rows)}")
     return "\n".join(parts)
 
@@ -243,6 +264,7 @@ def _row(entry: Run, limit: float) -> list[str]:
             "timeout": f"> {limit:g} s, skipped",
             "too slow before": f"skipped: > {limit:g} s at a smaller size",
             "not installed": "not installed",
+            "not written": "",
         }
         reason = reasons.get(entry["status"], f"failed: {entry.get('message', '')[:100]}".replace("|", "/"))
         return [name, reason, *[""] * 6]
@@ -258,23 +280,25 @@ def check(libraries: list[str], files: dict[Case, Path], limit: float) -> int:
     """Build small instances with every library, solve each once and compare; the number of differences."""
     differences = 0
     for case, data in files.items():
-        reference = measure(REFERENCE, case, data, limit, check=True)
+        name = _reference(case[0])
+        checked = ("objective",) if case[0] in USERS else CHECKED
+        reference = measure(name, case, data, limit, check=True)
         if reference["status"] != "ok":
-            print(f"{case[0]}: {REFERENCE} {reference['status']}: {reference.get('message', '')}")
+            print(f"{case[0]}: {name} {reference['status']}: {reference.get('message', '')}")
             differences += 1
             continue
-        shown = ", ".join(f"{key} {reference[key]:.10g}" for key in CHECKED)
+        shown = ", ".join(f"{key} {reference[key]:.10g}" for key in checked)
         print(f"{case[0]} {case[1]}: {reference['model_status']}; {shown}", flush=True)
         for library in libraries:
             run = measure(library, case, data, limit, check=True)
-            if run["status"] == "not installed":
-                print(f"  {library:16} not installed", flush=True)
+            if run["status"] in ("not installed", "not written"):
+                print(f"  {library:16} {run['status']}", flush=True)
                 continue
             if run["status"] != "ok":
                 text = f"{run['status']}: {run.get('message', '')}"
             else:
                 text = ", ".join(
-                    f"{key} is {run[key]:.10g}" for key in CHECKED if not _close(run[key], reference[key])
+                    f"{key} is {run[key]:.10g}" for key in checked if not _close(run[key], reference[key])
                 )
             differences += bool(text)
             print(f"  {library:16} {text or 'same'}", flush=True)
@@ -302,6 +326,7 @@ def headlines(entries: list[Run], limit: float) -> list[Row]:
     for case, size in largest.items():
         found = {e["library"]: e for e in entries if (e["case"], e["size"]) == (case, size)}
         ours, raw = found["forcopt"], found["raw_arrays"]
+        arrays = f" (raw arrays {raw['seconds']:.3g} s)" if raw["status"] == "ok" else ""
         fit = [e for name, e in found.items() if name in PEERS and e["status"] == "ok"]
         peers = sorted((e["seconds"], LIBRARIES[e["library"]]) for e in fit)
         late = [LIBRARIES[n] for n in PEERS if n in found and found[n]["status"] == "timeout"]
@@ -309,7 +334,7 @@ def headlines(entries: list[Run], limit: float) -> list[Row]:
         rows.append(
             row(
                 f"{case}, {ours['rows']:,} rows, {ours['columns']:,} columns",
-                f"{ours['seconds']:.3g} s (raw arrays {raw['seconds']:.3g} s)",
+                f"{ours['seconds']:.3g} s{arrays}",
                 ", ".join(told),
                 ", ".join(f"{seconds / ours['seconds']:.1f}" for seconds, _ in peers),
             )

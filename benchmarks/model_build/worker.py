@@ -23,6 +23,9 @@ import numpy as np
 
 from . import instances
 
+USER_MODELS = ("commitment", "network")
+"""Models that only those libraries have in which a user would write them."""
+
 
 def peak() -> int:
     """Peak resident memory of this process so far, in bytes."""
@@ -101,6 +104,9 @@ def main() -> None:
         if (error.name or "").startswith(__package__):
             raise
         _send(channel, {"status": "not installed", "message": str(error)})
+        return
+    if options.case in USER_MODELS and not hasattr(peer, options.case):
+        _send(channel, {"status": "not written"})
         return
     versions = {name: version(name) for name in peer.DISTRIBUTIONS}
     _send(channel, {"status": "ready", "versions": versions})

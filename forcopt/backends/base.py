@@ -411,9 +411,11 @@ class SolveMonitor:
         return self._stop or interrupted() or self.deadline.full
 
     def worded(self, message: str, status: Status, full: bool = False) -> str:
-        """Put the reason before a solver's words if the memory ended it; `full` if the solver says so."""
-        full = status in (Status.LIMIT, Status.FEASIBLE) and (full or self.deadline.full)
-        return f"{self.deadline.memory.end}; {message}" if full else message
+        """Put the reason before a solver's words if Ctrl-C or the memory ended it; `full` if it says so."""
+        if status not in (Status.LIMIT, Status.FEASIBLE) or not (full or self.deadline.full or interrupted()):
+            return message
+        end = self.deadline.memory.end if full or self.deadline.full else self.deadline.end
+        return f"{end}; {message}"
 
     def found(self, read: Callable[[], Array]) -> None:
         """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""

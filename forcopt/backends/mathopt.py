@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ortools.math_opt.sparse_containers_pb2 import SparseDoubleVectorProto
 
 
-NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
+NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator", "nonconvex"}))
 """The capabilities of a MathOpt model, for any solver."""
 
 
@@ -71,6 +71,14 @@ def model_proto(program: Program, natural: bool = False) -> ModelProto:
         _matrix(proto.objective.quadratic_coefficients, sign * triangle)
     for indicator in program.indicators:
         _indicators(proto, indicator, columns)
+    for products in program.products:
+        for z, *factors in zip(*(a.tolist() for a in products.columns), strict=True):
+            held = proto.quadratic_constraints[len(proto.quadratic_constraints)]
+            _vector(held.linear_terms, np.array([z]), np.array([-1.0]))
+            square = held.quadratic_terms  # whose rows are not above their columns
+            square.row_ids.append(min(factors))
+            square.column_ids.append(max(factors))
+            square.coefficients.append(1.0)
     return proto
 
 
@@ -113,6 +121,7 @@ class MathOptSession(Session):
         """Run the solver and read its answer."""
         from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2, result_pb2
         from ortools.math_opt.core.python import solver
+        from ortools.util.python.pybind_solve_interrupter import PySolveInterrupter
         from pybind11_abseil.status import StatusNotOk
 
         program = self.program
@@ -120,25 +129,31 @@ class MathOptSession(Session):
         registration = callback_pb2.CallbackRegistrationProto()
         improved = None
         if self.solver == "gscip" and options.on_improvement is not None:
-            # Only if asked for: SCIP prints two harmless errors whenever MathOpt makes it call back.
             registration.request_registration.append(callback_pb2.CALLBACK_EVENT_MIP_SOLUTION)
             improved = _improved(program, monitor)
+        interrupter = PySolveInterrupter()
+
+        def logged(lines: list[str]) -> None:
+            monitor.log_text("".join(f"{line}\n" for line in lines))
+            if monitor.stop:
+                interrupter.interrupt()
+
         hints = model_parameters_pb2.ModelSolveParametersProto()
         if options.start is not None and self.solver == "gscip":
             known = np.flatnonzero(~np.isnan(options.start))
             _vector(hints.solution_hints.add().variable_values, known, options.start[known])
         try:
-            with _without_noise() if improved else nullcontext():
+            with _without_noise() if self.solver == "gscip" else nullcontext():
                 answer = solver.solve(
                     model_proto(program),
                     parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
                     parameters_pb2.SolverInitializerProto(),
                     _parameters(self.solver, options, monitor.deadline.memory.left),
                     hints,
-                    lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
+                    logged,
                     registration,
                     improved,
-                    None,
+                    interrupter,
                 )
         except StatusNotOk as error:
             if "found value: -inf; invalid PrimalSolutionProto.objective_value" in str(error):
@@ -156,7 +171,7 @@ class MathOptSession(Session):
 
 
 _NOISE = ("scip_event.c:", "gscip_event_handler.cc:")
-"""The harmless line that SCIP writes to standard error at every callback of MathOpt."""
+"""The harmless lines that SCIP writes to standard error where MathOpt calls back or may interrupt it."""
 
 
 @contextmanager
@@ -281,7 +296,7 @@ class MathOpt(Backend):
         return mathopt.Model.from_model_proto(proto)
 
 
-_SCIP = ("rows", "integer", "quadratic", "indicator")
+_SCIP = ("rows", "integer", "quadratic", "indicator", "nonconvex")
 
 register_backend(MathOpt("glop", "glop", ["rows"]))
 register_backend(MathOpt("pdlp", "pdlp", ["rows"], accuracy=1e-4))

@@ -28,7 +28,7 @@ from forcopt.backends.tolerances import CONES, DROPPED
 from forcopt.clock import catch_interrupt
 from forcopt.compile.assemble import assemble
 from forcopt.compile.compiler import Capabilities
-from forcopt.compile.program import Cone, Program, RowBlock
+from forcopt.compile.program import Cone, Products, Program, RowBlock
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
 from forcopt.status import Status
@@ -140,6 +140,8 @@ class _Run:
             self._add_quadratic(program.stages[0].quadratic)
         for cone in program.cones:
             self._add_cone(cone)
+        for products in program.products:
+            self._add_products(products)
 
     def _add_quadratic(self, quadratic: sp.csc_array) -> None:
         """SCIP's objectives are linear: minimise a new column that is at least the quadratic part."""
@@ -151,6 +153,14 @@ class _Run:
         entries = zip(triangle.row.tolist(), triangle.col.tolist(), triangle.data.tolist(), strict=True)
         terms = {Term(self.columns[i], self.columns[j]): value for i, j, value in entries}
         self.scip.addCons(ExprCons(Expr({**terms, Term(height): -1.0}), None, 0.0))
+
+    def _add_products(self, products: Products) -> None:
+        from pyscipopt.scip import Expr, ExprCons, Term
+
+        x = self.columns
+        for z, left, right in zip(*(a.tolist() for a in products.columns), strict=True):
+            terms = {Term(x[left], x[right]): 1.0, Term(x[z]): -1.0}
+            self.scip.addCons(ExprCons(Expr(terms), 0.0, 0.0))
 
     def _add_cone(self, cone: Cone) -> None:
         """Write a cone on new columns, one for each entry that is not constant."""
@@ -187,7 +197,7 @@ class _Run:
         values: dict[str, Any] = {}
         if not self.program.is_integer:  # they fix columns between the vertices
             values["misc/allowweakdualreds"] = False
-        if self.program.cones:  # its tolerance is one of each nonlinear row alone, ours of the cone
+        if self.program.cones or self.program.products:  # its tolerance is one of each row, ours of the cone
             values["numerics/feastol"] = CONES
         if options.time_limit is not None:
             values["limits/time"] = min(options.time_limit, 1e20)
@@ -385,7 +395,7 @@ class Scip(Backend):
     capabilities = Capabilities(
         frozenset(
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
-            | {"cut", "heuristic"}
+            | {"nonconvex", "cut", "heuristic"}
         ),
         smallest=DROPPED,
     )

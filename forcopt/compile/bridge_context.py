@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -12,13 +12,12 @@ import numpy as np
 
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import UnboundedExpressionError
-from forcopt.language.columns import Growing, consecutive
+from forcopt.language.columns import Growing, consecutive, integral, interval
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
-from forcopt.language.relations import AtomRelation, ParameterProduct, Product
-from forcopt.language.terms import mark
+from forcopt.language.relations import AtomRelation, Multiplication, ParameterProduct, Product, only_columns
+from forcopt.language.terms import Gather, mark
 
 Rewrite = Callable[[Any, "BridgeContext"], None]
 
@@ -182,6 +181,10 @@ class BridgeContext:
         Rows that bridges added.
     applied
         Names of the bridges applied, each once.
+    convex
+        Whether no product needs a solver of nonconvex programs.
+    relaxed
+        Whether a relaxation stands for products.
     searched
         Whether columns must be integer; only then helper columns get bounds, see `reach`.
     """
@@ -192,6 +195,7 @@ class BridgeContext:
         only_integer: bool = False,
         only: Collection[Constraint | Condition] | None = None,
         outward: bool = False,
+        mccormick: int = 0,
     ) -> None:
         columns = model.columns()
         self.model = model
@@ -206,6 +210,12 @@ class BridgeContext:
         self.products = [r for r in self.relations if isinstance(r, ParameterProduct)]
         if self.products:
             self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
+        self.convex = not any(isinstance(r, Multiplication) for r in self.relations)
+        self.relaxed = mccormick > 0 and not self.convex
+        if self.relaxed:
+            self.relations = [
+                replace(r, pieces=mccormick) if isinstance(r, Multiplication) else r for r in self.relations
+            ]
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = (
@@ -270,6 +280,34 @@ class BridgeContext:
         self._integer.extend(full, 1 if integer else 2 if implied_integer else 0)
         self._added.append((start, label, full))
         return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
+
+    def columns_of(
+        self, expression: Expression, label: str, lower: Array, upper: Array, *, integer: bool = False
+    ) -> Array:
+        """A column equal to each element of an expression: its own, or a new one within the bounds; flat.
+
+        Columns that parameters determine are none of its own, since their values are put in later.
+        """
+        term = expression.terms[0] if len(expression.terms) == 1 else None
+        if (
+            isinstance(term, Gather)
+            and term.width == 1
+            and (term.values == 1).all()
+            and not expression.constant.any()
+            and not (integer and (self.integer[term.columns] != 1).any())
+            and not any(np.isin(term.columns, given).any() for given in self._given())
+        ):
+            return np.broadcast_to(term.columns, (*expression.shape, 1)).reshape(-1)
+        whole = not integer and self.is_integral(expression)
+        made = self.column(label, expression.shape, lower, upper, integer=integer, implied_integer=whole)
+        self.row(made == expression)
+        return only_columns(made)
+
+    def _given(self) -> Iterator[Array]:
+        """The columns that parameters determine."""
+        if self.model.parameters:
+            yield self.model.parameter_values()[0]
+            yield from (product.result_columns for product in self.products)
 
     def row(self, constraint: Constraint, rounded: bool = False) -> None:
         """Add rows. With `computed` their constants may be off by rounding."""

@@ -14,7 +14,7 @@ from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
-from forcopt.compile.program import Cone, IndicatorRows, Program, Schedule, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
@@ -128,7 +128,7 @@ def _compile(
     only: Collection[Constraint | Condition] | None = None,
     outward: bool = False,
 ) -> tuple[Program, list[ParameterProduct], list[AtomRelation]]:
-    draft = BridgeContext(model, capabilities.only_integer, only, outward)
+    draft = BridgeContext(model, capabilities.only_integer, only, outward, capabilities.mccormick)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
     plan = _plan(capabilities)
@@ -184,7 +184,7 @@ def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> li
 
 def fits(model: Model, capabilities: Capabilities) -> bool:
     """Whether chains of bridges turn a model into kinds that a backend takes; writes nothing."""
-    draft = BridgeContext(model, capabilities.only_integer)
+    draft = BridgeContext(model, capabilities.only_integer, mccormick=capabilities.mccormick)
     plan = _plan(capabilities)
     stages = model.objective.stages if model.objective else ()
     squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
@@ -241,9 +241,15 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
             continue
         able.append(name)
     names = ", ".join(able) if able else "no registered backend"
-    words = {"integer": "integer variables", "quadratic": "a quadratic objective"}
+    words = {
+        "integer": "integer variables",
+        "quadratic": "a quadratic objective",
+        "multiplication": "products of variables, which are not convex,",
+    }
     kinds = ", ".join(words.get(kind, kind) for kind in missing)
-    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}"
+    hint = ", and with mccormick=1 as a relaxation, which bounds the optimum, all that take the rest"
+    hint = hint if "multiplication" in missing else ""
+    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}{hint}"
 
 
 def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[AtomRelation]:
@@ -302,12 +308,18 @@ def _fill(
         column_name=draft.name_of,
         row_name=row_name,
         tolerance=objective.tolerance if objective else 1e-7,
-        cones=tuple(_cone(r, width) for r in taken if not isinstance(r, Indicator | Schedule)),
+        cones=tuple(_cone(r, width) for r in taken if not isinstance(r, _HELD)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
         schedules=tuple(r for r in taken if isinstance(r, Schedule)),
+        products=tuple(r for r in taken if isinstance(r, Products)),
         lazies=lazies,
         bridges=tuple(draft.applied),
+        relaxed=draft.relaxed,
     )
+
+
+_HELD = Indicator | Schedule | Products
+"""Relations that a program holds otherwise than as cones."""
 
 
 def _stage(stage: Stage, width: int) -> StageCost:
@@ -354,9 +366,8 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``schedule`` (intervals), ``lazy``,
-        ``cut`` and ``heuristic`` (callbacks; ignored elsewhere), and any other kind of relation that it takes
-        as it is.
+        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, ``cut`` and ``heuristic``
+        (callbacks; ignored elsewhere), and any other kind of relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -364,6 +375,8 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
+    mccormick : int, default 0
+        Above 0, products are relaxed over this many pieces of the range of their first factor.
 
     Examples
     --------
@@ -376,6 +389,7 @@ class Capabilities:
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
     smallest: float = 0.0
+    mccormick: int = 0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""
@@ -410,4 +424,6 @@ class Capabilities:
                     for kind, label in mixed[1:]
                     if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
                 ]
-        return ", ".join(classes + [kind for kind in ("lazy", "cut", "heuristic") if kind in self.kinds])
+        return ", ".join(
+            classes + [kind for kind in ("nonconvex", "lazy", "cut", "heuristic") if kind in self.kinds]
+        )

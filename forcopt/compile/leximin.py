@@ -105,7 +105,7 @@ def register_leximin(method: str, *, convex_only: bool = False) -> Callable[[Wri
     method : str
         The name that `forcopt.leximin` takes.
     convex_only : bool, default False
-        Whether the strategy is wrong for integer models.
+        Whether the strategy is wrong for models that are integer or not convex.
     """
 
     def register(writer: Writer) -> Writer:
@@ -135,16 +135,17 @@ def write_leximin(stage: Sorted, context: BridgeContext, method: str | None = No
         If no strategy of that name is registered: `forcopt.loops.leximin` is not imported.
     """
     integer = bool((context.integer == 1).any())
-    chosen = method or stage.method or ("compact" if integer else "saturation")
+    chosen = method or stage.method or ("saturation" if context.convex and not integer else "compact")
     if chosen not in _WRITERS:
         raise UnsupportedError(
             f"no leximin strategy {chosen!r} is registered; known: {', '.join(sorted(_WRITERS)) or 'none'}"
         )
     writer, convex_only = _WRITERS[chosen]
-    if convex_only and integer:
+    if convex_only and (integer or not context.convex):
         name = context.name_of(int(np.argmax(context.integer == 1)))
+        reason = f"{name} is integer" if integer else "it has products that are not"
         raise DeclarationError(
-            f"leximin by {chosen!r} needs a convex model, and {name} is integer; use 'compact' or 'cuts'"
+            f"leximin by {chosen!r} needs a convex model, and {reason}; use 'compact' or 'cuts'"
         )
     utilities = stage.expression if stage.maximize else -stage.expression
     low, high = context.reach(utilities)

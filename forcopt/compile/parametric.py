@@ -128,7 +128,7 @@ class ParametricProgram:
         if self._pattern is not None:
             scales = []
             for (product, factor, _, _), shifts in zip(self._products, self._shifts, strict=True):
-                scale = product.binary.evaluate(shift).reshape(-1)
+                scale = product.scale.evaluate(shift).reshape(-1)
                 if shifts:
                     constant = product.factor.constant.reshape(-1)
                     shift[product.result_columns] = scale * (factor @ shift + constant)
@@ -139,7 +139,7 @@ class ParametricProgram:
             return self._turned
         found: sp.csr_array | None = None
         for product, factor, kept, nested in self._products:
-            scale = product.binary.evaluate(shift)
+            scale = product.scale.evaluate(shift)
             rows = kept
             if nested:
                 assert found is not None

@@ -76,6 +76,7 @@ class RowBlock:
     lower: Array
     upper: Array
     _matrices: dict[int, sp.csr_array] = field(default_factory=dict, repr=False)
+    _transposes: dict[int, sp.csc_array] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int:
@@ -94,9 +95,9 @@ class RowBlock:
 
     def weighted_sum(self, y: Array, columns: int) -> Array:
         """The sum of the rows of A times the entries of `y`."""
-        found = self._matrices.get(~columns)
+        found = self._transposes.get(columns)
         if found is None:
-            found = self._matrices[~columns] = self.matrix(columns).T
+            found = self._transposes[columns] = self.matrix(columns).T
         out: Array = found @ y
         return out
 
@@ -115,7 +116,7 @@ class RowBlock:
 
     def within(self, lower: Array, upper: Array) -> RowBlock:
         """The same rows with other bounds; shares the scipy matrices."""
-        return RowBlock(self.indptr, self.indices, self.data, lower, upper, self._matrices)
+        return replace(self, lower=lower, upper=upper)
 
     def from_row(self, start: int) -> RowBlock:
         """The rows from a position on."""
@@ -330,6 +331,33 @@ class Schedule:
         return replace(self, **{field: place[columns] for field, columns in held.items()})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """``x[result] = x[scale] * x[factor]``, which is not convex; columns, each of shape ``(n,)``."""
+
+    result: Array
+    scale: Array
+    factor: Array
+
+    kind = "nonconvex"
+
+    @property
+    def columns(self) -> tuple[Array, Array, Array]:
+        """Those of the results and of both factors."""
+        return self.result, self.scale, self.factor
+
+    def excess(self, x: Array) -> Array:
+        """By how much each equation is violated at a point, relative to the product if that is above 1."""
+        right = x[self.scale] * x[self.factor]
+        off = np.abs(x[self.result] - right)
+        sizes = np.maximum(np.abs(right), np.abs(x[self.scale]) + np.abs(x[self.factor]))
+        return np.asarray(off / np.maximum(1.0, sizes))
+
+    def renumbered(self, place: Array) -> Products:
+        """The same over columns with other numbers."""
+        return Products(*(place[columns] for columns in self.columns))
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
@@ -348,8 +376,10 @@ class Program:
         Objectives in order of priority; at least one.
     tolerance : float, default 1e-07
         By how much later stages may worsen earlier ones, relative to max(1, value).
-    cones, indicators, schedules, lazies
+    cones, indicators, schedules, products, lazies
         The other constraints on the columns.
+    relaxed : bool, default False
+        Whether it only bounds the model: McCormick rows stand for products.
     callbacks : tuple[Cut | Heuristic, ...], optional
         Help for a search; the optimum does not depend on them.
     units : Array, optional
@@ -372,10 +402,12 @@ class Program:
     cones: tuple[Cone, ...] = ()
     indicators: tuple[IndicatorRows, ...] = ()
     schedules: tuple[Schedule, ...] = ()
+    products: tuple[Products, ...] = ()
     lazies: tuple[Lazy, ...] = ()
     callbacks: tuple[Cut | Heuristic, ...] = ()
     units: Array | None = None
     bridges: tuple[str, ...] = ()
+    relaxed: bool = False
 
     @property
     def columns(self) -> int:
@@ -389,8 +421,8 @@ class Program:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it has indicators or schedules, which rows alone do not state."""
-        return bool(self.indicators or self.schedules)
+        """Whether it has indicators, schedules or products, which rows alone do not state."""
+        return bool(self.indicators or self.schedules or self.products)
 
     @property
     def is_staged(self) -> bool:
@@ -416,6 +448,7 @@ class Program:
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         parts += [schedule.excess(x) for schedule in self.schedules]
+        parts += [products.excess(x) for products in self.products]
         return float(np.max(np.concatenate(parts), initial=0.0))
 
     @cached_property
@@ -503,6 +536,7 @@ class Program:
                 IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
             ),
             schedules=tuple(schedule.renumbered(place) for schedule in self.schedules),
+            products=tuple(products.renumbered(place) for products in self.products),
             column_name=lambda column: self.column_name(int(left[column])),
         )
 

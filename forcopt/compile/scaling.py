@@ -2,7 +2,7 @@
 
 Solvers drop matrix entries below a threshold (HiGHS and SCIP at 1e-9) without a word, which changes the
 program. Rows and columns are multiplied by powers of two, which loses no bit and is undone exactly. Integer
-columns keep their unit. Entries that are rounding dust are dropped for every backend.
+columns and those of products keep their unit. Entries that are rounding dust are dropped for every backend.
 """
 
 from __future__ import annotations
@@ -133,6 +133,8 @@ def geometric(program: Program, counts: Array | None = None) -> Scaling:
         The entries that decide, shape ``(entries,)``; by default all that are not zero.
     """
     rows, fixed = program.rows, program.integer != 0
+    for products in program.products:
+        fixed[np.concatenate(products.columns)] = True
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     size = np.abs(rows.data)
     log = np.log2(size, out=np.full(size.size, np.nan), where=size > 0 if counts is None else counts)

@@ -1,6 +1,5 @@
 """The modelling language: models, variables, expressions, atoms, constraints and objectives."""
 
-from forcopt.language.affine import cumsum, diag, sum, trace
 from forcopt.language.along import align, where
 from forcopt.language.atoms import (
     abs,
@@ -18,7 +17,6 @@ from forcopt.language.atoms import (
     norm,
     positive_part,
     power,
-    product,
     quad_over_lin,
     sum_largest,
     sum_smallest,
@@ -26,15 +24,15 @@ from forcopt.language.atoms import (
 )
 from forcopt.language.constraint import Constraint, connected, implies
 from forcopt.language.expression import Expression
-from forcopt.language.joins import block, concatenate, stack
+from forcopt.language.joins import block, concatenate, cumsum, diag, stack, sum, trace
 from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
 from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
-from forcopt.language.piecewise import piecewise_linear
-from forcopt.language.quad_form import quad_form
+from forcopt.language.products import product, quad_form
 from forcopt.language.scheduling import Interval, cumulative, no_overlap
-from forcopt.language.special_sets import all_different, semicontinuous, sos1, sos2
+from forcopt.language.special_sets import all_different, piecewise_linear, semicontinuous, sos1, sos2
+from forcopt.language.variable import Variable
 
 __all__ = [
     "Constraint",

@@ -10,22 +10,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import Operand
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table
-from forcopt.language.operands import Operand
-
-__all__ = [
-    "Groups",
-    "Windows",
-    "align",
-    "difference",
-    "grouped",
-    "renamed",
-    "selected",
-    "shifted",
-    "where",
-    "windows",
-]
 
 
 def selected(x: Expression, labels: Mapping[str, Any]) -> Expression:
@@ -133,6 +120,8 @@ def _reindexed(x: Operand, at: int, axis: Axis, wanted: Axis) -> Any:
         return x
     if len(axis.place) < len(axis):
         raise DeclarationError("align: the labels of a table repeat; each must occur once")
+    if hasattr(type(x), "coords"):
+        return x.reindex({x.dims[at]: wanted.index()}, fill_value=0)
     if not isinstance(x, Expression):  # by equality, as everywhere: pandas finds no 1 among truth values
         places = [axis.place.get(label, -1) for label in wanted.labels]
         found = x.set_axis(range(len(axis)), axis=at).reindex(places, axis=at, fill_value=0)
@@ -179,7 +168,13 @@ def where(mask: Any, x: Operand, other: Operand = 0.0) -> Any:
         raise DeclarationError(f"where: the mask {mask!r} is not of booleans")
     if not isinstance(x, Expression) and not isinstance(other, Expression):
         return np.where(values, x, other)
-    return values.astype(float) * x + (1.0 - values.astype(float)) * other
+    chosen = values.astype(float)
+    parts = ((x, chosen), (other, 1.0 - chosen))  # xarray takes no expression on the right
+    return _plus(*(e * weight if isinstance(e, Expression) else weight * e for e, weight in parts))
+
+
+def _plus(left: Operand, right: Operand) -> Any:
+    return left + right if isinstance(left, Expression) else right + left
 
 
 def shifted(x: Expression, steps: Mapping[str, int]) -> Expression:
@@ -255,6 +250,7 @@ def grouped(x: Expression, by: Any) -> Groups:
         raise DeclarationError(f"groupby: no axis has a level {by!r}")
     if not is_table(by) or by.ndim != 1:
         raise DeclarationError(f"groupby takes a series or the name of a level, not {by!r}")
+    by = by.to_series() if hasattr(type(by), "to_series") else by  # an array of xarray
     (own,) = axes_of_table(by)
     axes = x.axes or (None,) * x.ndim
     keys = [None if axis is None else axis.key for axis in axes]

@@ -12,41 +12,9 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.alignment import aligned, positions
+from forcopt.language.alignment import Operand, aligned, positions
 from forcopt.language.expression import Expression
 from forcopt.language.labels import tidy
-from forcopt.language.operands import Operand
-
-__all__ = [
-    "ABS",
-    "CONCAVE_POWER",
-    "CONVEX_POWER",
-    "ENTROPY",
-    "EVEN_POWER",
-    "EXP",
-    "GEOMETRIC_MEAN",
-    "HUBER",
-    "INVERSE",
-    "KL_DIV",
-    "LOG",
-    "LOGISTIC",
-    "LOG_SUM_EXP",
-    "MAXIMUM",
-    "NEGATIVE_POWER",
-    "NORM_1",
-    "NORM_2",
-    "NORM_INF",
-    "NORM_P",
-    "QUAD_OVER_LIN",
-    "SUM_LARGEST",
-    "SUM_SQUARES",
-    "Atom",
-    "apply_atom",
-    "apply_elementwise",
-    "as_operand",
-    "broadcast_operands",
-    "reduced_axis_last",
-]
 
 _ATOMS: dict[str, Atom] = {}
 """All atoms by name."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import as_numbers, broadcast_shapes
+from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.alignment import aligned
+from forcopt.language.alignment import Operand
 from forcopt.language.atom import (
     ABS,
     CONCAVE_POWER,
@@ -38,7 +38,6 @@ from forcopt.language.atom import (
     QUAD_OVER_LIN,
     SUM_LARGEST,
     SUM_SQUARES,
-    Atom,
     apply_atom,
     apply_elementwise,
     as_operand,
@@ -47,32 +46,6 @@ from forcopt.language.atom import (
 )
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
-from forcopt.language.operands import Operand
-from forcopt.language.relations import Product
-
-__all__ = [
-    "Atom",
-    "abs",
-    "entropy",
-    "exp",
-    "geometric_mean",
-    "huber",
-    "inverse",
-    "kl_div",
-    "log",
-    "log_sum_exp",
-    "logistic",
-    "maximum",
-    "minimum",
-    "norm",
-    "positive_part",
-    "power",
-    "product",
-    "quad_over_lin",
-    "sum_largest",
-    "sum_smallest",
-    "sum_squares",
-]
 
 
 def abs(x: Operand) -> Any:
@@ -541,61 +514,6 @@ def power(x: Operand, p: float) -> Any:
     even = p > 0 and float(p).is_integer() and int(p) % 2 == 0
     atom = NEGATIVE_POWER if p < 0 else CONCAVE_POWER if p < 1 else EVEN_POWER if even else CONVEX_POWER
     return apply_elementwise(atom, x, parameter=float(p), label="power")
-
-
-def product(binary: Expression, factor: Operand) -> Expression:
-    """``binary * factor``, elementwise with broadcasting, for a binary expression; affine in the model.
-
-    Backends without products need bounds on `factor`, see the bridge ``product_rows``.
-
-    Parameters
-    ----------
-    binary : Expression
-        Each element is 0 or 1 by its type and bounds.
-    factor : Operand
-        An affine expression or numbers; broadcasts with `binary`.
-
-    Returns
-    -------
-    Expression
-        The common shape.
-
-    Raises
-    ------
-    DeclarationError
-        If `binary` is not binary.
-    CurvatureError
-        If an argument is not affine.
-
-    Examples
-    --------
-    >>> import forcopt as fo
-    >>> m = fo.Model()
-    >>> x, b = m.variable("x", lower=0, upper=4), m.variable("b", binary=True)
-    >>> m.maximize(fo.product(b, x) - 3 * b)
-    >>> m.solve().objective
-    1.0
-    """
-    from forcopt.language.constraint import require_binary
-
-    require_binary(binary, "the first argument of product")
-    if not isinstance(factor, Expression) or factor.is_constant or binary.is_constant:
-        scaled: Expression = binary * factor
-        return scaled
-    model = binary.model
-    model.lift(factor, "the second argument of product")
-    for argument in (binary, factor):
-        model.check_curvature(argument, 0, "inside product")
-    (binary, factor), axes = aligned([binary, factor], "an argument of product")
-    shape = broadcast_shapes([binary.shape, factor.shape], "product")
-    wide_binary, wide_factor = binary.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
-    lower, upper = model.span_of(wide_factor)
-    integral = bool(model.is_integral(wide_factor).all())
-    result = model.add_columns(
-        "product", shape, np.minimum(lower, 0.0), np.maximum(upper, 0.0), 0, integral, axes
-    )
-    model.relations.append(Product(result.ravel(), wide_binary, wide_factor))
-    return result
 
 
 def exp(x: Operand) -> Any:

@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
 from operator import attrgetter
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_bounds, check_order
 from forcopt.errors import DeclarationError
-from forcopt.language.intervals import interval
-from forcopt.language.labels import Axes, describe_labels
-from forcopt.language.terms import Gather
+from forcopt.language.alignment import onto
+from forcopt.language.labels import Axes, describe_labels, read_axes
+from forcopt.language.terms import Gather, Rows
 
 if TYPE_CHECKING:
+    from forcopt.language.expression import Expression
     from forcopt.language.relations import AtomRelation
 
-__all__ = ["Block", "ColumnStore", "Columns", "Growing", "consecutive"]
 
 _START = attrgetter("start")
 _FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, "curvature": np.int8}
@@ -257,3 +258,210 @@ class ColumnStore:
             np.array_equal(getattr(changed, f), getattr(original, f)) for f in ("lower", "upper", "integer")
         ):
             self.blocks[position] = self._declared.pop(position)
+
+
+def _ends(columns: Array, values: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    low, high = lower[columns], upper[columns]
+    positive = values > 0
+    with np.errstate(invalid="ignore"):  # 0 * inf is masked below
+        a, b = values * low, values * high
+    zero = values == 0
+    return (
+        np.where(zero, 0.0, np.where(positive, a, b)),
+        np.where(zero, 0.0, np.where(positive, b, a)),
+    )
+
+
+def _per_row(rows: Rows, entries: Array, reduce: np.ufunc, empty: float | bool) -> Array:
+    out = np.full(len(rows.indptr) - 1, empty)
+    filled = np.diff(rows.indptr) > 0
+    if entries.size:
+        out[filled] = reduce.reduceat(entries, rows.indptr[:-1][filled])
+    return out
+
+
+def _only_gather(expression: Expression) -> Gather | None:
+    """The linear part, if it is held in one piece that repeats no column in an element."""
+    term = expression.terms[0] if len(expression.terms) == 1 else None
+    return term if isinstance(term, Gather) and (term.distinct or term.width == 1) else None
+
+
+def interval(expression: Expression, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Bounds on each element of `expression`, for columns within `lower` and `upper` (which may be infinite).
+
+    Columns that an element repeats are merged first, so that ``x - x`` is 0.
+    """
+    term = _only_gather(expression)
+    if term is not None:
+        low, high = _ends(term.columns, term.values, lower, upper)
+        a, b = low.sum(axis=-1), high.sum(axis=-1)
+    else:
+        rows = expression.linear_rows()
+        low, high = _ends(rows.indices, rows.data, lower, upper)
+        a = _per_row(rows, low, np.add, 0.0).reshape(expression.shape)
+        b = _per_row(rows, high, np.add, 0.0).reshape(expression.shape)
+    return np.asarray(a + expression.constant), np.asarray(b + expression.constant)
+
+
+def product_interval(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Bounds on the products of numbers between two pairs of ends, which may be infinite."""
+    with np.errstate(invalid="ignore"):
+        corners = np.stack([a * b for a in left for b in right])
+    corners = np.where(np.isnan(corners), 0.0, corners)  # 0 times an infinite bound
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def integral(expression: Expression, integer: Array) -> Array:
+    """Whether each element can only be an integer, given which columns are (a boolean array)."""
+    term = _only_gather(expression)
+    if term is not None:
+        whole = term.values == np.round(term.values)
+        linear = (integer[term.columns] & whole | (term.values == 0)).all(axis=-1)
+    else:
+        rows = expression.linear_rows()
+        entries = integer[rows.indices] & (rows.data == np.round(rows.data))
+        linear = _per_row(rows, entries, np.logical_and, True).reshape(expression.shape)
+    return np.asarray(linear & (expression.constant == np.round(expression.constant)))
+
+
+def read_shape(shape: Any, index: Any, kind: str, name: str) -> tuple[tuple[int, ...], Axes | None]:
+    """Read a shape, or the index in its place, and the labels of the axes.
+
+    Parameters
+    ----------
+    shape : Any
+        An integer or several; ``()`` if the index gives it.
+    index : Any
+        See `Model.variable`.
+    kind, name : str
+        For messages.
+
+    Raises
+    ------
+    DeclarationError
+        For a shape that is negative, not of integers, or not that of the index.
+    """
+    if index is None and isinstance(shape, tuple) and not shape:
+        return (), None
+    subject = f"{kind} {name}".rstrip()
+    lengths = list(shape) if np.iterable(shape) else [shape]
+    try:
+        if any(isinstance(n, bool) for n in lengths):
+            raise TypeError
+        full = tuple(as_index(n) for n in lengths)
+    except TypeError:
+        raise DeclarationError(f"{subject}: shape {shape!r} must be an integer or several") from None
+    if any(n < 0 for n in full):
+        raise DeclarationError(f"{subject}: shape {full} has a negative length")
+    if index is None:
+        return full, None
+    axes = _index_axes(index, f"{subject}: ")
+    sizes = tuple(a if isinstance(a, int) else len(a) for a in axes)
+    if full not in ((), sizes):
+        raise DeclarationError(f"{subject}: shape {full} does not fit the index of shape {sizes}")
+    return sizes, tuple(None if isinstance(a, int) else a for a in axes)
+
+
+def _index_axes(index: Any, subject: str) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return tuple(
+            a if isinstance(a, int) else read_axes([*a] if isinstance(a, tuple) else a, subject)[0]
+            for a in index
+        )
+    return read_axes(index, subject)
+
+
+def read_block(
+    name: str,
+    start: int,
+    shape: tuple[int, ...],
+    axes: Axes | None,
+    lower: Any,
+    upper: Any,
+    integer: Any = False,
+    binary: Any = False,
+    labels: Sequence[str] | None = None,
+    *,
+    kind: str = "variable",
+) -> Block:
+    """Read bounds, integrality and names of columns; see `Model.variable` for the parameters.
+
+    `kind` is "variable" or "parameter", for messages.
+
+    Raises
+    ------
+    DeclarationError
+        For labels that repeat, and for bounds that are NaN, crossed, of another shape, or beyond 0 and 1 for
+        a binary variable.
+    """
+    if shape == () and labels is None and type(integer) is bool and type(binary) is bool and not binary:
+        ends = _plain_bounds(lower, upper)
+        if ends is not None:
+            return Block(name, start, shape, *ends, int(integer), 0)
+    subject = f"{kind} {name}"
+    lower, upper, integer, binary = (
+        onto(given, axes, shape, f"{subject}: {which}")
+        for which, given in (("lower", lower), ("upper", upper), ("integer", integer), ("binary", binary))
+    )
+    low, high = as_bounds(lower, upper, f"{subject}: ")
+    whole = _booleans(integer, f"{subject}: integer")
+    zero_one = _booleans(binary, f"{subject}: binary")
+    for which, values in (("lower", low), ("upper", high), ("integer", whole), ("binary", zero_one)):
+        if values.ndim > len(shape) or any(
+            m not in (1, n) for m, n in zip(values.shape[::-1], shape[::-1], strict=False)
+        ):
+            raise DeclarationError(
+                f"{subject}: {which} has shape {values.shape}, which does not broadcast to {shape}"
+            )
+    if zero_one.any():
+        for which, bound, beyond in (
+            ("lower", low, np.isfinite(low) & (low < 0)),
+            ("upper", high, np.isfinite(high) & (high > 1)),
+        ):
+            if (zero_one & beyond).any():
+                worst = float(bound[beyond].flat[0])
+                raise DeclarationError(
+                    f"{subject}: {which} is {worst:g}, but a binary variable is 0 or 1; "
+                    "write integer=True for other integers"
+                )
+        low = np.where(zero_one, np.maximum(low, 0.0), low)
+        high = np.where(zero_one, np.minimum(high, 1.0), high)
+        whole = whole | zero_one
+    check_order(low, high, shape, subject)
+    if labels is not None:
+        labels = _check_labels(labels, shape, name)
+    return Block(name, start, shape, low, high, whole.astype(np.int8), 0, labels, axes)
+
+
+def _plain_bounds(lower: Any, upper: Any) -> tuple[Any, Any] | None:
+    """The bounds of one column, if they are plain numbers in order; the common case of a scalar, quickly."""
+    if type(lower) in (int, float) and type(upper) in (int, float):
+        low, high = float(lower), float(upper)
+        if low <= high and low != np.inf and high != -np.inf:
+            return np.float64(low), np.float64(high)
+    return None
+
+
+def _booleans(given: Any, subject: str) -> Array:
+    """Read booleans, or the numbers 0 and 1 for them."""
+    values = np.asarray(given)
+    if values.dtype == bool:
+        return values
+    if values.dtype.kind not in "iu" or not np.isin(values, (0, 1)).all():
+        raise DeclarationError(f"{subject} is {given!r}; it must be True, False, or an array of these")
+    return values.astype(bool)
+
+
+def _check_labels(given: Sequence[str], shape: tuple[int, ...], name: str) -> list[str]:
+    if isinstance(given, str) or not np.iterable(given):
+        raise DeclarationError(f"variable {name}: labels {given!r} must be a sequence of strings")
+    count, labels = prod(shape), list(given)
+    if len(labels) != count:
+        raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {shape}")
+    for label in labels:
+        if not isinstance(label, str):
+            raise DeclarationError(f"variable {name}: the label {label!r} must be a string")
+    if len(set(labels)) < count:
+        twice = next(label for i, label in enumerate(labels) if labels.index(label) != i)
+        raise DeclarationError(f"variable {name}: the label {twice!r} occurs twice")
+    return labels

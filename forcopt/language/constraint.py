@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, describe_entry
-from forcopt.errors import CurvatureError, DeclarationError, counterpart
+from forcopt.errors import CurvatureError, DeclarationError, Guarded, counterpart
 from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
-from forcopt.language.guarded import Guarded
 from forcopt.language.labels import Axes, Axis
 from forcopt.language.scalar import is_single_row, single_rows
 
@@ -23,19 +22,6 @@ if TYPE_CHECKING:
 
     from forcopt.language.model import Model
 
-__all__ = [
-    "Condition",
-    "Connected",
-    "Constraint",
-    "Cut",
-    "Heuristic",
-    "Implication",
-    "Lazy",
-    "Proposer",
-    "Separator",
-    "connected",
-    "implies",
-]
 
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
@@ -736,13 +722,19 @@ def require_binary(expression: Any, subject: str) -> None:
     """
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{subject} must be an expression of a binary variable, not {expression!r}")
-    lower, upper = expression.model.span_of(expression)
-    whole = expression.model.is_integral(expression)
-    bad = (lower < 0) | (upper > 1) | ~whole
+    bad = ~is_binary(expression)
     if bad.any():
         at = int(np.argmax(bad))
+        lower, upper = expression.model.span_of(expression)
+        whole = expression.model.is_integral(expression)
         element = expression[np.unravel_index(at, expression.shape)]
         raise DeclarationError(
             f"{subject}{describe_entry(expression.shape, at)} must be binary: {element._short()} ranges over "
             f"[{lower.flat[at]:g}, {upper.flat[at]:g}]" + ("" if whole.flat[at] else " and is not integer")
         )
+
+
+def is_binary(expression: Expression) -> Array:
+    """Which elements can only be 0 or 1, by the types and bounds of their columns."""
+    lower, upper = expression.model.span_of(expression)
+    return np.asarray((lower >= 0) & (upper <= 1) & expression.model.is_integral(expression))

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
-__all__ = [
-    "constraint_latex",
-    "constraint_text",
-    "element_text",
-    "expression_html",
-    "expression_latex",
-    "model_html",
-    "model_summary",
-]
 
 _MOST_TERMS = 6
 _MOST_ENTRIES = 6

@@ -19,8 +19,6 @@ from forcopt.language.variable import Variable
 if TYPE_CHECKING:
     from forcopt.language.structure import Structure
 
-__all__ = ["fix", "relax", "remove", "set_bounds", "unfix"]
-
 
 def remove(model: Structure, things: Sequence[Any]) -> None:
     """Take things out of a model, see `Model.remove`."""

@@ -16,8 +16,6 @@ from forcopt.language.relations import AtomRelation, Product
 if TYPE_CHECKING:
     from forcopt.language.structure import Structure
 
-__all__ = ["complete", "point", "read_values", "variable_values", "violations"]
-
 
 def read_values(
     model: Structure, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
@@ -93,8 +91,8 @@ def complete(model: Structure, values: Array) -> Array:
                 arguments = [a.evaluate(out) for a in relation.arguments]
                 out[relation.result_columns] = relation.atom.evaluate(arguments, relation.parameter)
             elif isinstance(relation, Product):
-                binary, factor = relation.binary.evaluate(out), relation.factor.evaluate(out)
-                out[relation.result_columns] = binary * factor
+                scale, factor = relation.scale.evaluate(out), relation.factor.evaluate(out)
+                out[relation.result_columns] = scale * factor
     return out
 
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError, counterpart
-from forcopt.language.alignment import Arrangement, aligned, kept_label, no_labels_to_meet, onto, positions
-from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, pick, tidy
-from forcopt.language.operands import (
+from forcopt.language.alignment import (
+    Arrangement,
     Operand,
+    aligned,
     check_matmul,
+    kept_label,
     matrix_operand,
+    no_labels_to_meet,
     normalized_axes,
+    onto,
+    positions,
     repeats_nothing,
 )
+from forcopt.language.labels import Axes, Axis, axes_of_table, is_table, pick, tidy
 from forcopt.language.terms import Gather, Rows, Term, compact, joined, merged
 
 if TYPE_CHECKING:
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
     from forcopt.language.scalar import Scalar
-
-__all__ = ["Expression"]
 
 
 _LARGE = 1e300
@@ -80,6 +83,12 @@ class Expression:
     if not TYPE_CHECKING:  # type checkers still report a wrong name
 
         def __getattr__(self, name: str) -> Any:
+            if (
+                name == "variable"
+            ):  # what an array of xarray asks the right operand for; it would go by position
+                raise DeclarationError(
+                    "xarray takes no expression on the right: write x * array, -(x - array)"
+                )
             raise counterpart(self, name, _COUNTERPARTS)
 
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
@@ -444,18 +453,16 @@ class Expression:
             left: Expression
             right: Expression
             (left, right), axes = aligned([self, other], "multiplying: the other part")
-            scaled: Expression | None
+            scaled: Expression
             if right.is_constant:
                 scaled = left._scaled(right.constant, axes)
             elif left.is_constant:
                 scaled = right._scaled(left.constant, axes)
             else:
-                from forcopt.language.parameter import parameter_product
+                from forcopt.language.products import multiplied
 
-                scaled = parameter_product(left, right, axes)
-            if scaled is not None:
-                return scaled
-            self._refuse_product(other)
+                scaled = multiplied(left, right, axes)
+            return scaled
         if isinstance(other, sp.spmatrix | np.matrix):
             raise DeclarationError(
                 f"* with a {type(other).__name__} could mean the matrix product or elements; "
@@ -466,12 +473,6 @@ class Expression:
         return Expression._scaled(left, as_numbers(other, subject), axes)
 
     __rmul__ = __mul__
-
-    def _refuse_product(self, other: Expression) -> NoReturn:
-        raise CurvatureError(
-            f"a product of two expressions ({self._short()} and {other._short()}) is not convex; "
-            "use fo.product(b, x) for a binary b, or fo.sum_squares, fo.quad_form, fo.quad_over_lin"
-        )
 
     def _scaled(self, factor: Array, axes: Axes | None) -> Expression:
         """The product with numbers that are in line with it."""
@@ -962,12 +963,9 @@ def _product(first: Any, second: Any) -> Expression:
     if isinstance(first, Expression) and isinstance(second, Expression):
         first._same_model(second)
         if not first.is_constant and not second.is_constant:
-            from forcopt.language.parameter import parameter_matmul
+            from forcopt.language.products import multiplied_matrices
 
-            multiplied = parameter_matmul(first, second)
-            if multiplied is None:
-                first._refuse_product(second)
-            return multiplied
+            return multiplied_matrices(first, second)
         first = matrix_operand(first.constant) if first.is_constant else first
         second = second if not isinstance(first, Expression) else matrix_operand(second.constant)
     if isinstance(first, Expression):

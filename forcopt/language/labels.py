@@ -11,20 +11,6 @@ import numpy as np
 from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 
-__all__ = [
-    "Axes",
-    "Axis",
-    "axes_of_table",
-    "describe_labels",
-    "flat_position",
-    "is_table",
-    "listed",
-    "pick",
-    "product_index",
-    "read_axes",
-    "tidy",
-]
-
 _SHOWN = 8
 """How many labels a message lists."""
 
@@ -178,6 +164,8 @@ def _read_axis(labels: Any, name: str, subject: str) -> Axis:
         return labels
     if is_table(labels) and labels.ndim == 2:  # such as the ends of arcs: one label for each row
         labels = labels.set_index([*labels.columns]).index
+    if hasattr(type(labels), "to_index"):  # a coordinate of xarray
+        labels = labels.to_index()
     if isinstance(labels, str | bytes | Set) or not np.iterable(labels):
         raise DeclarationError(
             f"{subject}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
@@ -203,23 +191,25 @@ def _read_axis(labels: Any, name: str, subject: str) -> Axis:
 
 
 def is_table(value: Any) -> bool:
-    """Whether `value` is a series or a frame of pandas."""
+    """Whether `value` is a series or a frame of pandas, or an array of xarray."""
     kind = type(value)  # expressions explain the attributes that they lack, which takes time
-    return hasattr(kind, "to_numpy") and hasattr(kind, "index")
+    return hasattr(kind, "to_numpy") and (hasattr(kind, "index") or hasattr(kind, "coords"))
 
 
 def axes_of_table(table: Any) -> tuple[Axis, ...]:
-    """The labels of a series or a frame."""
+    """The labels of a series, a frame or an array of xarray."""
+    if hasattr(type(table), "coords"):
+        return tuple(_axis_of_index(table.get_index(name), str(name)) for name in table.dims)
     indices = [table.index, table.columns] if table.ndim == 2 else [table.index]
     return tuple(_axis_of_index(index) for index in indices)
 
 
-def _axis_of_index(index: Any) -> Axis:
+def _axis_of_index(index: Any, name: str = "") -> Axis:
     names = getattr(index, "names", (None,))
     if getattr(index, "nlevels", 1) > 1:
         levels = tuple(str(name) for name in names) if all(name is not None for name in names) else ()
         return Axis(index.tolist(), "", levels)
-    return Axis(index.tolist(), "" if index.name is None else str(index.name))
+    return Axis(index.tolist(), name or ("" if index.name is None else str(index.name)))
 
 
 def tidy(axes: Sequence[Axis | None]) -> Axes | None:
@@ -294,7 +284,7 @@ def pick(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...]
     for part in key:
         axis = axes[number] if part is not None and number < len(axes) else None
         if is_table(part):
-            order = None if axis is None else axis.order_of(_axis_of_index(part.index), "the index")
+            order = None if axis is None else axis.order_of(axes_of_table(part)[0], "the index")
             values = part.to_numpy()
             if values.dtype.kind not in "biu":
                 raise DeclarationError(

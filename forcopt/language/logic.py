@@ -10,28 +10,12 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.alignment import aligned
+from forcopt.language.alignment import Operand, aligned
 from forcopt.language.atom import Atom, apply_atom, broadcast_operands, reduced_axis_last
 from forcopt.language.constraint import Condition, Constraint, implies, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.labels import is_table
-from forcopt.language.operands import Operand
-
-__all__ = [
-    "ALL_OF",
-    "Disjunction",
-    "all_of",
-    "any_of",
-    "at_least",
-    "at_most",
-    "conjunction",
-    "disjunction",
-    "either",
-    "exactly",
-    "iff",
-    "negation",
-]
 
 ALL_OF = Atom("all_of", 0, (1,), lambda x, _: x.min(axis=-1), reduces=True, nonnegative=True, integral=True)
 

@@ -10,23 +10,11 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.affine import facing
+from forcopt.language.alignment import Operand
 from forcopt.language.atom import Atom, apply_atom
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
-from forcopt.language.joins import block
-from forcopt.language.operands import Operand
-
-__all__ = [
-    "Semidefinite",
-    "asymmetric_entries",
-    "lambda_max",
-    "lambda_min",
-    "log_det",
-    "nuclear_norm",
-    "semidefinite",
-    "symmetric",
-]
+from forcopt.language.joins import block, facing
 
 _SAME = 1e-10
 """Entries of a matrix are the same if they differ by no more, relative to the largest."""

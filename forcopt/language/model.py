@@ -1,17 +1,28 @@
-"""The model: declarations, solving, exchange with files and other libraries."""
+"""The model as a modeller writes it: declarations, changes, solving, exchange with files and libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
-from forcopt.errors import counterpart, unknown
-from forcopt.language.builder import Builder
-from forcopt.language.guarded import Guarded
-from forcopt.language.variable import Variable
-from forcopt.memory import memory_limited
+import numpy as np
+
+from forcopt.clock import interrupted, stop_on_interrupt, watches_interrupts
+from forcopt.errors import DeclarationError, Guarded, counterpart, unexpected, unknown
+from forcopt.language import editing
+from forcopt.language import objective as objectives
+from forcopt.language.alignment import Operand
+from forcopt.language.columns import read_block, read_shape
+from forcopt.language.constraint import Condition, Constraint, Cut, Heuristic, Lazy, Proposer, Separator
+from forcopt.language.expression import Expression
+from forcopt.language.objective import Objective, SortedMethod
+from forcopt.language.scheduling import Interval, interval_of
+from forcopt.language.structure import Structure
+from forcopt.language.variable import Parameter, Variable
+from forcopt.memory import claim_memory, memory_limited
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +32,25 @@ if TYPE_CHECKING:
     from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["Model", "Variable"]
+
+_ARGUMENTS = {
+    **dict.fromkeys(("lb", "low", "lowbound", "min"), "lower=..."),
+    **dict.fromkeys(("ub", "up", "upbound", "max"), "upper=..."),
+    **dict.fromkeys(("vtype", "cat", "domain", "within", "boolean"), "binary=True or integer=True"),
+    **dict.fromkeys(("nonneg", "pos"), "lower=0"),
+    **dict.fromkeys(("coords", "dims", "indices"), "index={name of the axis: labels, ...}"),
+    "obj": "m.minimize(...) or m.maximize(...)",
+    "symmetric": "fo.symmetric(m.variable(...))",
+    "psd": "m.subject_to(fo.semidefinite(x))",
+    "initialize": "value=..., or m.solve(start={x: ...})",
+}
+"""Arguments of other modelling languages, in small letters without underscores."""
+
+_Callback = TypeVar("_Callback", Cut, Heuristic)
+
+
+def _is_several(condition: Any) -> bool:
+    return isinstance(condition, Iterable) and not isinstance(condition, str | Expression | np.ndarray)
 
 
 @cache
@@ -51,7 +80,7 @@ _SETTERS = {
 """Names of other modelling languages, in small letters without underscores."""
 
 
-class Model(Guarded, Builder):
+class Model(Guarded, Structure):
     """An optimization model.
 
     Parameters
@@ -81,6 +110,619 @@ class Model(Guarded, Builder):
         def __getattr__(self, name: str) -> Any:
             raise counterpart(self, name, _COUNTERPARTS)
 
+    # -- variables ---------------------------------------------------------------------------------------
+
+    def variable(
+        self,
+        name: str = "",
+        shape: int | tuple[int, ...] = (),
+        *,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        integer: Any = False,
+        binary: Any = False,
+        index: Any = None,
+        labels: Sequence[str] | None = None,
+        **others: Never,
+    ) -> Variable:
+        """Add a variable.
+
+        Parameters
+        ----------
+        name : str, default ""
+            Unique in the model; ``x1``, ``x2``, ... if left out.
+        shape : int | tuple[int, ...], optional
+            Its numpy shape; ``()`` for a scalar.
+        lower : Any, default -np.inf
+            Numbers that broadcast to the shape; free by default.
+        upper : Any, default np.inf
+            Numbers that broadcast to the shape; free by default.
+        integer : Any, default False
+            Only integers; or booleans that broadcast to the shape, true where only integers.
+        binary : Any, default False
+            Only 0 or 1; or booleans that broadcast to the shape, true where only 0 or 1.
+        index : Any, optional
+            Labels of the axes instead of a shape: a list or a `pandas.Index` for one axis, a tuple with one
+            for each axis (an int for an axis without labels), or a mapping from the names of the axes to
+            their labels. Then ``x["a"]`` and ``x.loc[...]`` pick by label, and series and frames meet the
+            variable by label, in bounds as in arithmetic.
+        labels : Sequence[str], optional
+            A name for each column, in C order; ``name[i,j]`` by default.
+
+        Raises
+        ------
+        DeclarationError
+            For a name in use, for labels that repeat, and for bounds that are NaN, crossed, of another shape,
+            or beyond 0 and 1 for a binary variable.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> cost = pd.Series({"iron": 3.0, "coal": 1.0})
+        >>> x = m.variable("x", index=cost.index, lower=1)
+        >>> m.minimize((cost[["coal", "iron"]] * x).sum())
+        >>> m.objective.stages[0].expression
+        <expression of shape (), 2 coefficients: 3 x[iron] + x[coal]>
+        >>> x["coal"]
+        <expression of shape (), 1 coefficients: x[coal]>
+        """
+        for other in others:
+            raise unexpected("variable", other, _ARGUMENTS)
+        self._check_name(name, "variable")
+        full, axes = read_shape(shape, index, "variable", name)
+        name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
+        block = read_block(name, self.column_count, full, axes, lower, upper, integer, binary, labels)
+        return self._declare(block)
+
+    def parameter(
+        self,
+        name: str = "",
+        shape: int | tuple[int, ...] = (),
+        value: Any = None,
+        *,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        index: Any = None,
+        **others: Never,
+    ) -> Parameter:
+        """Add a parameter: numbers that may change between solves, without compiling the model again.
+
+        It stands wherever numbers may: in right-hand sides, costs and coefficients, and inside atoms. A
+        product with an affine expression is affine; a product with an atom needs ``lower=0``.
+
+        Parameters
+        ----------
+        name : str, default ""
+            Unique in the model.
+        shape : int | tuple[int, ...], optional
+            Its numpy shape; ``()`` for a scalar.
+        value : Any, optional
+            Numbers that broadcast to the shape; may be given later, as ``p.value = ...``.
+        lower, upper : Any, optional
+            The range of its values, which bridges that need bounds read.
+        index : Any, optional
+            Labels of the axes, see `variable`.
+
+        Raises
+        ------
+        DeclarationError
+            For a name in use, and for values outside the range.
+
+        Notes
+        -----
+        The next `solve` on the same backend changes only the numbers: HiGHS continues from the last basis,
+        OSQP and SCS from the last point, and searches start from the last solution. A solution keeps the
+        values that it was found with: ``s[p]``.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> demand = m.parameter("demand", value=4)
+        >>> price = m.parameter("price", 2, value=[3, 4])
+        >>> x = m.variable("x", shape=2, lower=0)
+        >>> _ = m.subject_to(x[0] + 2 * x[1] >= demand)
+        >>> m.minimize(price @ x)
+        >>> m.solve().objective
+        8.0
+        >>> demand.value = 6
+        >>> m.solve().objective
+        12.0
+        >>> price.value = [1, 4]
+        >>> m.solve().objective
+        6.0
+        """
+        for other in others:
+            raise unexpected("parameter", other, _ARGUMENTS)
+        self._check_name(name, "parameter")
+        full, axes = read_shape(shape, index, "parameter", name)
+        name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
+        block = read_block(name, self.column_count, full, axes, lower, upper, kind="parameter")
+        self._store.add(block)
+        out = Parameter(self._model, len(self.blocks) - 1)
+        self._names[name] = out
+        self.parameters.append(out)
+        self.note_parametric(out)
+        if value is not None:
+            out.value = value
+        return out
+
+    def interval(
+        self, start: Operand, duration: Operand, end: Operand = None, *, present: Operand = None
+    ) -> Interval:
+        """Declare intervals of time, for `forcopt.no_overlap` and `forcopt.cumulative`.
+
+        Parameters
+        ----------
+        start : Operand
+            When they begin, usually integer variables.
+        duration : Operand
+            How long they last: numbers, or expressions that are never negative.
+        end : Operand, optional
+            When they end; by default ``start + duration``. If it is given, the equation becomes a constraint.
+        present : Operand, optional
+            Binary: where it is 0, an interval takes no part, and its end is free. All are present by default.
+
+        Returns
+        -------
+        Interval
+            The shape to which all broadcast, with the labels of all.
+
+        Raises
+        ------
+        DeclarationError
+            For durations that can be negative, and for `present` that is not binary.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> start = m.variable("start", 2, lower=0, upper=9, integer=True)
+        >>> task = m.interval(start, [3, 4])
+        >>> _ = m.subject_to(fo.no_overlap(task))
+        >>> m.minimize(task.end.max())
+        >>> m.solve("cp-sat").objective
+        7.0
+        """
+        return interval_of(self._model, start, duration, end, present)
+
+    # -- constraints -------------------------------------------------------------------------------------
+
+    def subject_to(
+        self,
+        *conditions: Constraint | Condition | Iterable[Any],
+        name: str = "",
+    ) -> Any:
+        """Add constraints.
+
+        Parameters
+        ----------
+        conditions : Constraint | Condition | Iterable[Any]
+            Comparisons, `implies`, `connected`, or iterables of them. A comparison of two numbers, such as
+            ``sum([]) <= 5``, is a bool: True adds no row, and False makes the model infeasible.
+        name : str, default ""
+            For messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given by
+            itself. Without it a condition keeps the name that it brings, or is numbered.
+
+        Returns
+        -------
+        Any
+            The constraint that was given, or a list of all of them.
+        """
+        claim_memory()
+        flat: list[Any] = []
+        for condition in conditions:
+            several: Any = condition if _is_several(condition) else [condition]
+            flat.extend(self._constant(c) if isinstance(c, bool | np.bool_) else c for c in several)
+        alone = len(conditions) == 1 and not _is_several(conditions[0])
+        self._check_name(name, "subject_to")
+        named = self._check_conditions(flat, name, alone)
+        for condition, free in zip(flat, named, strict=True):
+            condition.name = free
+            self._names[free] = condition
+            if isinstance(condition, Constraint):
+                condition.start = self.row_count
+                self.row_count += condition.expression.size
+                self.constraints.append(condition)
+            else:
+                self.relations.append(condition)
+        self._condition_count += len(flat)
+        return flat[0] if alone else flat
+
+    def _constant(self, holds: bool | np.bool_) -> Constraint:
+        """No row for a comparison of numbers that holds, else one that cannot hold."""
+        nothing = Expression(self._model, (0,) if holds else (), (), np.zeros(()))
+        return Constraint(nothing, np.ones(()), np.full((), np.inf))
+
+    def _check_conditions(self, conditions: Sequence[Any], name: str, alone: bool) -> list[str]:
+        """Check all conditions and choose their names; nothing is added before all are found right."""
+        taken: dict[str, Any] = {}
+        shrunk = bool(self._removed.any())
+        for position, condition in enumerate(conditions):
+            wanted = name if alone or not name else f"{name}[{position}]"
+            if not isinstance(condition, Constraint | Condition):
+                raise DeclarationError(f"subject_to needs constraints, not {condition!r}")
+            operands = (condition.expression,) if isinstance(condition, Constraint) else condition.operands
+            for operand in operands:
+                if operand.model is not self:
+                    self.lift(operand, f"the constraint {wanted!r}" if wanted else "the constraint")
+                if shrunk:
+                    self._check_present(operand)
+            if condition.name and (
+                self._names.get(condition.name) is condition or taken.get(condition.name) is condition
+            ):
+                raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
+            if wanted:
+                self._fresh_name(wanted)
+                if wanted in taken:
+                    raise DeclarationError(f"the name {wanted!r} is already in use in model {self.name!r}")
+            else:
+                wanted = condition.name or f"c{self._condition_count + position + 1}"
+                free, number = wanted, 1
+                while free in self._names or free in taken:
+                    number += 1
+                    free = f"{wanted}#{number}"
+                wanted = free
+            condition.check(f"constraint {wanted}")
+            taken[wanted] = condition
+        if len({id(c) for c in conditions}) < len(conditions):
+            raise DeclarationError("subject_to: the same constraint is given twice")
+        return list(taken)
+
+    def lazy(self, separate: Separator, name: str = "") -> Lazy:
+        """Add a family of constraints too large to list.
+
+        Parameters
+        ----------
+        separate : Separator
+            Called with a function ``value(expression)`` at a candidate point; yields the affine constraints
+            that the point violates, or nothing. It must cut off every point that is not allowed; a point for
+            which it yields nothing is accepted.
+        name : str, default ""
+            For messages.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=2, lower=0, upper=10)
+        >>> def separate(value):
+        ...     if value(x).sum() > 3 + 1e-6:
+        ...         yield x.sum() <= 3
+        >>> _ = m.lazy(separate)
+        >>> m.maximize(x[0] + 2 * x[1])
+        >>> m.solve().objective
+        6.0
+        """
+        if not callable(separate):
+            raise DeclarationError(f"lazy needs a function of a point, not {separate!r}")
+        self._check_name(name, "lazy")
+        name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
+        family = Lazy(self._model, separate, name)
+        self.lazies.append(family)
+        self._names[name] = family
+        return family
+
+    def cut(self, separate: Separator, name: str = "") -> Cut:
+        """Add a family of cuts: constraints that every feasible point satisfies.
+
+        They strengthen the relaxations of a search and never decide which points are feasible. A backend
+        without the capability ``cut`` solves the model without them, and ``s.message`` names them.
+
+        Parameters
+        ----------
+        separate : Separator
+            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
+            yields affine constraints. The constraints that the point violates are added.
+        name : str, default ""
+            For messages.
+
+        Notes
+        -----
+        The optimum and the bound rest on a premise: no yielded constraint excludes a feasible point. `solve`
+        tests the premise at feasible points of relaxations, at the start and at the points that the search
+        finds, and raises `DeclarationError` if one of them refutes it. Such tests are no proof.
+        `certify` uses no cut.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=3, binary=True)  # the edges of a triangle
+        >>> _ = m.subject_to(x[0] + x[1] <= 1, x[1] + x[2] <= 1, x[0] + x[2] <= 1)
+        >>> def odd_set(value):
+        ...     if value(x).sum() > 1 + 1e-6:
+        ...         yield x.sum() <= 1
+        >>> _ = m.cut(odd_set)
+        >>> m.maximize(x.sum())
+        >>> m.solve().objective
+        1.0
+        """
+        if not callable(separate):
+            raise DeclarationError(f"cut needs a function of a point, not {separate!r}")
+        return self._add_callback(Cut(self._model, separate, name))
+
+    def heuristic(self, propose: Proposer, name: str = "") -> Heuristic:
+        """Add a heuristic: a function that proposes feasible points to a search.
+
+        A backend without the capability ``heuristic`` solves the model without it, and ``s.message`` names
+        it.
+
+        Parameters
+        ----------
+        propose : Proposer
+            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
+            returns values as `solve` takes them for a start, or None. The search determines the variables
+            that it leaves out, with the others fixed.
+        name : str, default ""
+            For messages.
+
+        Notes
+        -----
+        A proposal reaches the solver only if it satisfies all bounds, integers, constraints, conditions and
+        lazy families; ``s.message`` counts the others and gives the reason of the last.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=3, binary=True)
+        >>> _ = m.subject_to([2, 3, 4] @ x <= 6)
+        >>> m.maximize([3, 4, 6] @ x)
+        >>> _ = m.heuristic(lambda value: {x: value(x) > 1 - 1e-6}, name="round down")
+        >>> m.solve().objective
+        9.0
+        """
+        if not callable(propose):
+            raise DeclarationError(f"heuristic needs a function of a point, not {propose!r}")
+        return self._add_callback(Heuristic(self._model, propose, name))
+
+    def _add_callback(self, callback: _Callback) -> _Callback:
+        self._check_name(callback.name, callback.kind)
+        count = sum(c.kind == callback.kind for c in self.callbacks)
+        default = f"{callback.kind}{count + 1}"
+        callback.name = self._fresh_name(callback.name) if callback.name else self.unused_name(default)
+        self.callbacks.append(callback)
+        self._names[callback.name] = callback
+        return callback
+
+    # -- objectives --------------------------------------------------------------------------------------
+
+    def optimize(self, objective: Objective | None = None) -> None:
+        """Set the objective, replacing any other; `solve` looks for the optimum.
+
+        Parameters
+        ----------
+        objective : Objective
+            Made by `forcopt.minimize`, `forcopt.lexicographic`, `forcopt.leximin`, ...
+
+        Raises
+        ------
+        DeclarationError
+            If it is no objective, or of another model.
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        if not isinstance(objective, Objective):
+            raise DeclarationError(
+                f"optimize needs an objective such as fo.minimize(x), not {objective!r}; m.solve() solves"
+            )
+        for number, stage in enumerate(objective.stages, 1):
+            self._check_present(self.lift(stage.expression, "the objective"))
+            place = objective.kind + (f" (stage {number})" if len(objective.stages) > 1 else "")
+            self.check_curvature(stage.expression, -1 if stage.maximize else 1, place)
+        self._objective = objective
+
+    def minimize(self, expression: Expression) -> None:
+        """Make a convex scalar expression as small as possible.
+
+        Parameters
+        ----------
+        expression : Expression
+            Of one element, affine or convex.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        self.optimize(objectives.minimize(expression))
+
+    def maximize(self, expression: Expression) -> None:
+        """Make a concave scalar expression as large as possible.
+
+        Parameters
+        ----------
+        expression : Expression
+            Of one element, affine or concave.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        self.optimize(objectives.maximize(expression))
+
+    def lexicographic(self, parts: Sequence[Objective], tolerance: float = 1e-7) -> None:
+        """Optimise several objectives in order of priority; see `forcopt.lexicographic`.
+
+        Parameters
+        ----------
+        parts : Sequence[Objective]
+            The most important first.
+        tolerance : float, default 1e-07
+            How much a later objective may take from an earlier one; see `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        self.optimize(objectives.lexicographic(parts, tolerance))
+
+    def leximin(
+        self,
+        utilities: Expression,
+        method: SortedMethod | None = None,
+        *,
+        outcomes: Any = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        """Raise the smallest utility first, then the next; see `forcopt.leximin`.
+
+        Parameters
+        ----------
+        utilities : Expression
+            Concave; any shape.
+        method : SortedMethod, optional
+            The strategy; by default the one that fits the model.
+        outcomes : Any, optional
+            For ``"ordered-values"``, all values that an entry can take.
+        tolerance : float, default 0.0
+            See `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        self.optimize(objectives.leximin(utilities, method, outcomes=outcomes, tolerance=tolerance))
+
+    def leximax(
+        self,
+        losses: Expression,
+        method: SortedMethod | None = None,
+        *,
+        outcomes: Any = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        """Lower the largest loss first, then the next; see `forcopt.leximax`.
+
+        Parameters
+        ----------
+        losses : Expression
+            Convex; any shape.
+        method : SortedMethod, optional
+            The strategy; by default the one that fits the model.
+        outcomes : Any, optional
+            For ``"ordered-values"``, all values that an entry can take.
+        tolerance : float, default 0.0
+            See `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
+        self.optimize(objectives.leximax(losses, method, outcomes=outcomes, tolerance=tolerance))
+
+    # -- editing -----------------------------------------------------------------------------------------
+
+    def remove(self, *things: Any) -> None:
+        """Take constraints, conditions, callbacks or variables out of the model; all or none of them.
+
+        A variable can go once no constraint, condition or objective uses it. Its columns keep their numbers,
+        fixed at 0; files and other libraries' objects do not show them.
+
+        Parameters
+        ----------
+        things : Variable or Constraint or Condition or Lazy or Cut or Heuristic or str, or a list of these
+            Results of `variable`, `subject_to`, `lazy`, `cut` and `heuristic`, or their names.
+
+        Raises
+        ------
+        DeclarationError
+            For an object that is not in the model, and for a variable in use, naming a user.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", lower=0, upper=5)
+        >>> cap = m.subject_to(x <= 3, name="cap")
+        >>> m.maximize(x)
+        >>> m.solve().objective
+        3.0
+        >>> m.remove(cap)
+        >>> m.solve().objective
+        5.0
+        """
+        editing.remove(self, things)
+
+    def fix(self, part: Expression, values: Any) -> None:
+        """Hold a variable, or a part of one, at given values; `unfix` restores its bounds.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable ``x``, or a part such as ``x[0]``.
+        values : Any
+            Numbers that broadcast to its shape (or a series or frame with its labels); NaN where it stays
+            free.
+
+        Raises
+        ------
+        DeclarationError
+            For values outside the declared bounds, or not integer where the variable is.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=2, lower=0, upper=5)
+        >>> m.maximize(x.sum())
+        >>> m.fix(x[0], 1)
+        >>> m.solve().objective
+        6.0
+        >>> m.unfix(x)
+        >>> m.solve().objective
+        10.0
+        """
+        editing.fix(self, part, values)
+
+    def unfix(self, part: Expression) -> None:
+        """Give a variable, or a part of one, its declared bounds back; see `fix`.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable, or entries of one.
+        """
+        editing.unfix(self, part)
+
+    def relax(self) -> Callable[[], None]:
+        """Let integer variables take any value within their bounds; give a function that undoes it.
+
+        Returns
+        -------
+        Callable[[], None]
+            Makes the same variables integer again.
+
+        Raises
+        ------
+        UnsupportedError
+            If a condition or a product means something for integers only, such as `implies`.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=2, binary=True)
+        >>> _ = m.subject_to(2 * x.sum() <= 3)
+        >>> m.maximize(x.sum())
+        >>> undo = m.relax()
+        >>> m.solve().objective
+        1.5
+        >>> undo()
+        >>> m.solve().objective
+        1.0
+        """
+        return editing.relax(self)
+
+    # -- solving and exchange -----------------------------------------------------------------------------
+
     def solve(
         self,
         backend: str | None = None,
@@ -109,6 +751,9 @@ class Model(Guarded, Builder):
         ------
         UnknownNameError
             For an option that does not exist; it suggests the nearest.
+        KeyboardInterrupt
+            After Ctrl-C, if no feasible point was found, or at the second Ctrl-C. Otherwise a search that is
+            interrupted returns its best point and bound, and ``s.message`` says so.
         """
         from forcopt.loops.solve import solve_model
 
@@ -116,8 +761,11 @@ class Model(Guarded, Builder):
         for option in options:
             if option not in known:
                 raise unknown("option", option, [*known, "memory_limit", "certify"])
-        with memory_limited(memory_limit):
+        outer = watches_interrupts()
+        with memory_limited(memory_limit), stop_on_interrupt():
             found = solve_model(self, backend, **options)
+            if interrupted() and not outer and found.status is Status.LIMIT:
+                raise KeyboardInterrupt
             found.certificate = found.certify() if certify else None
         return found
 

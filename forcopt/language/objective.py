@@ -12,18 +12,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 
-__all__ = [
-    "Objective",
-    "Sorted",
-    "SortedMethod",
-    "Stage",
-    "lexicographic",
-    "leximax",
-    "leximin",
-    "maximize",
-    "minimize",
-]
-
 SortedMethod = Literal["saturation", "compact", "cuts", "ordered-values"]
 _METHODS = ("saturation", "compact", "cuts", "ordered-values")
 

@@ -15,18 +15,6 @@ from forcopt.language.terms import Gather
 if TYPE_CHECKING:
     from forcopt.language.atom import Atom
 
-__all__ = [
-    "AtomRelation",
-    "ExponentialCone",
-    "Indicator",
-    "ParameterProduct",
-    "PowerCone",
-    "Product",
-    "SecondOrderCone",
-    "SemidefiniteCone",
-    "only_columns",
-]
-
 
 def only_columns(expression: Expression) -> Array:
     """The columns of an expression that is one column for each element, flat."""
@@ -74,10 +62,10 @@ class AtomRelation:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """``result = binary * factor``, all of shape ``(n,)``."""
+    """``result = scale * factor`` with a binary scale, all of shape ``(n,)``."""
 
     result: Expression
-    binary: Expression
+    scale: Expression
     factor: Expression
 
     kind = "product"
@@ -85,7 +73,7 @@ class Product:
     @property
     def operands(self) -> tuple[Expression, ...]:
         """The expressions that it reads."""
-        return (self.binary, self.factor)
+        return (self.scale, self.factor)
 
     @property
     def result_columns(self) -> Array:
@@ -95,9 +83,28 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class ParameterProduct(Product):
-    """``result = binary * factor`` where `binary` reads parameters only; compiling puts their values in."""
+    """``result = scale * factor`` where `scale` reads parameters only; compiling puts their values in."""
 
     kind = "parameter_product"
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplication(Product):
+    """``result = scale * factor`` of any two affine expressions, which is not convex.
+
+    Attributes
+    ----------
+    pieces : int, default 0
+        The number of pieces of the range of `scale` over which a relaxation may replace the equation; 0 for
+        the equation itself.
+    """
+
+    pieces: int = 0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What is to be written."""
+        return ("multiplication", "mccormick", "piecewise_mccormick")[min(self.pieces, 2)]
 
 
 @dataclass(frozen=True, eq=False)

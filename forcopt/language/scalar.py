@@ -13,7 +13,6 @@ from forcopt.language.terms import Gather, Rows, Term
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Scalar", "is_single_row", "single_rows"]
 
 _LARGE = 1e300
 _NUMBERS = frozenset((int, float, np.float64, np.int64))

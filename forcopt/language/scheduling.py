@@ -10,16 +10,14 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.alignment import aligned, onto
+from forcopt.language.alignment import Operand, aligned, onto
 from forcopt.language.constraint import Condition, implies, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.joins import concatenate
-from forcopt.language.operands import Operand
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Cumulative", "Interval", "NoOverlap", "cumulative", "interval_of", "no_overlap"]
 
 _CLOSE = 1e-6
 """Times that differ by less, relative to their size, are the same."""

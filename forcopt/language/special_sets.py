@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, check_order
+from forcopt.arrays import Array, as_bounds, as_numbers, check_order
 from forcopt.errors import DeclarationError
+from forcopt.language.alignment import Operand
+from forcopt.language.atom import Atom, apply_elementwise
+from forcopt.language.atoms import maximum, minimum
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
-
-__all__ = [
-    "AllDifferent",
-    "Semicontinuous",
-    "SpecialOrderedSet",
-    "all_different",
-    "semicontinuous",
-    "sos1",
-    "sos2",
-]
 
 
 @dataclass(eq=False)
@@ -298,3 +291,97 @@ def all_different(x: Expression) -> AllDifferent:
     if not _expression(x, "all_different").model.is_integral(x).all():
         raise DeclarationError("all_different needs an expression that takes integers only")
     return AllDifferent(x.ravel())
+
+
+Points = tuple[Array, Array]
+"""Where the slope changes, rising, and the values there."""
+
+
+def _value(x: Array, points: Points) -> Array:
+    at, values = points
+    slopes = np.diff(values) / np.diff(at)
+    segment = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(slopes) - 1)
+    rise = slopes[segment]
+    return np.asarray(values[segment] + np.where(rise == 0, 0.0, rise * (x - at[segment])))
+
+
+def _span(lower: Array, upper: Array, points: Points) -> tuple[Array, Array]:
+    """The least and the greatest value between two ends: both lie at an end or where the slope changes."""
+    inner = [np.clip(at, lower, upper) for at in points[0]]
+    with np.errstate(invalid="ignore"):
+        found = np.stack([_value(x, points) for x in (lower, upper, *inner)])
+    return found.min(axis=0), found.max(axis=0)
+
+
+PIECEWISE_LINEAR = Atom("piecewise_linear", 0, (0,), _value, span=_span)
+
+
+def piecewise_linear(x: Operand, points: Operand, values: Operand, *, binaries: bool | None = None) -> Any:
+    """The function through given points, linear between them, elementwise; the end slopes go on beyond them.
+
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers.
+    points : Operand
+        Two or more rising numbers, shape ``(k,)``.
+    values : Operand
+        The values there, shape ``(k,)``.
+    binaries : bool, optional
+        Whether to write it with binaries, which any constraint or objective may then use. By default only for
+        a function that is neither convex nor concave; a convex one becomes ``k - 1`` rows for each element.
+
+    Returns
+    -------
+    Expression or Array
+        The shape of `x`.
+
+    Raises
+    ------
+    DeclarationError
+        For points that do not rise, or other lengths.
+
+    Notes
+    -----
+    With binaries the argument needs bounds; see the bridge ``piecewise_linear_binaries``.
+
+    Examples
+    --------
+    The first 10 units cost 5 each, later ones 2 each: concave, so that a minimum needs binaries.
+
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=30)
+    >>> _ = m.subject_to(x.sum() >= 20)
+    >>> m.minimize(fo.piecewise_linear(x, [0, 10, 20], [0, 50, 70], binaries=True).sum())
+    >>> m.solve().objective
+    70.0
+    """
+    at, height = (
+        as_numbers(points, "piecewise_linear: points"),
+        as_numbers(values, "piecewise_linear: values"),
+    )
+    if at.ndim != 1 or len(at) < 2 or at.shape != height.shape:
+        raise DeclarationError(
+            f"piecewise_linear: points and values have shapes {at.shape} and {height.shape}; they must be "
+            "two or more numbers each, as many values as points"
+        )
+    if (np.diff(at) <= 0).any():
+        first = int(np.argmax(np.diff(at) <= 0))
+        raise DeclarationError(
+            f"piecewise_linear: points[{first + 1}] is {at[first + 1]:g}, which is not above {at[first]:g}"
+        )
+    slopes = np.diff(height) / np.diff(at)
+    convex, concave = (np.diff(slopes) >= 0).all(), (np.diff(slopes) <= 0).all()
+    if binaries or not (convex or concave):
+        if binaries is False:
+            raise DeclarationError("piecewise_linear: a function neither convex nor concave needs binaries")
+        return apply_elementwise(PIECEWISE_LINEAR, x, parameter=(at, height))
+    from forcopt.language.expression import Expression
+
+    if not isinstance(x, Expression):
+        return _value(as_numbers(x, "the argument of piecewise_linear"), (at, height))[()]
+    pieces = [float(s) * (x - float(a)) + float(v) for s, a, v in zip(slopes, at, height, strict=False)]
+    if len(pieces) == 1:
+        return pieces[0]
+    return maximum(*pieces) if convex else minimum(*pieces)

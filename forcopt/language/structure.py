@@ -12,23 +12,20 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import CurvatureError, DeclarationError, unknown
 from forcopt.language import evaluator
-from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
+from forcopt.language.columns import Block, Columns, ColumnStore, consecutive, integral, interval
 from forcopt.language.constraint import Condition, Constraint, Cut, GatheredRows, Heuristic, Lazy, gathered
 from forcopt.language.expression import Expression
-from forcopt.language.intervals import integral, interval
 from forcopt.language.labels import Axes, describe_labels, flat_position
 from forcopt.language.objective import Objective
-from forcopt.language.parameter import Parameter
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.scalar import Scalar
 from forcopt.language.terms import Gather, mark
-from forcopt.language.variable import Variable
+from forcopt.language.variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from forcopt.language.atoms import Atom
+    from forcopt.language.atom import Atom
     from forcopt.language.model import Model
 
-__all__ = ["Relation", "Structure", "same_marks"]
 
 Relation = AtomRelation | Product | Condition
 _START = attrgetter("start")

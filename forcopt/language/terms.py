@@ -19,8 +19,6 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 
-__all__ = ["Gather", "Rows", "Term", "apart", "compact", "joined", "mark", "merged", "side_by_side"]
-
 Rearrange = Callable[[Array], Array]
 
 

@@ -1,4 +1,4 @@
-"""Decision variables."""
+"""Decision variables, and parameters: data that may change between solves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers, refuse_entry
+from forcopt.errors import DeclarationError, Guarded
 from forcopt.language.columns import Block, consecutive
 from forcopt.language.expression import Expression
-from forcopt.language.guarded import Guarded
 from forcopt.language.labels import Axes
 from forcopt.language.scalar import Scalar
 from forcopt.notebook import facts_html
@@ -17,7 +17,6 @@ from forcopt.notebook import facts_html
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["Declared", "Variable"]
 
 _ZERO = np.zeros(())
 _ZERO.flags.writeable = False
@@ -181,3 +180,65 @@ class Variable(Declared):
             low, high = (bounds.min(), bounds.max()) if self.size else (0.0, 0.0)
             facts[name] = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         return facts_html(f"variable {self.name}", facts)
+
+
+class Parameter(Declared):
+    """Numbers that may change between solves; an expression like any other. Made by `Model.parameter`.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its model.
+    start : int
+        Its first column; the others follow in C order.
+    position : int
+        Of its block among the blocks of the model.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x, demand = m.variable("x", lower=0), m.parameter("demand", value=2)
+    >>> _ = m.subject_to(x >= demand)
+    >>> m.minimize(3 * x)
+    >>> first = m.solve().objective
+    >>> demand.value = 5
+    >>> first, m.solve().objective
+    (6.0, 15.0)
+    """
+
+    __slots__ = ("_value",)
+
+    _settable = frozenset(("value",))
+
+    def __init__(self, model: Model, position: int) -> None:
+        super().__init__(model, position)
+        self._value = np.full(self.shape, np.nan)
+
+    @property
+    def value(self) -> Array:
+        """The numbers that the next solve takes; a copy."""
+        return self._value.copy()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        subject = f"parameter {self.name}: value"
+        numbers = as_numbers(self.aligned(value, subject), subject)
+        if numbers.shape != self.shape:
+            try:
+                numbers = np.array(np.broadcast_to(numbers, self.shape))
+            except ValueError:
+                raise DeclarationError(
+                    f"{subject} has shape {numbers.shape}, which does not broadcast to {self.shape}"
+                ) from None
+        block = self.model.block_of(self.start)
+        low, high = (np.broadcast_to(b, numbers.shape) for b in (block.lower, block.upper))
+        outside = (numbers < low) | (numbers > high)
+        if outside.any():
+            at = int(np.argmax(outside))
+            rule = f"within the declared range [{low.flat[at]:g}, {high.flat[at]:g}]"
+            refuse_entry(numbers.shape, at, numbers.flat[at], subject, rule)
+        self._value = numbers
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.name} of shape {self.shape}>"

@@ -15,7 +15,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import (
     Classifier,
     Hull,

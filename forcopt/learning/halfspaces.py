@@ -13,7 +13,8 @@ from pydantic import Field
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning.finite import distinct_rows
 from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, OracleTimeout, constants
 from forcopt.learning.thresholds import Cuts, best_cuts

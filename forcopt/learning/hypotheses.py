@@ -16,7 +16,8 @@ from forcopt.clock import Deadline
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 
 

@@ -23,14 +23,13 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Stage, minimize
+from forcopt.language.variable import Variable
 from forcopt.loops.checks import EVALUATING, Claim, remedied
 from forcopt.loops.solution import ModelSolution, relative_gap
 from forcopt.loops.solve import read_claim
 from forcopt.status import Status
-
-__all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +290,7 @@ def column_generation(
 
 def _check(model: Model, program: Program, total: float | None, least_cost: float | None) -> None:
     stage = program.stages[0]
-    curved = stage.quadratic is not None or program.cones or program.indicators
+    curved = stage.quadratic is not None or program.cones or program.is_conditional
     if program.is_integer or curved or program.lazies or program.is_staged:
         raise UnsupportedError(
             f"column generation needs a linear program with one objective, and {model.name!r} is more: "

@@ -30,8 +30,6 @@ from forcopt.language.matrices import Semidefinite
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.loops.tolerances import STATIONARY
 
-__all__ = ["ConeDuals", "declared_cone_duals", "row_cone_duals", "semidefinite_duals"]
-
 
 @dataclass(frozen=True, eq=False)
 class ConeDuals:

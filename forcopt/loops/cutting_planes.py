@@ -15,8 +15,6 @@ from forcopt.errors import BackendError
 from forcopt.language.model import Model
 from forcopt.status import Status
 
-__all__ = ["cutting_planes"]
-
 
 def cutting_planes(
     session: Session,

@@ -25,7 +25,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["IrreducibleSubset", "explain", "improves_forever", "irreducible_subset", "ray"]
 
 _PROBE_SECONDS = 10.0
 """The time limit of each feasibility check; a check that runs out counts as feasible."""

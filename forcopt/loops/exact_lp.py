@@ -22,21 +22,6 @@ from forcopt.errors import UnboundedExpressionError
 from forcopt.loops.exact_solve import block_triangles, solve_blocks
 from forcopt.loops.tolerances import DEPENDENT, FAR_BOUND, HUGE, REFINED
 
-__all__ = [
-    "LARGEST_EXACT",
-    "Exact",
-    "LinearProgram",
-    "Rational",
-    "decimal",
-    "exact_optimum",
-    "farkas",
-    "fraction",
-    "nearest_point",
-    "rational",
-    "recession",
-    "solve_exactly",
-]
-
 Rational = Any
 """A ``flint.fmpq``: exact and quick; `fraction` makes it a `fractions.Fraction`."""
 

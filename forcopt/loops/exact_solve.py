@@ -24,8 +24,6 @@ from flint import fmpq, fmpq_mat
 
 from forcopt.arrays import Array
 
-__all__ = ["BlockTriangles", "block_triangles", "lifted", "solve_blocks"]
-
 Rational = Any
 Sparse = list[dict[int, Rational]]
 

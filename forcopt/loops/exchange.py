@@ -25,7 +25,7 @@ from forcopt.compile.program import Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.quad_form import quad_form
+from forcopt.language.products import quad_form
 from forcopt.language.relations import ParameterProduct
 from forcopt.language.special_sets import semicontinuous
 from forcopt.language.terms import Gather
@@ -33,7 +33,6 @@ from forcopt.language.terms import Gather
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["MODEL_SUFFIXES", "read", "read_into", "to_native", "write"]
 
 _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 

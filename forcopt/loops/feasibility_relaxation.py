@@ -20,8 +20,6 @@ from forcopt.loops.solve import default_backend
 from forcopt.loops.tolerances import NOISE
 from forcopt.status import Status
 
-__all__ = ["Change", "FeasibilityRelaxation", "feasibility_relaxation"]
-
 
 @dataclass(frozen=True)
 class Change:

@@ -10,8 +10,6 @@ from forcopt.compile.program import Program
 from forcopt.loops.leximin import Floors, Layout, StageRun, hold_objective
 from forcopt.status import Status
 
-__all__ = ["lexicographic"]
-
 
 def lexicographic(
     session: Session,

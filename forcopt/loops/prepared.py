@@ -16,8 +16,6 @@ from forcopt.compile.program import Program, RowBlock
 from forcopt.language.model import Model
 from forcopt.language.structure import same_marks
 
-__all__ = ["prepared"]
-
 
 @dataclass(eq=False)
 class _Prepared:
@@ -30,7 +28,11 @@ class _Prepared:
 
 
 def prepared(
-    model: Model, backend: Backend, options: SolveOptions, compile_anew: Callable[[], ParametricProgram]
+    model: Model,
+    backend: Backend,
+    key: str,
+    options: SolveOptions,
+    compile_anew: Callable[[], ParametricProgram],
 ) -> tuple[Program, Session]:
     """The program for the current values of a model's parameters, in a session that may be warm.
 
@@ -40,16 +42,18 @@ def prepared(
         With parameters.
     backend : Backend
         Solves it.
+    key : str
+        Names the way of compiling.
     options : SolveOptions
         A session is only kept for the same options of the solver.
     compile_anew : Callable[[], ParametricProgram]
         Called if the model has changed otherwise.
     """
     marks = model.marks()
-    kept = model.prepared.get(backend.name)
+    kept = model.prepared.get(key)
     if kept is None or not same_marks(kept.marks, marks):
         kept = _Prepared(marks, compile_anew())
-    model.prepared.pop(backend.name, None)  # back in place only after all has gone well
+    model.prepared.pop(key, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
     session = kept.session
@@ -63,7 +67,7 @@ def prepared(
     else:
         session = open_session(backend, program)
     kept.session, kept.settings = (session if lasting else None), settings
-    model.prepared[backend.name] = kept
+    model.prepared[key] = kept
     return program, session
 
 

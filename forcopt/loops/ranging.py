@@ -15,14 +15,13 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.tolerances import NO_MOVE
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.backends.highs import HighsSession
-
-__all__ = ["Range", "Ranging", "ranging"]
 
 
 class Range(NamedTuple):

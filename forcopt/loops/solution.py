@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,15 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, NotInstalledError, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
 from forcopt.language.matrices import Semidefinite
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Sorted
 from forcopt.language.structure import same_marks
+from forcopt.language.variable import Variable
 from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
 from forcopt.loops.tolerances import AT_BOUND, LEAST_VALUE
 from forcopt.notebook import facts_html
@@ -28,8 +30,6 @@ from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
-
-__all__ = ["ModelSolution", "relative_gap"]
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -436,6 +436,45 @@ class ModelSolution:
             return pd.DataFrame(values, index=index[0], columns=index[1])
         index = product_index(axes, values.shape)
         return pd.Series(values.reshape(-1), index=index, name=getattr(expression, "name", None))
+
+    def to_xarray(self, expression: Expression | str) -> Any:
+        """The values as an array of xarray, with the names and labels of the axes.
+
+        Parameters
+        ----------
+        expression : Expression or str
+            An expression, or the name of a variable.
+
+        Returns
+        -------
+        Any
+            A `xarray.DataArray`; axes without names are ``dim_0``, ``dim_1``, ...
+
+        Raises
+        ------
+        NotInstalledError
+            Without xarray.
+
+        Examples
+        --------
+        >>> from forcopt import Model
+        >>> m = Model()
+        >>> x = m.variable("x", index={"good": ["iron", "coal"]}, lower=[1, 2])
+        >>> m.minimize(x.sum())
+        >>> values = m.solve().to_xarray(x)  # doctest: +SKIP
+        >>> float(values.sel(good="coal"))  # doctest: +SKIP
+        2.0
+        """
+        if find_spec("xarray") is None:
+            raise NotInstalledError("to_xarray needs the package xarray; install it with: pip install xarray")
+        import xarray
+
+        chosen = self.model[expression] if isinstance(expression, str) else expression
+        values = self[chosen]
+        axes = getattr(chosen, "axes", None) or (None,) * values.ndim
+        names = [(axis and axis.name) or f"dim_{number}" for number, axis in enumerate(axes)]
+        coords = {name: axis.index() for name, axis in zip(names, axes, strict=True) if axis is not None}
+        return xarray.DataArray(values, coords, names, name=getattr(chosen, "name", None))
 
     def _rows_table(self, constraint: Constraint) -> Any:
         import pandas as pd

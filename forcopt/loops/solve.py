@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
+from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.checks import Claim, examined
 from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.cutting_planes import cutting_planes
@@ -25,8 +29,6 @@ from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
 from forcopt.loops.tolerances import POOL
 from forcopt.status import Status
-
-__all__ = ["default_backend", "read_claim", "solve_model"]
 
 
 def solve_model(
@@ -41,6 +43,7 @@ def solve_model(
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
     pool: int = 0,
+    mccormick: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -51,7 +54,8 @@ def solve_model(
         With an objective; without one any feasible point will do.
     backend : str, optional
         A name that ``forcopt backends`` lists. By default HiGHS for linear models, with integers or not;
-        Clarabel for convex ones; SCIP for convex ones with integers. ``s.backend`` names it.
+        Clarabel for convex ones; SCIP for convex ones with integers and for products that are not convex.
+        ``s.backend`` names it.
     time_limit : float, optional
         Seconds for everything together.
     gap : float, optional
@@ -69,6 +73,11 @@ def solve_model(
     pool : int, default 0
         The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
         CP-SAT report them, for integer models with one objective.
+    mccormick : int, default 0
+        Relax the products that are not convex: their convex hulls over this many pieces of the range of one
+        factor take their place, which needs bounds on all their variables. ``s.bound`` then bounds the
+        model. A point of the relaxation is the answer only if it satisfies the model; without one the status
+        is LIMIT.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -96,14 +105,17 @@ def solve_model(
     6.0
     """
     deadline = Deadline(time_limit)
-    chosen = get_backend(default_backend(model) if backend is None else backend)
+    given: object = mccormick
+    if isinstance(given, bool) or not isinstance(given, Integral) or mccormick < 0:
+        raise DeclarationError(f"mccormick is {mccormick!r}; it must be a number of pieces, an integer >= 0")
+    chosen = get_backend(default_backend(model, int(mccormick)) if backend is None else backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
         time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
     )
-    program, session = _opened(model, chosen, asked)
+    program, session = _opened(model, chosen, asked, int(mccormick))
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     solved = session.program if model.lazies else program  # with the rows of the lazy families
     if solved.callbacks:
@@ -113,17 +125,15 @@ def solve_model(
     return solution
 
 
-def _opened(model: Model, backend: Backend, options: SolveOptions) -> tuple[Program, Session]:
+def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
     """Compile a model for a backend and hand it over; a model with parameters may be compiled already."""
+    capabilities = replace(backend.capabilities, mccormick=mccormick)
     if not model.parameters:
-        program = compile_model(model, backend.capabilities, backend.name, all_capabilities)
+        program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)
-    return prepared(
-        model,
-        backend,
-        options,
-        lambda: compile_parametric(model, backend.capabilities, backend.name, all_capabilities),
-    )
+    key = f"{backend.name} {mccormick}" if mccormick else backend.name
+    anew = partial(compile_parametric, model, capabilities, backend.name, all_capabilities)
+    return prepared(model, backend, key, options, anew)
 
 
 def _fitted(options: SolveOptions, model: Model, program: Program, session: Session) -> SolveOptions:
@@ -178,11 +188,18 @@ def _with_ignored(claim: Claim) -> Claim:
     return replace(claim, result=replace(claim.result, message=message))
 
 
-def default_backend(model: Model) -> str:
+def default_backend(model: Model, mccormick: int = 0) -> str:
     """The backend for a model's kind, among the installed ones.
 
-    Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers to
-    SCIP.
+    Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers, and
+    products that are not convex, to SCIP.
+
+    Parameters
+    ----------
+    model : Model
+        Any.
+    mccormick : int, default 0
+        As of `solve_model`.
 
     Examples
     --------
@@ -196,11 +213,12 @@ def default_backend(model: Model) -> str:
     >>> default_backend(m)
     'clarabel'
     """
-    if not model.relations or fits(model, Capabilities(frozenset({"rows", "integer"}))):
+    linear = Capabilities(frozenset({"rows", "integer"}), mccormick=mccormick)
+    if not model.relations or fits(model, linear):
         return "highs"
     ready = {name: b for name, b in backends().items() if b.missing() is None}
     for name in ("clarabel", "scip", "gscip"):
-        if name in ready and fits(model, ready[name].capabilities):
+        if name in ready and fits(model, replace(ready[name].capabilities, mccormick=mccormick)):
             return name
     return "highs"
 

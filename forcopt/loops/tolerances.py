@@ -7,39 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "APART",
-    "AT_BOUND",
-    "AT_TOLERANCE",
-    "BETTER",
-    "DEPENDENT",
-    "EPS",
-    "FALLS",
-    "FAR",
-    "FAR_BOUND",
-    "HIGHS_DUAL",
-    "HIGHS_GAP",
-    "HUGE",
-    "LEAST_CUT",
-    "LEAST_SLACK",
-    "LEAST_VALUE",
-    "MOST_SLACK",
-    "MOVES",
-    "NODES",
-    "NOISE",
-    "NO_MOVE",
-    "OFF_OUTCOME",
-    "POOL",
-    "PROOF",
-    "QUADRATIC_PROOF",
-    "REFINED",
-    "REFUTED",
-    "STATIONARY",
-    "SUM_ROUNDING",
-    "ZERO_MULTIPLIER",
-]
-
-
 EPS = float(np.finfo(float).eps)
 """Relative; the rounding of one operation of floats."""
 

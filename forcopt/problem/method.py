@@ -16,8 +16,8 @@ import numpy as np
 from forcopt.clock import Deadline, Improvement
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
-from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 

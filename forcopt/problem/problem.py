@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 
 from forcopt.arrays import rounded_up
-from forcopt.clock import Deadline, Improvement, OnImprovement
+from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
+from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
@@ -570,7 +571,7 @@ class Problem(Declared):
         if time_limit is not None or memory_limit is not None:
             with announce_compilation(label):
                 chosen.compile()
-        with memory_limited(memory_limit), announce_compilation(label):
+        with memory_limited(memory_limit), announce_compilation(label), raising_interrupts():
             deadline = Deadline(time_limit)
             line = ProgressLine(label, deadline, on_improvement)
             if progress and "on_improvement" in chosen.common:

@@ -14,7 +14,8 @@ from forcopt.compile.compiler import compile_model
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 

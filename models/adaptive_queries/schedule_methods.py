@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
@@ -240,15 +241,6 @@ def _compile() -> None:
     heaviest_packing(first, last, weight, 2)
 
 
-def _capacity(problem: QuerySchedule, method: str) -> int:
-    capacity = problem.capacity
-    if capacity is None:
-        raise DeclarationError(
-            f"costs differ; method {method!r} needs equal ones: see 'milp' and 'local-ratio'"
-        )
-    return capacity
-
-
 @QuerySchedule.algorithm(
     "min-cost-flow",
     exact=True,
@@ -258,16 +250,22 @@ def _capacity(problem: QuerySchedule, method: str) -> int:
 def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Equal costs: successive shortest paths along the windows, one for each query that fits a window.
 
-    O(Q log Q) for each path. Of queries that exclude each other in the stream's order, the heaviest stands
-    for all. At the time limit the paths so far are a valid choice, and their gains bound the rest.
+    O(Q log Q) for each path; where one query fits, a dynamic program finds the path. Of queries that exclude
+    each other in the stream's order, the heaviest stands for all. At the time limit the paths so far are a
+    valid choice, and their gains bound the rest.
     """
-    from forcopt.graphs.interval_packing import heaviest_packing
+    from forcopt.graphs.interval_packing import heaviest_disjoint, heaviest_packing
 
     deadline = Deadline(time_limit)
-    capacity = _capacity(problem, "min-cost-flow")
+    capacity = problem.capacity
+    if capacity is None:
+        raise DeclarationError("costs differ; 'min-cost-flow' needs equal ones: see 'milp' and 'local-ratio'")
     kept = np.flatnonzero(problem.one_of_each(problem.query_weights))
     first, last = (ends[kept] for ends in problem.touched)
-    found = heaviest_packing(first, last, problem.query_weights[kept], capacity, deadline)
+    weights = problem.query_weights[kept]
+    if capacity == 1:
+        return Outcome(problem.schedule(kept[heaviest_disjoint(first, last, weights)]), iterations=1)
+    found = heaviest_packing(first, last, weights, capacity, deadline)
     return Outcome(
         problem.schedule(kept[found.chosen]),
         bound=None if found.complete else found.bound,
@@ -275,25 +273,6 @@ def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) ->
         iterations=found.paths,
         message="" if found.complete else deadline.end,
     )
-
-
-@QuerySchedule.algorithm("dynamic", exact=True, cites="weighted interval scheduling", prepare=_compile)
-def dynamic(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
-    """Equal costs of more than half a budget: at most one query a window, by dynamic programming.
-
-    O(Q log Q).
-    """
-    from forcopt.graphs.interval_packing import heaviest_disjoint
-
-    capacity = _capacity(problem, "dynamic")
-    if capacity > 1:
-        raise DeclarationError(
-            f"a window can answer {capacity} queries; method 'dynamic' takes one: see 'min-cost-flow'"
-        )
-    if capacity == 0:
-        return Outcome(problem.schedule([]))
-    first, last = problem.touched
-    return Outcome(problem.schedule(heaviest_disjoint(first, last, problem.query_weights)))
 
 
 LARGEST = 30
@@ -350,7 +329,7 @@ def enumeration(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     return Outcome(decision, bound, Status.FEASIBLE, visited, deadline.end)
 
 
-@QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10 to 17; packing")
+@QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17; packing")
 def milp(problem: QuerySchedule, model: Model) -> Handles:
     """A binary for each query.
 

@@ -17,13 +17,11 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import power
 from forcopt.language.model import Model
-from forcopt.language.objective import leximin
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.schedule import check_intervals
 from forcopt.models.adaptive_queries.schedule_methods import incidence
 from forcopt.models.adaptive_queries.tolerances import EXCEEDED, LEAST_SPEND, ROUNDING
-from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
@@ -234,78 +232,6 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
         best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
         return Outcome(found, float(best), Status.FEASIBLE, rounds, deadline.end)
     return Outcome(found, iterations=rounds)
-
-
-def bottlenecked(problem: BudgetAllocation, spends: Array, tolerance: float = 1e-6) -> Array:
-    """Which queries have a bottleneck: a full window in which no query is more accurate, shape ``(Q,)``.
-
-    Spends within the budgets are leximin if and only if each query has one.
-
-    Parameters
-    ----------
-    problem : BudgetAllocation
-        The problem.
-    spends : Array
-        Shape ``(Q,)``.
-    tolerance : float, default 1e-6
-        Relative, of budgets and accuracies.
-
-    References
-    ----------
-    Bertsekas and Gallager (1992), section 6.5.2.
-    """
-    matrix, levels = problem.matrix(), spends / problem.needs
-    full = matrix @ spends >= problem.epsilon * (1 - tolerance)
-    highest = np.asarray(matrix.multiply(levels[None, :]).tocsr().max(axis=1).todense()).ravel()
-    limit = matrix.multiply(np.where(full, 1 / np.maximum(highest, SMALLEST), 0.0)[:, None]).tocsr()
-    nearest = np.asarray(limit.max(axis=0).todense()).ravel()  # 1 / the lowest limit of its full windows
-    return np.asarray(levels * nearest >= 1 - tolerance)
-
-
-@BudgetAllocation.algorithm("lp", exact=True, cites="maximin accuracy as a linear program")
-def worst_lp(
-    problem: BudgetAllocation, *, backend: str = "highs", time_limit: float | None = None
-) -> Outcome:
-    """The largest smallest accuracy by a linear program, for ``"worst"``."""
-    _refuse(problem, "lp", "worst")
-    return _accuracies(problem, backend, time_limit, lexicographic=False)
-
-
-@BudgetAllocation.algorithm("leximin", exact=True, cites="leximin by linear programs")
-def leximin_lps(
-    problem: BudgetAllocation, *, backend: str = "highs", time_limit: float | None = None
-) -> Outcome:
-    """The leximin accuracies by linear programs, for ``"leximin"``."""
-    _refuse(problem, "leximin", "leximin")
-    return _accuracies(problem, backend, time_limit, lexicographic=True)
-
-
-def _accuracies(
-    problem: BudgetAllocation, backend: str, time_limit: float | None, lexicographic: bool
-) -> Outcome:
-    """Spends are shares of the needs, in units of the level that all queries can have at once."""
-    matrix, needs = problem.matrix(), problem.needs
-    unit = problem.epsilon / float((matrix @ needs).max())
-    model = Model("spending")
-    alone = problem.epsilon / (needs * unit) if lexicographic else inf
-    level = model.variable("level", len(needs), lower=0, upper=alone)
-    model.subject_to((matrix * (needs * unit / problem.epsilon)[None, :]) @ level <= 1)
-    if lexicographic:
-        model.optimize(leximin(level))
-    else:
-        least = model.variable("least", lower=0)
-        model.subject_to(level >= least)
-        model.maximize(least)
-    result = model.solve(backend, time_limit=time_limit)
-    if not result.status.has_solution:
-        return Outcome(None, status=result.status, message=result.message)
-    found = _within(problem, result[level] * needs * unit)
-    best = unit ** (-problem.exponent)  # all queries at once in the fullest window
-    status, message = result.status, result.message
-    if lexicographic and status is Status.OPTIMAL and not bottlenecked(problem, found.spends).all():
-        status = Status.FEASIBLE
-        message = "rounding left queries without a bottleneck: weights differ too much for the solver"
-    return Outcome(found, bound=best, status=status, message=message)
 
 
 @BudgetAllocation.formulation("cone", exact=True, cites="reciprocals and powers as cones")

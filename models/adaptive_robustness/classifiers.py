@@ -122,7 +122,7 @@ class NearestNeighbour(Classifier):
     [0, 1]
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("cuts", "qp", "voronoi", "draws")
+    methods: ClassVar[tuple[str, ...]] = ("cuts", "draws")
 
     points: Numbers
     labels: Integers

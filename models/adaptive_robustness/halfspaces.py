@@ -11,7 +11,8 @@ from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.atoms import sum_squares
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels

@@ -1,4 +1,4 @@
-"""The radius of the nearest neighbour: quadratic programs; in the plane the nearest Voronoi edge."""
+"""The radius of the nearest neighbour: projections on cells; in the plane the nearest Voronoi edges."""
 
 from __future__ import annotations
 
@@ -13,64 +13,11 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import sum_squares
-from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
 from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, EDGE, EDGE_AGAIN, FALLS
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-
-@RobustnessRadius.algorithm(
-    "qp", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs"
-)
-def qp(problem: RobustnessRadius, *, backend: str = "clarabel", time_limit: float | None = None) -> Outcome:
-    """Project the point on the cell of each atom by a solver, with a row for each atom of the label."""
-    nn, x = problem.classifier, problem.point
-    assert isinstance(nn, NearestNeighbour)
-    if problem.is_misclassified:
-        return Outcome(x.copy(), 0.0)
-    same = nn.points[nn.labels == problem.label]
-    others = nn.points[nn.labels != problem.label]
-    if not len(others):
-        return Outcome(None, status=Status.INFEASIBLE, message="all atoms have one label")
-    deadline = Deadline(time_limit)
-    apart = np.linalg.norm(others - x, axis=1)
-    own = float(np.linalg.norm(same - x, axis=1).min())
-    order = np.argsort(apart, kind="stable")
-    best, radius, bound, solved = others[order[0]], float(apart[order[0]]), math.inf, 0
-    words = ""
-    for j in order:
-        least = max(0.0, (float(apart[j]) - own) / 2)
-        if least >= radius:
-            break
-        if deadline.passed:
-            bound = min(bound, least)
-            break
-        model, scale = Model(), float(apart[j])
-        move = model.variable("move", len(x), lower=-2, upper=2)
-        away = (same - x) / scale
-        rows = (others[j] - x) / scale - away
-        sizes = np.linalg.norm(rows, axis=1)
-        kept = sizes > 0
-        rights = (1 - (away**2).sum(axis=1)) / 2
-        if kept.any():
-            model.subject_to((rows[kept] / sizes[kept, None]) @ move >= rights[kept] / sizes[kept])
-        model.minimize(sum_squares(move))
-        result = model.solve(backend, time_limit=deadline.left)
-        solved += 1
-        if result.status is not Status.OPTIMAL:  # an unsolved program proves the triangle's bound only
-            bound = min(bound, least)
-            words = f"{backend} did not solve a program: {result.status} {result.message}"
-            if result.status is Status.LIMIT:
-                break
-            continue
-        moved = x + scale * result[move]
-        if (size := float(np.linalg.norm(moved - x))) < radius:
-            best, radius = moved, size
-    done = bound >= radius
-    return Outcome(best, min(bound, radius), None if done else Status.FEASIBLE, solved, words)
 
 
 @RobustnessRadius.algorithm(
@@ -503,23 +450,3 @@ def border(nn: NearestNeighbour) -> Border:
     normal *= (outward / np.linalg.norm(normal, axis=1))[:, None]
     step = np.where(ray[:, None], normal, step / np.where(reach > 0, reach, 1)[:, None])
     return Border(start, step, np.where(ray, math.inf, reach))
-
-
-@RobustnessRadius.algorithm("voronoi", exact=True, cites="Voronoi edges between labels, in the plane")
-def voronoi(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
-    """The nearest Voronoi edge between different labels; at least 4 atoms, not on one line. O(n log n).
-
-    Parameters
-    ----------
-    time_limit : float, optional
-        Not checked while the diagram is computed.
-    """
-    nn = problem.classifier
-    assert isinstance(nn, NearestNeighbour)
-    if problem.is_misclassified:
-        return Outcome(problem.point.copy(), 0.0)
-    if (nn.labels == problem.label).all():
-        return Outcome(None, status=Status.INFEASIBLE, message="all atoms have one label")
-    # only edges of the label's own region matter; others are farther
-    moved, far = border(nn).nearest(problem.point[None])
-    return Outcome(moved[0], float(far[0]))

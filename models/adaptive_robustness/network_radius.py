@@ -13,7 +13,8 @@ from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import draw_in_ball, dual_length, length

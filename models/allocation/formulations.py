@@ -13,8 +13,9 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import inverse
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import leximax
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation

@@ -28,7 +28,7 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.fairness.records import read_binary, read_groups, same_length
-from forcopt.language.quad_form import quad_form
+from forcopt.language.products import quad_form
 from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (

@@ -101,12 +101,8 @@ def dynamic_program(
         `Fixed` only beside equal seats.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
-    time_limit : float, optional
-        Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : callable, optional
-        Called with each better plan or bound; it stops the method by returning True.
 
     Returns
     -------
@@ -119,7 +115,7 @@ def dynamic_program(
         If the method does not take the problem, or the start is not feasible.
     """
     prepare = jit_warmup("local-search", name)
-    return Districting.algorithm(name, exact=True, cites=cites, prepare=prepare)(solve)
+    return Districting.algorithm(name, exact=True, cites=cites, rank="published", prepare=prepare)(solve)
 
 
 def _decide(

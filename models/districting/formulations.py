@@ -24,7 +24,8 @@ from forcopt.language.atoms import abs as absolute
 from forcopt.language.atoms import maximum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -330,36 +331,6 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     arriving = into @ sent
     _rows(model, "connected", (arriving - out_of @ sent)[others] == base.member[others])
     _rows(model, "flow_within_districts", arriving <= (n - 1) * base.member)
-    return base.handles()
-
-
-@Districting.formulation("separators", exact=True, cites=f"CUT and LCUT of {_VB}; Carvajal et al. (2013)")
-def separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Roots, and cuts as they are needed: a node joins a root only with a node of each separator.
-
-    The separators are of the length-bounded kind: every path that avoids one is heavier than a district may
-    be.
-
-    Parameters
-    ----------
-    canonical : bool, default True
-        Number the districts by their first nodes, so that each plan is represented once.
-
-    Returns
-    -------
-    Handles
-        The parts of the model and its objective; a decision is a plan.
-    """
-    base = _root_base(problem, model, canonical)
-    member, high = base.member, problem.population_bounds[1]
-
-    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
-        x = value(member) > 0.5
-        for b in np.flatnonzero(x.diagonal()).tolist():
-            for a, separator in _violated(problem.arrays, np.flatnonzero(x[:, b]).tolist(), b, high):
-                yield member[a, b] <= member[separator, b].sum()
-
-    model.lazy(separate, name=model.unused_name("connected"))
     return base.handles()
 
 

@@ -719,7 +719,7 @@ class Districting(Problem):
     def inertia_takers(self) -> str:
         """The methods that take the objective ``inertia`` with these seats, for errors."""
         if not self.unequal_seats:
-            return "'separators', 'shirabe' and, on at most 128 nodes, 'set-partitioning' do"
+            return "'shirabe' and, on at most 128 nodes, 'set-partitioning' do"
         if self._fixed():
             return "with different numbers of seats and Fixed only 'local-search' does, without a proof"
         return (

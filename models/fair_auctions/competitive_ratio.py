@@ -14,7 +14,8 @@ from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
 from forcopt.models.fair_auctions.notions import Function, PowerStability
 from forcopt.models.fair_auctions.payments import read_slots

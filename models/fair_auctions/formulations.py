@@ -12,8 +12,9 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.atoms import sum_squares
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import leximin, minimize
+from forcopt.language.variable import Variable
 from forcopt.models.fair_auctions.notions import entries
 from forcopt.models.fair_auctions.problem import FairAuction
 from forcopt.models.fair_auctions.rules import check_ell, inverse_proportional

@@ -16,7 +16,8 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseStability
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
 from forcopt.models.fair_auctions.notions import Function, PowerStability, value_ratios
 from forcopt.models.fair_auctions.payments import Charges, read_slots

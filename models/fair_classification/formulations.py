@@ -12,7 +12,8 @@ from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
 from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.learning.finite import AllFunctionsOracle
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation

@@ -13,8 +13,9 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import abs as absolute
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import leximax, minimize
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment, Seats
 from forcopt.numeric.apportionment import DivisorMethod, apportion, signpost

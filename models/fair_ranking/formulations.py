@@ -14,7 +14,8 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder, Ranked
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import DEEP, LEFT_OUT, NOISE, NOT_ZERO, SHARE, VIOLATED
 from forcopt.problem import Handles, Outcome

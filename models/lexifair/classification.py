@@ -14,7 +14,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning import Finite, ListedHypotheses, RandomizedPolicy
 from forcopt.learning.files import (
     StoredClassifiers,

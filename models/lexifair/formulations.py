@@ -67,22 +67,6 @@ def row_generation(problem: Lexifair, model: Model) -> Handles:
     return _write(problem, model, "cuts")
 
 
-@LexifairRegression.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
-@LexifairClassification.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
-def saturation(problem: Lexifair, model: Model) -> Handles:
-    """Lower a common level of all groups, fix the groups that cannot go below it, continue with the others.
-
-    Needs a convex class of models. No sums: numerically the safest of the formulations.
-
-    Returns
-    -------
-    Handles
-        As ``compact``.
-    """
-    problem.check_randomized("saturation")
-    return _write(problem, model, "saturation")
-
-
 @LexifairClassification.algorithm(
     "enumeration", exact=True, cites="Diana et al. (2021), Definition 1", rank="oracle"
 )

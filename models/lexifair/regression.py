@@ -16,7 +16,8 @@ from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.learning.files import finite_numbers
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.lexifair.problem import GroupModel, Lexifair, members_of

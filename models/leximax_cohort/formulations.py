@@ -12,8 +12,9 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize
+from forcopt.language.variable import Variable
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles, Outcome
@@ -90,7 +91,7 @@ def _leximin(problem: LeximaxCohort, model: Model, method: SortedMethod) -> Hand
 
 def _of_marginals(problem: LeximaxCohort, method: str) -> None:
     if problem.integer:
-        raise DeclarationError(f"{method!r} finds marginals; integer=True asks for one cohort: use 'milp'")
+        raise DeclarationError(f"{method!r} finds marginals; integer=True asks for one cohort: use 'compact'")
 
 
 @LeximaxCohort.formulation("saturation", exact=True, cites="Potters and Tijs (1992); Balan et al. (2008)")
@@ -106,9 +107,11 @@ def saturation(problem: LeximaxCohort, model: Model) -> Handles:
     return _leximin(problem, model, "saturation")
 
 
-@LeximaxCohort.formulation("compact", exact=True, cites=_OGRYCZAK)
+@LeximaxCohort.formulation("compact", exact=True, cites=f"{_OGRYCZAK}; {_HENZINGER}, Appendix D")
 def compact(problem: LeximaxCohort, model: Model) -> Handles:
     """Stage k maximises the sum of the k smallest utilities, by its dual: O(m²) rows.
+
+    The default of one cohort (``integer=True``).
 
     Returns
     -------
@@ -143,20 +146,6 @@ def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     return _leximin(problem, model, "ordered-values")
-
-
-@LeximaxCohort.formulation("milp", exact=True, cites=f"{_HENZINGER}, Appendix D; {_OGRYCZAK}")
-def milp(problem: LeximaxCohort, model: Model) -> Handles:
-    """One cohort: stage k maximises the sum of the k smallest utilities over 0 and 1.
-
-    Returns
-    -------
-    Handles
-        ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
-    """
-    if not problem.integer:
-        raise DeclarationError("'milp' finds one cohort; declare the problem with integer=True")
-    return _leximin(problem, model, "compact")
 
 
 @LeximaxCohort.formulation("enumeration", exact=True, cites=f"{_HENZINGER}, section 3", rank="published")

@@ -14,7 +14,8 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_smallest
 from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.problem import LeximaxCohort

@@ -349,7 +349,7 @@ class LeximaxCohort(Problem):
 
     def choose_method(self) -> str:
         """Choose a method that is exact for these fields."""
-        return "milp" if self.integer else "saturation" if self.mixes else "column-generation"
+        return "compact" if self.integer else "saturation" if self.mixes else "column-generation"
 
     # -- judging ---------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import implies
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.secure_sum.accounting import (
     exact_gap,

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.joins import block
@@ -17,10 +16,9 @@ from forcopt.language.matrices import semidefinite, symmetric
 from forcopt.language.model import Model
 from forcopt.models.secure_sum.accounting import gaussian_loss, printed_sigma
 from forcopt.models.secure_sum.shares import Shares, coalition_of, even_shares, talwar_shares
-from forcopt.models.secure_sum.tolerances import DECLARED, LEAST_EIGENVALUE, ROUNDING, SAFE
+from forcopt.models.secure_sum.tolerances import LEAST_EIGENVALUE, ROUNDING, SAFE
 from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
-from forcopt.status import Status
 
 
 class ShareDesign(Problem):
@@ -219,43 +217,6 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
     if worst == 0:
         return Outcome(Shares(unit.split, 0 * unit.covariance))
     return Outcome(talwar_shares(problem.servers, scale))
-
-
-@ShareDesign.algorithm("worst-coalition", exact=True, cites="constraint generation over the program of sdp")
-def worst_coalitions(
-    problem: ShareDesign, *, backend: str = "clarabel", time_limit: float | None = None
-) -> Outcome:
-    """Solve the semidefinite program for few coalitions, and add the worst of all until it learns no more.
-
-    It finds the optimum of `sdp` with the matrix inequalities of the coalitions that bind. Each program has
-    fewer conditions than the whole one, so that its optimum is a bound.
-
-    Parameters
-    ----------
-    backend : str, default "clarabel"
-        Takes semidefinite constraints.
-    """
-    deadline, active = Deadline(time_limit), [problem.groups[0]]
-    best: Shares | None = None
-    bound = 0.0
-    while not deadline.passed:
-        few = problem.replace(coalitions=tuple(active))
-        result = few.solve("sdp", backend=backend, time_limit=deadline.left)
-        if result.decision is None:
-            break
-        bound = max(bound, result.bound)
-        most, loss = worst_coalition(result.decision, problem.groups)
-        if np.isfinite(loss):  # scaled up until the worst coalition learns no more than it may
-            scale = max(1.0, loss / problem.mu * (1 + SAFE)) ** 2
-            made = Shares(result.decision.split, result.decision.covariance * scale)
-            best = made if best is None or made.variance < best.variance else best
-        if loss <= problem.mu * (1 + DECLARED) or most in active:
-            return Outcome(best, min(bound, best.variance) if best else bound, iterations=len(active))
-        active.append(most)
-    message = f"{deadline.end} with {len(active)} of {len(problem.groups)} coalitions"
-    if best is None:
-        return Outcome(None, bound, Status.LIMIT, len(active), message)
-    return Outcome(best, min(bound, best.variance), Status.FEASIBLE, len(active), message)
 
 
 def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[tuple[int, ...], float]:

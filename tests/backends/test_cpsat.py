@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
-from forcopt.backends.cpsat import CpSat, rational
-from forcopt.backends.finite_domains import finite_domains, loosened
+from forcopt.backends.cpsat import CpSat, finite_domains, loosened, rational
 from forcopt.clock import Improvement
 from forcopt.compile import compile_model
 

@@ -151,3 +151,16 @@ def test_a_new_constant_of_the_objective_moves_the_bound_of_a_search():
     session.set_stage(replace(session.program.stages[0], offset=7.0))
     found = session.solve(SolveOptions())
     assert (found.objective, found.bound) == (22, 22)
+
+
+def test_a_dense_program_is_solved_without_presolve():
+    """HiGHS's presolve of a dense matrix looks at no clock, and takes longer than the simplex method."""
+    rng = np.random.default_rng(0)
+    for density, word in ((1.0, "without presolve"), (0.1, "Presolving model")):
+        m = fo.Model()
+        x = m.variable("x", 400, lower=0)
+        m.subject_to(rng.random((300, 400)) * (rng.random((300, 400)) < density) @ x >= 1)
+        m.minimize(rng.random(400) @ x)
+        s = m.solve("highs")
+        assert s.status is fo.Status.OPTIMAL and word in s.log
+        assert m.solve("highs", options={"presolve": "on"}).objective == pytest.approx(s.objective)

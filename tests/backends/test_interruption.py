@@ -4,29 +4,62 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.clock import stop_on_interrupt
+from forcopt.clock import raising_interrupts, stop_on_interrupt, watches_interrupts
 from forcopt.study.library import instances
 
 
-def market_split(seed=0, rows=5, columns=40):
-    """Equations that take branch and bound very long."""
+def market_split(seed=0, rows=5, columns=40, slack=True):
+    """Equations that take branch and bound very long; without slack no point is found."""
     rng = np.random.default_rng(seed)
     m = fo.Model("market split")
     x = m.variable("x", columns, binary=True)
     data = rng.integers(0, 100, size=(rows, columns))
-    slack = m.variable("slack", (2, rows), lower=0, upper=int(data.sum()), integer=True)
-    m.subject_to(data @ x + slack[0] - slack[1] == data.sum(axis=1) // 2)
-    m.minimize(slack.sum())
+    apart = m.variable("slack", (2, rows), lower=0, upper=int(data.sum()) if slack else 0, integer=True)
+    m.subject_to(data @ x + apart[0] - apart[1] == data.sum(axis=1) // 2)
+    m.minimize(apart.sum())
     return m
 
 
+CHILD = """
+import os, subprocess, sys
+sys.path.insert(0, {folder!r})
+from test_interruption import market_split
+import forcopt as fo
+m = fo.Model()
+m.maximize(m.variable("x", upper=3, lower=0, integer=True))
+assert m.solve({name!r}).objective == 3  # the solver is loaded
+# SCIP holds Python's lock, so that no thread of this process could send it
+subprocess.Popen(['sh', '-c', f'sleep 1; kill -INT {{os.getpid()}}'])
+try:
+    s = market_split(slack={slack}).solve({name!r}, time_limit=20, threads=1)
+    print(s.status.value, s.point is not None, s.bound >= -1e-6, s.message)
+except KeyboardInterrupt:
+    print("raised")
+assert m.solve({name!r}).objective == 3
+"""
+
+
+@pytest.mark.parametrize("slack", [True, False])
+@pytest.mark.parametrize("name", ["highs", "cp-sat", "scip", "gscip"])
+def test_ctrl_c_gives_the_best_point_or_is_raised(name, slack):
+    """A process that sends itself the signal while a solver searches."""
+    script = CHILD.format(folder=os.path.dirname(__file__), name=name, slack=slack)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]  # SCIP says on a line before it that Ctrl-C was pressed
+    # Without slack nothing was found that would be lost.
+    assert last.startswith("feasible True True Ctrl-C asked to stop; ") if slack else last == "raised"
+
+
 @pytest.mark.parametrize("name", ["cp-sat", "scip", "gscip"])
-def test_ctrl_c_is_raised(name):
+def test_loops_end_with_ctrl_c(name):
     small = fo.Model()
     small.maximize(small.variable("x", upper=3, lower=0, integer=True))
     assert small.solve(name).objective == 3  # the solver is loaded
@@ -36,6 +69,7 @@ def test_ctrl_c_is_raised(name):
             [sys.executable, "-c", f"import os, time; time.sleep(2); os.kill({os.getpid()}, 2)"]
         ),
         pytest.raises(KeyboardInterrupt),
+        raising_interrupts(),
     ):
         m.solve(name, time_limit=60, threads=1)
     assert fo.Model().solve("highs").status is fo.Status.OPTIMAL
@@ -76,3 +110,23 @@ def test_ctrl_c_is_the_reason_that_is_named(method, limit):
         signal.raise_signal(signal.SIGINT)
         s = p.solve(method, time_limit=limit)
     assert "time limit" not in s.message and "Ctrl-C asked to stop" in s.message
+
+
+def test_solves_that_overlap_in_threads_leave_ctrl_c_as_it_was():
+    inside, ended = threading.Barrier(2), threading.Event()
+
+    def first():
+        with raising_interrupts():
+            inside.wait(60)
+        ended.set()
+
+    def second():
+        with raising_interrupts():
+            inside.wait(60)
+            assert ended.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        for run in [pool.submit(first), pool.submit(second)]:
+            run.result()
+    with stop_on_interrupt():
+        assert watches_interrupts()

@@ -269,9 +269,9 @@ def test_convex_uses_are_accepted_and_concave_ones_refused(number):
         (lambda x: fo.quad_over_lin(1, fo.exp(x)), "inside quad_over_lin: the expression must be concave"),
         (
             lambda x: fo.product(x.model.variable("b", binary=True), fo.abs(x)),
-            "inside product: the expression must be affine",
+            "inside a product: the expression must be affine",
         ),
-        (lambda x: fo.abs(x) * fo.abs(x), "a product of two expressions (abs#1 and abs#2) is not convex"),
+        (lambda x: fo.abs(x) * fo.abs(x), "inside a product: the expression must be affine, but abs#1"),
         (
             lambda x: fo.quad_form(fo.stack([x, x]), [[1, 0], [0, -2]]),
             "the matrix is indefinite (eigenvalues from -2 to 1)",
@@ -297,7 +297,7 @@ def test_curvature_of_conditions():
         fo.CurvatureError, match="constraint c3: the expression must be convex, but -1 \\* minimum#1"
     ):
         m.subject_to(fo.implies(fo.minimum(b[0], b[1]), x <= 1))
-    with pytest.raises(fo.CurvatureError, match="inside product"):
+    with pytest.raises(fo.CurvatureError, match="inside a product"):
         fo.product(fo.maximum(b[0], b[1]), x)
 
 
@@ -355,7 +355,7 @@ def test_curvature_of_conditions():
         ),
         (
             lambda X: fo.product(X.model.variable("b", 2, binary=True), X),
-            "product: shapes (2,) and (2, 3) do not broadcast",
+            "multiplying: shapes (2,) and (2, 3) do not broadcast",
         ),
     ],
 )

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
-from forcopt.language.intervals import integral, interval
+from forcopt.language.columns import integral, interval
 
 INF = float("inf")
 

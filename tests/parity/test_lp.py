@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.arrays import Array
 from forcopt.backends import backends, get_backend
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 
 # All that are ready and take linear programs; `pyscipopt` is left out, since `scip` is the same.

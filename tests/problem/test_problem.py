@@ -213,7 +213,7 @@ def test_a_pickled_solution_keeps_its_reason_and_certifies():
     read = pickle.loads(pickle.dumps(s))
     assert read.status is fo.Status.INFEASIBLE
     assert read.reason == s.reason != ""
-    best = Districting(grid(2, 2), districts=2, tolerance=0).solve("separators")
+    best = Districting(grid(2, 2), districts=2, tolerance=0).solve("labels-separators")
     read = pickle.loads(pickle.dumps(best))
     assert read.objective == best.objective
     assert read.certify("flow").feasible

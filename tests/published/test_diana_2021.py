@@ -16,7 +16,7 @@ from forcopt.models.lexifair import Finite, Stumps, records_needed
 from forcopt.models.lexifair.no_regret import theorem_parameters
 from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
-METHODS = ["compact", "row-generation", "saturation", "column-generation"]
+METHODS = ["compact", "row-generation", "column-generation"]
 
 
 def mixtures(table, **fields):

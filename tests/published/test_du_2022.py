@@ -220,7 +220,7 @@ def test_equal_spends_and_the_best_schedule():
     for access, share in (("general", 0.2), ("sliding", 0.25)):
         data = DecayingCorrelation(12, 0.5, 1, access)
         p = QuerySchedule(data, [[i, i] for i in range(1, 13)])
-        for method in ("lp", "milp", "min-cost-flow", "dynamic", "enumeration"):
+        for method in ("lp", "milp", "min-cost-flow", "enumeration"):
             assert p.solve(method).objective == 3
         assert p.solve("lp").bound == pytest.approx(3)
         loads = p.replace(costs=share).loads(np.arange(12)) / p.replace(costs=share).units[1][0]
@@ -233,7 +233,7 @@ def test_equal_spends_and_the_best_schedule():
 def test_nine_queries(access, value):
     intervals = [[1, 1], [1, 2], [2, 3], [4, 4], [5, 6], [6, 6], [7, 8], [9, 9], [10, 10]]
     p = QuerySchedule(DecayingCorrelation(10, 0.5, 1, access), intervals, [1, 2, 2, 1, 3, 1, 2, 1, 2])
-    for method in ("lp", "milp", "min-cost-flow", "dynamic", "enumeration"):
+    for method in ("lp", "milp", "min-cost-flow", "enumeration"):
         assert p.solve(method).objective == value
     assert p.evaluate([0, 4, 8]).feasible == (access == "sliding")
 

@@ -84,7 +84,7 @@ def test_exact_levels():
 )
 def test_hitting_set(size, marginal, one):
     V = [[1, 0, 0, 1, 1], [1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 1, 1, 0]]
-    for method in ("milp", "brute-force", "ordered-values"):
+    for method in ("compact", "brute-force", "ordered-values"):
         assert (
             LeximaxCohort(utilities=V, size=size, integer=True).solve(method).decision.levels.tolist() == one
         )
@@ -114,7 +114,7 @@ def test_eight_candidates():
     w = np.array([0.130026, 0, 0.201027, 0, 0.479042, 0.189906])
     assert np.sort(EIGHT / 10 @ w)[-3:].sum() == pytest.approx(1.509752, abs=2e-6)
     one = LeximaxCohort(utilities=EIGHT / 10, size=3, integer=True)
-    for method in ("milp", "brute-force", "cuts"):
+    for method in ("compact", "brute-force", "cuts"):
         s = one.solve(method)
         assert s.decision.cohort == (0, 2, 4)
         np.testing.assert_allclose(s.decision.levels, [1.4, 1.4, 1.6, 1.8, 2.1, 2.3])

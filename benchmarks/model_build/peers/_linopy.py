@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from linopy.io import to_highspy
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, Network, Transport
 
 
 def dense(data: Dense, sparse: bool = False) -> highspy.Highs:
@@ -55,4 +55,48 @@ def hess(data: Hess, sparse: bool = False) -> highspy.Highs:
     m.add_constraints(load - data.upper * centre <= 0, name="at_most")
     m.add_constraints(centre.sum() == data.districts, name="number")
     m.add_objective((xr.DataArray(data.cost, coords=[units, centres]) * x).sum())
+    return to_highspy(m, set_names=False)
+
+
+def commitment(data: Commitment) -> highspy.Highs:
+    """Unit commitment; a range of rows is two sets of rows.
+
+    Of linopy's default path alone: its sparse one leaves out the rows of the first hour.
+    """
+    m = linopy.Model()
+    units = pd.Index([f"u{i}" for i in range(len(data.pmax))], name="unit")
+    hours = pd.RangeIndex(len(data.load), name="time")
+    on = m.add_variables(binary=True, coords=[units, hours], name="on")
+    start = m.add_variables(binary=True, coords=[units, hours], name="start")
+    power = m.add_variables(lower=0, coords=[units, hours], name="power")
+    pmin, pmax, ramp, cost, price = (
+        xr.DataArray(a, coords=[units]) for a in (data.pmin, data.pmax, data.ramp, data.cost, data.start)
+    )
+    m.add_constraints(power - pmax * on <= 0)
+    m.add_constraints(power - pmin * on >= 0)
+    m.add_constraints(power.sum("unit") == xr.DataArray(data.load, coords=[hours]))
+    rise = (power - power.shift(time=1)).isel(time=slice(1, None))
+    m.add_constraints(rise <= ramp)
+    m.add_constraints(rise >= -ramp)
+    m.add_constraints(start - on + on.shift(time=1) >= 0)
+    for unit, k in zip(units, data.up.tolist(), strict=True):
+        m.add_constraints(start.sel(unit=unit).rolling(time=k).sum() - on.sel(unit=unit) <= 0)
+    m.add_objective((cost * power).sum() + (price * start).sum())
+    return to_highspy(m, set_names=False)
+
+
+def network(data: Network, sparse: bool = False) -> highspy.Highs:
+    """The flow grouped by the ends of the arcs."""
+    m = linopy.Model(sparse=sparse)
+    arc, goods = pd.RangeIndex(len(data.tail), name="arc"), pd.Index(["red", "blue"], name="good")
+    nodes = pd.RangeIndex(len(data.supply), name="node")
+    flow = m.add_variables(lower=0, coords=[arc, goods], name="flow")
+    used = m.add_variables(binary=True, coords=[arc], name="used")
+    m.add_constraints(flow.sum("good") - xr.DataArray(data.cap, coords=[arc]) * used <= 0)
+    leaves, enters = (
+        flow.groupby(xr.DataArray(end, coords=[arc], name="node")).sum() for end in (data.tail, data.head)
+    )
+    m.add_constraints(leaves - enters == xr.DataArray(data.supply, coords=[nodes, goods]))
+    fixed = xr.DataArray(data.fixed, coords=[arc])
+    m.add_objective((xr.DataArray(data.cost, coords=[arc, goods]) * flow).sum() + (fixed * used).sum())
     return to_highspy(m, set_names=False)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 import forcopt as fo
 import forcopt.backends.highs  # what an export imports when it is first called: imports are not timed
 import forcopt.loops.exchange
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, Network, Transport
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "loop", "size", "to_highspy", "transport"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "commitment",
+    "dense",
+    "hess",
+    "loop",
+    "network",
+    "size",
+    "to_highspy",
+    "transport",
+]
 
 DISTRIBUTIONS = ("forcopt", "highspy")
 
@@ -76,4 +87,40 @@ def hess(data: Hess) -> highspy.Highs:
     m.subject_to(load <= data.upper * centre)
     m.subject_to(centre.sum() == data.districts)
     m.minimize((data.cost * x).sum())
+    return m.to_highs()
+
+
+def commitment(data: Commitment) -> highspy.Highs:
+    """The units as a table, by names of axes."""
+    fields = ("pmin", "pmax", "cost", "start", "ramp", "up")
+    index = pd.Index([f"u{i}" for i in range(len(data.pmax))], name="unit")
+    units = pd.DataFrame({field: getattr(data, field) for field in fields}, index)
+    hours = pd.RangeIndex(len(data.load), name="time")
+    m = fo.Model("commitment")
+    on = m.variable("on", index=(units.index, hours), binary=True)
+    start = m.variable("start", index=(units.index, hours), binary=True)
+    power = m.variable("power", index=(units.index, hours), lower=0)
+    m.subject_to(power <= units.pmax * on, power >= units.pmin * on)
+    m.subject_to(power.sum("unit") == pd.Series(data.load, hours), name="balance")
+    m.subject_to(power.diff("time").between(-units.ramp, units.ramp), name="ramp")
+    m.subject_to(start >= on - on.shift(time=1))
+    m.subject_to(start.sel(unit=u).rolling(time=k).sum() <= on.sel(unit=u) for u, k in units.up.items())
+    m.minimize((units.cost * power).sum() + (units.start * start).sum())
+    return m.to_highs()
+
+
+def network(data: Network) -> highspy.Highs:
+    """The arcs as a table, which is the index of the flow."""
+    nodes = pd.Index([f"n{i}" for i in range(len(data.supply))], name="node")
+    goods = pd.Index(["red", "blue"], name="good")
+    index = pd.MultiIndex.from_arrays([nodes[data.tail], nodes[data.head]], names=["src", "dst"])
+    arcs = pd.DataFrame({"cap": data.cap, "fixed": data.fixed}, index)
+    m = fo.Model("network")
+    flow = m.variable("flow", index=(arcs.index, goods), lower=0)
+    used = m.variable("used", index=arcs.index, binary=True)
+    m.subject_to(flow.sum("good") <= arcs.cap * used, name="cap")
+    leaves, enters = flow.groupby("src").sum(), flow.groupby("dst").sum()
+    leaves, enters = fo.align(leaves.rename(src="node"), enters.rename(dst="node"), join="outer")
+    m.subject_to(leaves - enters == pd.DataFrame(data.supply, nodes, goods), name="flow balance")
+    m.minimize((pd.DataFrame(data.cost, index, goods) * flow).sum() + (arcs.fixed * used).sum())
     return m.to_highs()

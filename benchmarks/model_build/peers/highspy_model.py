@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import highspy
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, Network, Transport
 from ._highs import silent, size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = ["DISTRIBUTIONS", "commitment", "dense", "hess", "network", "size", "to_highspy", "transport"]
 
 DISTRIBUTIONS = ("highspy",)
 
@@ -54,4 +54,45 @@ def hess(data: Hess) -> highspy.Highs:
         highs.addConstr(load - data.lower * x[j, j] >= 0)
         highs.addConstr(load - data.upper * x[j, j] <= 0)
     highs.addConstr(x.diagonal().sum() == data.districts)
+    return highs
+
+
+def commitment(data: Commitment) -> highspy.Highs:
+    """Unit commitment, in loops over units and hours."""
+    highs = silent()
+    units, hours = range(len(data.pmax)), range(len(data.load))
+    on = [[highs.addBinary() for _ in hours] for _ in units]
+    start = [[highs.addBinary(obj=float(data.start[u])) for _ in hours] for u in units]
+    power = [[highs.addVariable(lb=0.0, obj=float(data.cost[u])) for _ in hours] for u in units]
+    for u in units:
+        low, high, ramp, up = float(data.pmin[u]), float(data.pmax[u]), float(data.ramp[u]), int(data.up[u])
+        for t in hours:
+            highs.addConstr(power[u][t] - high * on[u][t] <= 0)
+            highs.addConstr(power[u][t] - low * on[u][t] >= 0)
+            before = on[u][t - 1] if t else 0.0
+            highs.addConstr(start[u][t] - on[u][t] + before >= 0)
+            if t:
+                highs.addConstr(-ramp <= power[u][t] - power[u][t - 1] <= ramp)
+            highs.addConstr(highs.qsum(start[u][max(0, t - up + 1) : t + 1]) - on[u][t] <= 0)
+    for t in hours:
+        highs.addConstr(highs.qsum(row[t] for row in power) == float(data.load[t]))
+    return highs
+
+
+def network(data: Network) -> highspy.Highs:
+    """The network, in loops over arcs and goods."""
+    highs = silent()
+    leaving: list[list[int]] = [[] for _ in data.supply]
+    entering: list[list[int]] = [[] for _ in data.supply]
+    for arc, (tail, head) in enumerate(zip(data.tail.tolist(), data.head.tolist(), strict=True)):
+        leaving[tail].append(arc)
+        entering[head].append(arc)
+    flow = [[highs.addVariable(lb=0.0, obj=c) for c in row] for row in data.cost.tolist()]
+    used = [highs.addBinary(obj=c) for c in data.fixed.tolist()]
+    for goods, opened, cap in zip(flow, used, data.cap.tolist(), strict=True):
+        highs.addConstr(highs.qsum(goods) - cap * opened <= 0)
+    for node, supply in enumerate(data.supply.tolist()):
+        for k, amount in enumerate(supply):
+            out = highs.qsum(flow[a][k] for a in leaving[node])
+            highs.addConstr(out - highs.qsum(flow[a][k] for a in entering[node]) == amount)
     return highs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import highspy
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, Network, Transport
 from . import _linopy
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = ["DISTRIBUTIONS", "commitment", "dense", "hess", "network", "size", "to_highspy", "transport"]
 
 DISTRIBUTIONS = ("linopy", "highspy")
 
@@ -26,3 +26,13 @@ def transport(data: Transport) -> highspy.Highs:
 def hess(data: Hess) -> highspy.Highs:
     """The districting model."""
     return _linopy.hess(data)
+
+
+def commitment(data: Commitment) -> highspy.Highs:
+    """Unit commitment."""
+    return _linopy.commitment(data)
+
+
+def network(data: Network) -> highspy.Highs:
+    """The network."""
+    return _linopy.network(data)

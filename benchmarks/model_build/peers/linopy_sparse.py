@@ -5,11 +5,11 @@ from __future__ import annotations
 import highspy
 import linopy
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Dense, Hess, Network, Transport
 from . import _linopy
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = ["DISTRIBUTIONS", "dense", "hess", "network", "size", "to_highspy", "transport"]
 
 DISTRIBUTIONS = ("linopy", "highspy")
 
@@ -29,3 +29,8 @@ def transport(data: Transport) -> highspy.Highs:
 def hess(data: Hess) -> highspy.Highs:
     """The districting model."""
     return _linopy.hess(data, sparse=True)
+
+
+def network(data: Network) -> highspy.Highs:
+    """The network."""
+    return _linopy.network(data, sparse=True)

@@ -7,10 +7,20 @@ import pyoptinterface as poi
 import scipy.sparse as sp
 from pyoptinterface import highs
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, Network, Transport
 from ._poi import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "commitment",
+    "dense",
+    "hess",
+    "loop",
+    "network",
+    "size",
+    "to_highspy",
+    "transport",
+]
 
 DISTRIBUTIONS = ("pyoptinterface", "highsbox")
 
@@ -78,4 +88,74 @@ def hess(data: Hess) -> highs.Model:
             m.add_linear_constraint(affine(weight, column), sense, 0.0)
     m.add_linear_constraint(affine(ones, np.diagonal(index).copy()), poi.Eq, float(data.districts))
     m.set_objective(affine(data.cost.reshape(-1), index.reshape(-1)), poi.ObjectiveSense.Minimize)
+    return m
+
+
+def loop(data: Transport) -> highs.Model:
+    """The transport model term by term, as in a loop over a dictionary of arcs."""
+    m = _model()
+    arcs = list(zip(data.tail.tolist(), data.head.tolist(), strict=True))
+    cost = dict(zip(arcs, data.cost.tolist(), strict=True))
+    leaving: dict[int, list[tuple[int, int]]] = {}
+    entering: dict[int, list[tuple[int, int]]] = {}
+    for arc in arcs:
+        leaving.setdefault(arc[0], []).append(arc)
+        entering.setdefault(arc[1], []).append(arc)
+    flow = {arc: m.add_variable(lb=0.0) for arc in arcs}
+    for i, s in enumerate(data.supply.tolist()):
+        m.add_linear_constraint(poi.quicksum(flow[a] for a in leaving[i]), poi.Leq, s)
+    for j, d in enumerate(data.demand.tolist()):
+        m.add_linear_constraint(poi.quicksum(flow[a] for a in entering[j]), poi.Geq, d)
+    m.set_objective(poi.quicksum(cost[a] * flow[a] for a in arcs), poi.ObjectiveSense.Minimize)
+    return m
+
+
+def commitment(data: Commitment) -> highs.Model:
+    """Unit commitment, in loops over units and hours; a range of rows is two rows."""
+    m = _model()
+    units, hours = range(len(data.pmax)), range(len(data.load))
+    binary = poi.VariableDomain.Binary
+    on = [[m.add_variable(domain=binary) for _ in hours] for _ in units]
+    start = [[m.add_variable(domain=binary) for _ in hours] for _ in units]
+    power = [[m.add_variable(lb=0.0) for _ in hours] for _ in units]
+    objective = poi.ExprBuilder()
+    for u in units:
+        low, high, ramp, up = float(data.pmin[u]), float(data.pmax[u]), float(data.ramp[u]), int(data.up[u])
+        for t in hours:
+            m.add_linear_constraint(power[u][t] - high * on[u][t], poi.Leq, 0.0)
+            m.add_linear_constraint(power[u][t] - low * on[u][t], poi.Geq, 0.0)
+            begun = start[u][t] - on[u][t]
+            m.add_linear_constraint(begun + on[u][t - 1] if t else begun, poi.Geq, 0.0)
+            if t:
+                m.add_linear_constraint(power[u][t] - power[u][t - 1], poi.Leq, ramp)
+                m.add_linear_constraint(power[u][t] - power[u][t - 1], poi.Geq, -ramp)
+            window = poi.quicksum(start[u][max(0, t - up + 1) : t + 1])
+            m.add_linear_constraint(window - on[u][t], poi.Leq, 0.0)
+            objective.add_affine_term(power[u][t], float(data.cost[u]))
+            objective.add_affine_term(start[u][t], float(data.start[u]))
+    for t in hours:
+        m.add_linear_constraint(poi.quicksum(row[t] for row in power), poi.Eq, float(data.load[t]))
+    m.set_objective(objective, poi.ObjectiveSense.Minimize)
+    return m
+
+
+def network(data: Network) -> highs.Model:
+    """The network, in loops over arcs and goods."""
+    m = _model()
+    flow = [[m.add_variable(lb=0.0) for _ in row] for row in data.cost]
+    used = [m.add_variable(domain=poi.VariableDomain.Binary) for _ in data.fixed]
+    balance = [[poi.ExprBuilder() for _ in row] for row in data.supply]
+    objective = poi.ExprBuilder()
+    ends = zip(data.tail.tolist(), data.head.tolist(), strict=True)
+    for arc, (tail, head) in enumerate(ends):
+        m.add_linear_constraint(poi.quicksum(flow[arc]) - float(data.cap[arc]) * used[arc], poi.Leq, 0.0)
+        for k, x in enumerate(flow[arc]):
+            balance[tail][k].add_affine_term(x, 1.0)
+            balance[head][k].add_affine_term(x, -1.0)
+            objective.add_affine_term(x, float(data.cost[arc, k]))
+        objective.add_affine_term(used[arc], float(data.fixed[arc]))
+    for row, supply in zip(balance, data.supply.tolist(), strict=True):
+        for out, amount in zip(row, supply, strict=True):
+            m.add_linear_constraint(out, poi.Eq, amount)
+    m.set_objective(objective, poi.ObjectiveSense.Minimize)
     return m

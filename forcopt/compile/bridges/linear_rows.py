@@ -1,4 +1,4 @@
-"""Maxima, absolute values, sums of the largest, implications, disjunctions and products as linear rows.
+"""Maxima, absolute values, sums of the largest, implications, disjunctions and conjunctions as linear rows.
 
 All are exact.
 """
@@ -12,7 +12,7 @@ from forcopt.errors import UnboundedExpressionError
 from forcopt.language.constraint import Implication
 from forcopt.language.expression import Expression
 from forcopt.language.logic import Disjunction
-from forcopt.language.relations import AtomRelation, Indicator, Product
+from forcopt.language.relations import AtomRelation, Indicator
 from forcopt.language.terms import Gather
 
 
@@ -175,19 +175,3 @@ def all_of_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     draft.row(relation.result[:, None] <= b)
     draft.row(relation.result >= b.sum(axis=1) - (b.shape[1] - 1))
     draft.row(relation.result >= 0)
-
-
-@bridge("product")
-def product_rows(relation: Product, draft: BridgeContext) -> None:
-    """``z = b x`` for a binary b and a bounded x, by its four McCormick rows.
-
-    ``L b <= z <= U b`` and ``x - U (1 - b) <= z <= x - L (1 - b)`` with ``L <= x <= U`` derived from the
-    columns' bounds. Takes ``product``, gives rows: four for each element. Exact for binary b.
-    """
-    z, b, x = relation.result, relation.binary, relation.factor
-    lower, upper = draft.finite_interval(x, "product_rows")
-    draft.row(z >= b * lower)
-    draft.row(z <= b * upper)
-    rounded = bool(x.constant.any()) and not adds_exactly(lower, upper, x.constant)
-    draft.row(z >= x - (1 - b) * upper, rounded)
-    draft.row(z <= x - (1 - b) * lower, rounded)

@@ -18,7 +18,6 @@ from forcopt.language.joins import concatenate
 from forcopt.language.relations import AtomRelation
 from forcopt.language.scheduling import Cumulative, NoOverlap
 from forcopt.language.special_sets import AllDifferent, Semicontinuous, SpecialOrderedSet
-from forcopt.language.terms import Gather
 
 
 @bridge("semicontinuous", gives=("rows", "integer"))
@@ -185,21 +184,8 @@ def _schedule(
 
 def _columns(expression: Expression, draft: BridgeContext, label: str) -> Array:
     """A bounded integer column equal to each element: its own, or a new one."""
-    term = expression.terms[0] if len(expression.terms) == 1 else None
     low, high = draft.finite_interval(expression, f"a schedule's {label}")
-    if (
-        isinstance(term, Gather)
-        and term.width == 1
-        and (term.values == 1).all()
-        and not expression.constant.any()
-        and (draft.integer[term.columns] == 1).all()
-    ):
-        return np.broadcast_to(term.columns, (*expression.shape, 1)).reshape(-1)
-    column = draft.column(label, expression.shape, np.ceil(low), np.floor(high), integer=True)
-    draft.row(column == expression)
-    (made,) = column.terms
-    assert isinstance(made, Gather)
-    return made.columns.reshape(-1)
+    return draft.columns_of(expression, label, np.ceil(low), np.floor(high), integer=True)
 
 
 @bridge("no_overlap", gives=("implication", "rows", "integer"), cost=_MANY)

@@ -16,8 +16,6 @@ from forcopt.loops.certify.evaluation import ROUGH, ExactPoint, exact_values
 from forcopt.loops.exact_lp import Rational, fraction
 from forcopt.notebook import facts_html
 
-__all__ = ["Certificate", "as_text", "certificate_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate:

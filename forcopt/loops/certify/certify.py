@@ -18,7 +18,8 @@ from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.evaluator import read_values
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.variable import Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, has_file, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
@@ -28,8 +29,6 @@ from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, fraction, rational
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
-
-__all__ = ["certify_model", "completed", "is_provable"]
 
 QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 

@@ -46,8 +46,6 @@ from forcopt.loops.exact_lp import (
     solve_exactly,
 )
 
-__all__ = ["certify_conic", "certify_quadratic", "conic_farkas", "has_file", "is_small"]
-
 _MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
 

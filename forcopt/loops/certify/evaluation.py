@@ -22,8 +22,6 @@ from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import Rational, rational
 
-__all__ = ["ROUGH", "ExactPoint", "distance", "exact_values"]
-
 ROUGH = 1e-6
 """The tolerance of a row that reads a value computed in floating point, relative to its bound."""
 
@@ -90,7 +88,7 @@ class ExactPoint:
         for relation in reversed(self.model.relations):  # each reads results of earlier ones
             columns = relation.result_columns.tolist() if isinstance(relation, AtomRelation | Product) else []
             if isinstance(relation, ParameterProduct):
-                rows, scales = relation.factor.linear_rows(), exact_values(relation.binary, self.x)
+                rows, scales = relation.factor.linear_rows(), exact_values(relation.scale, self.x)
                 for i, (j, scale) in enumerate(zip(columns, scales, strict=True)):
                     for k in range(rows.indptr[i], rows.indptr[i + 1]):
                         out[rows.indices[k]] += out[j] * scale * rational(rows.data[k])
@@ -134,7 +132,7 @@ class ExactPoint:
         for relation in self.model.relations:
             if isinstance(relation, Product):
                 pairs = zip(
-                    exact_values(relation.binary, self.x), exact_values(relation.factor, self.x), strict=True
+                    exact_values(relation.scale, self.x), exact_values(relation.factor, self.x), strict=True
                 )
                 results = [a * b for a, b in pairs]
             elif isinstance(relation, AtomRelation) and id(relation) in needed:

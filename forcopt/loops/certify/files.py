@@ -15,8 +15,6 @@ from forcopt.errors import DeclarationError
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas
 
-__all__ = ["write_irreducible", "write_multipliers"]
-
 
 def write_multipliers(
     path: Path,

@@ -29,8 +29,6 @@ from forcopt.loops.leximin import SaturationLayout
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["Effort", "certify_linear", "certify_without_point", "fixed", "repaired"]
-
 
 @dataclass(frozen=True)
 class Effort:

@@ -11,8 +11,6 @@ from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct
 from forcopt.loops.exact_lp import Rational, rational
 
-__all__ = ["NOT_CONVEX", "is_semidefinite", "premises"]
-
 NOT_CONVEX = "which is not proved to be convex"
 """Stands in a premise that keeps an optimum from being proved."""
 

@@ -21,6 +21,7 @@ from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verd
 from forcopt.loops.checks.integers import cuts_exclude_nothing, no_better_integers, no_integers_found
 from forcopt.loops.checks.multipliers import multipliers_prove_infeasibility, multipliers_prove_the_optimum
 from forcopt.loops.checks.points import (
+    a_relaxation_only_bounds,
     bound_meets_the_value,
     point_satisfies_the_model,
     within_accuracy,
@@ -32,8 +33,8 @@ from forcopt.loops.checks.statuses import (
     a_ray_decides,
     decides,
     finds_an_answer,
-    no_lazy_family_bounds_it,
     no_point_in_the_cones,
+    nothing_else_bounds_it,
 )
 from forcopt.status import Status
 
@@ -72,7 +73,8 @@ EVALUATING: tuple[Check, ...] = (point_satisfies_the_model, bound_meets_the_valu
 CONCLUDING: tuple[Check, ...] = (
     cuts_exclude_nothing,
     a_ray_decides,
-    no_lazy_family_bounds_it,
+    nothing_else_bounds_it,
+    a_relaxation_only_bounds,
     within_accuracy_at_last,
     *EVALUATING,
 )

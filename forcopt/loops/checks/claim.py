@@ -16,8 +16,6 @@ from forcopt.compile.program import Program
 from forcopt.language.model import Model
 from forcopt.status import Status
 
-__all__ = ["Act", "Check", "Claim", "Confirmed", "Doubt", "Verdict", "check_of", "is_checkable", "verdict"]
-
 
 class Act(Enum):
     """A remedy other than a status."""
@@ -146,7 +144,7 @@ class Claim:
         result, results = self.result, self.results
         message = f"{result.message}; but {doubt.reason}" if doubt.reason else result.message
         result = replace(result, status=doubt.remedy, ambiguous=False, message=message)
-        if doubt.remedy in (Status.INFEASIBLE, Status.UNBOUNDED):
+        if doubt.remedy in (Status.INFEASIBLE, Status.UNBOUNDED, Status.LIMIT):
             result = replace(result, x=None, objective=float("nan"), row_dual=None)
         if doubt.refutes_bound:
             results = (replace(results[0], bound=-np.inf), *results[1:])

@@ -21,14 +21,6 @@ from forcopt.loops.leximin import hold_objective
 from forcopt.loops.tolerances import BETTER, HIGHS_GAP, NODES, REFUTED
 from forcopt.status import Status
 
-__all__ = [
-    "cuts_exclude_nothing",
-    "integer_infeasibility_doubt",
-    "integer_optimality_doubt",
-    "no_better_integers",
-    "no_integers_found",
-]
-
 
 @check_of(Status.OPTIMAL)
 def no_better_integers(program: Program, claim: Claim) -> Verdict:
@@ -74,6 +66,7 @@ def integer_infeasibility_doubt(
     names = ("scip", "gscip") if _is_highs(backend) else ("highs",)
     other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
     needed = {"indicator"} if program.indicators else set()
+    needed |= {"nonconvex"} if program.products else set()
     if other is None or not needed <= other.capabilities.kinds:
         return ""
     limit = min(max(0.5, seconds / 20), np.inf if options.time_limit is None else options.time_limit)

@@ -27,15 +27,6 @@ from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum, 
 from forcopt.loops.tolerances import EPS, HIGHS_DUAL, NOISE, PROOF, QUADRATIC_PROOF
 from forcopt.status import Status
 
-__all__ = [
-    "dual_bound",
-    "infeasibility_doubt",
-    "multipliers_prove_infeasibility",
-    "multipliers_prove_the_optimum",
-    "optimality_doubt",
-]
-
-
 IMPROVES_FOREVER = "the objective improves forever in a direction that all rows and bounds allow"
 """The doubt about an optimum that proves the program unbounded, if the point is feasible."""
 

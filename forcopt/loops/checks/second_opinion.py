@@ -15,8 +15,6 @@ from forcopt.errors import BackendError, UnsupportedError
 from forcopt.loops.checks.claim import Claim
 from forcopt.status import Status
 
-__all__ = ["second_opinion"]
-
 _OTHERS, _INTEGER_OTHERS = ("highs", "glop", "clarabel"), ("highs", "gscip")
 """Solvers that are asked, in this order."""
 

@@ -17,17 +17,6 @@ from forcopt.loops.checks.claim import Claim, Confirmed, Doubt, Verdict, check_o
 from forcopt.loops.diagnose import ray
 from forcopt.status import Status
 
-__all__ = [
-    "a_ray_and_a_point",
-    "a_ray_decides",
-    "decided",
-    "decides",
-    "finds_an_answer",
-    "no_lazy_family_bounds_it",
-    "no_point_in_the_cones",
-    "without_objective",
-]
-
 
 @check_of(*Status)
 def decides(program: Program, claim: Claim) -> Verdict:
@@ -109,7 +98,7 @@ _NO_RAY = "there is no direction in which the objective improves forever"
 @check_of(Status.UNBOUNDED)
 def a_ray_and_a_point(program: Program, claim: Claim) -> Verdict:
     """Rows alone: the objective improves forever in a direction that they allow, and a point exists."""
-    if not is_checkable(claim.compiled) or claim.model.lazies:
+    if not is_checkable(claim.compiled) or claim.model.lazies or claim.compiled.relaxed:
         return Confirmed()
     if not ray(claim.model):
         return verdict(_NO_RAY)
@@ -124,7 +113,8 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
     compiled, unbounded = claim.compiled, claim.status is Status.UNBOUNDED
     # Solvers of quadratic programs take rays for optima; rays with cones are no linear programs.
     failed = not unbounded and compiled.stages[-1].quadratic is not None
-    if compiled.cones or claim.model.lazies or not (failed or (unbounded and not is_checkable(compiled))):
+    curved = compiled.cones or compiled.products or compiled.relaxed
+    if curved or claim.model.lazies or not (failed or (unbounded and not is_checkable(compiled))):
         return Confirmed()
     name = claim.backend.name if compiled.is_conditional else "highs"
     if not ray(claim.model, name):
@@ -136,7 +126,10 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
 
 
 @check_of(Status.UNBOUNDED)
-def no_lazy_family_bounds_it(program: Program, claim: Claim) -> Verdict:
-    """Lazy families: the status is `FAILED`, since an oracle can only be asked about a point."""
-    reason = "without its lazy families the model is unbounded: give the variables bounds"
-    return verdict(reason if claim.model.lazies else "", Status.FAILED)
+def nothing_else_bounds_it(program: Program, claim: Claim) -> Verdict:
+    """Lazy families, products or a relaxation: the status is `FAILED`, since a ray does not prove it."""
+    relaxed, reason = claim.compiled.products or claim.compiled.relaxed, ""
+    if claim.model.lazies or relaxed:
+        what = "its products that are not convex" if relaxed else "its lazy families"
+        reason = f"without {what} the model is unbounded: give the variables bounds"
+    return verdict(reason, Status.FAILED)

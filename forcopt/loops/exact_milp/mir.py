@@ -31,8 +31,6 @@ from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.proof import Derived, Parts, Split
 from forcopt.loops.exact_milp.system import Row, System, as_float
 
-__all__ = ["Separator"]
-
 _AGGREGATED = 6
 """The most rows in a combination that follows continuous columns from row to row."""
 

@@ -17,8 +17,6 @@ from typing import Any, TextIO
 
 from forcopt.loops.exact_lp import Rational
 
-__all__ = ["Derived", "Number", "Parts", "Proof", "Ref", "Split"]
-
 Number = int | Rational
 """Python's integer or ``flint.fmpq``."""
 

@@ -22,8 +22,6 @@ from forcopt.loops.exact_milp.proof import Derived, Proof
 from forcopt.loops.exact_milp.search import Search, Stopped
 from forcopt.loops.exact_milp.system import System
 
-__all__ = ["Tree", "branch_and_bound", "kept_file"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tree:

@@ -13,8 +13,6 @@ from forcopt.arrays import Array
 from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.system import Row, System
 
-__all__ = ["Relaxation", "Solved"]
-
 _FAR = 1e9
 """Derived bounds beyond it are not shown to the solver."""
 
@@ -51,7 +49,7 @@ class Relaxation:
         self.kept = len(system.rows)  # rows behind these are cuts
         self.kind = highspy.HighsModelStatus
         self.highs = highs = highspy.Highs()
-        options = {"output_flag": False, "solver": "simplex", "threads": 1}
+        options = {"output_flag": False, "solver": "simplex", "parallel": "off"}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         for name, value in options.items():
             highs.setOptionValue(name, value)

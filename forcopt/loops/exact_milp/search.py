@@ -27,8 +27,6 @@ from forcopt.loops.exact_milp.proof import Derived, Number, Parts, Proof, Ref
 from forcopt.loops.exact_milp.relaxation import Relaxation, Solved
 from forcopt.loops.exact_milp.system import Claim, Row, System, as_float, integers
 
-__all__ = ["Search", "Stopped"]
-
 _SIZES = (2.0**10, 2.0**20, 2.0**32, 2.0**44)
 """Multipliers are rounded to integers of these sizes, one after the other."""
 

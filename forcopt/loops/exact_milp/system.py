@@ -21,8 +21,6 @@ from forcopt.arrays import Array
 from forcopt.loops.exact_lp import LinearProgram, Rational
 from forcopt.loops.exact_milp.proof import Derived, Number, Parts, Ref
 
-__all__ = ["Claim", "Row", "System", "as_float", "integers"]
-
 _RANGE = 2.0**62
 """64-bit integers hold sums below it."""
 

@@ -23,8 +23,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.relations import only_columns
 from forcopt.loops.leximin.stage import Layout, StageRun, realized
 
-__all__ = ["CompactLayout", "SumsLayout", "sum_columns"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumsLayout(Layout):

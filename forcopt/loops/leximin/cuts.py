@@ -27,8 +27,6 @@ from forcopt.loops.leximin.stage import StageRun, realized
 from forcopt.loops.tolerances import LEAST_CUT, SUM_ROUNDING
 from forcopt.status import Status
 
-__all__ = ["CutsLayout", "SubsetCuts"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutsLayout(SumsLayout):

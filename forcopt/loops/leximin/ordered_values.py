@@ -25,8 +25,6 @@ from forcopt.loops.leximin.stage import Layout, StageRun, realized
 from forcopt.loops.tolerances import OFF_OUTCOME
 from forcopt.status import Status
 
-__all__ = ["OrderedValuesLayout"]
-
 _MOST_OUTCOMES = 1000
 """The largest number of outcomes; each needs a stage."""
 

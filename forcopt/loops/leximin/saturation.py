@@ -32,8 +32,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.exact_lp import Exact, LinearProgram, Rational
 
-__all__ = ["SaturationLayout"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaturationLayout(Layout):

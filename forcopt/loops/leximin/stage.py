@@ -15,8 +15,6 @@ from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
 from forcopt.loops.tolerances import LEAST_SLACK, MOST_SLACK
 from forcopt.status import Status
 
-__all__ = ["Floors", "Layout", "StageRun", "hold_objective", "realized"]
-
 
 class Floors:
     """Lower bounds that hold columns at values that a point attains.

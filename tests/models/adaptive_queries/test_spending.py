@@ -3,13 +3,9 @@ import pytest
 from scipy.optimize import minimize
 
 import forcopt as fo
-from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import BudgetAllocation
 from forcopt.models.adaptive_queries import DecayingCorrelation, IndependentBlocks, NaiveComposition
-from forcopt.models.adaptive_queries.spending import bottlenecked
-
-LP = [n for n, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 
 
 def instance(seed, objective, noise, queries=8):
@@ -34,21 +30,9 @@ def test_worst_is_the_fullest_window(seed, noise):
         for i in range(1, 13)
     ]
     value = (max(windows) / 2.0) ** (1 / power)
-    for method in ("progressive-filling", "lp"):
-        s = p.solve(method)
-        assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
-        assert s.objective == pytest.approx(value, rel=1e-7)
-
-
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("seed", range(6))
-def test_leximin_by_filling_and_by_programs(seed, noise):
-    p = instance(seed, "leximin", noise)
-    filled, solved = p.solve("progressive-filling"), p.solve("leximin")
-    assert filled.evaluation.feasible and solved.evaluation.feasible
-    np.testing.assert_allclose(
-        np.sort(filled.decision.errors)[::-1], np.sort(solved.decision.errors)[::-1], rtol=1e-5
-    )
+    s = p.solve("progressive-filling")
+    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+    assert s.objective == pytest.approx(value, rel=1e-7)
 
 
 def max_min(p):
@@ -68,7 +52,7 @@ def max_min(p):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("scale", [1e-9, 1e9])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("seed", [0, 2, 4])
 def test_filling_takes_tiny_huge_and_mixed_weights(seed, scale, noise):
     for spread in (0, 4):
@@ -76,33 +60,8 @@ def test_filling_takes_tiny_huge_and_mixed_weights(seed, scale, noise):
         rng = np.random.default_rng(seed)
         p = p.replace(weights=p.weights * scale * 10.0 ** rng.integers(-spread, spread + 1, 8))
         s = p.solve("progressive-filling")
-        assert s.evaluation.feasible and bottlenecked(p, s.decision.spends, 1e-9).all()
+        assert s.evaluation.feasible
         np.testing.assert_allclose(s.decision.spends / p.needs, max_min(p), rtol=1e-8)
-
-
-def test_programs_that_rounding_leaves_unfair_are_not_called_optimal():
-    """Needs differ by a factor of 1e16; a solver's tolerance cannot tell the small ones."""
-    data = DecayingCorrelation(5, 0.5, 3, "sliding")
-    p = BudgetAllocation(
-        data,
-        [[1, 3], [3, 4], [5, 5], [5, 5], [5, 5]],
-        [1e-5, 1e-3, 1e-2, 1e3, 1e-5],
-        1e-4,
-        "leximin",
-        "gaussian",
-    )
-    s = p.solve("leximin")
-    assert s.status is not fo.Status.UNBOUNDED
-    assert s.status is not fo.Status.OPTIMAL or bottlenecked(p, s.decision.spends).all()
-    even = np.full(5, 1e-4 / 5)
-    assert not bottlenecked(p, even).all()
-
-
-@pytest.mark.parametrize("backend", LP)
-def test_worst_on_every_backend(backend):
-    p = instance(1, "worst", "laplace")
-    value = p.solve().objective
-    assert p.solve("lp", backend=backend).objective == pytest.approx(value, rel=2e-3)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -135,7 +94,7 @@ def test_analysts_who_share_windows():
     """Two analysts on one block, one alone on another: leximin gives the lonely one its whole block."""
     p = BudgetAllocation(IndependentBlocks(2), [[1, 1], [1, 1], [2, 2]], objective="leximin")
     assert p.solve().decision.spends.tolist() == [0.5, 0.5, 1.0]
-    worst = p.replace(objective="worst").solve("lp").objective
+    worst = p.replace(objective="worst").solve().objective
     assert worst == pytest.approx(2.0)
 
 

@@ -514,7 +514,7 @@ def test_the_inertia_with_seats_names_only_methods_that_take_it():
     p = Districting(
         grid(2, 4), 2, seats=(1, 3), tolerance=0, objective="inertia", side_constraints=[Fixed(0, 1)]
     )
-    for method in ("portfolio", "separators", "shirabe", "set-partitioning", "labels-separators"):
+    for method in ("portfolio", "shirabe", "set-partitioning", "labels-separators"):
         with pytest.raises(fo.DeclarationError, match="only 'local-search' does, without a proof"):
             p.solve(method)
     assert p.solve("local-search", seed=0).evaluation.feasible

@@ -20,7 +20,7 @@ from forcopt.models.districting.compactness import smallest_circle
 ALGORITHMS = ("portfolio", "set-partitioning", "column-generation", "dual-cycles")
 DYNAMIC = ("frontier", "sphere-cut")
 PROGRAMS = ("flow", "flow-per-district", "labels-separators")
-ROOTS = ("shirabe", "separators")
+ROOTS = ("shirabe",)
 
 
 def path(values, **attributes):

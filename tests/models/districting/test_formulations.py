@@ -14,7 +14,7 @@ from forcopt.data import delaunay, grid
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 
-ROOTS = ["shirabe", "separators"]
+ROOTS = ["shirabe"]
 LABELS = ["flow", "flow-per-district", "labels-separators"]
 FORMULATIONS = LABELS + ROOTS
 
@@ -162,7 +162,7 @@ def test_a_presolve_rule_of_highs_that_cuts_off_the_optimum_is_off():
 
 
 @pytest.mark.parametrize("backend", ["cp-sat", "scip", "pyomo:glpk", "pyomo:cbc"])
-@pytest.mark.parametrize("method", ["flow-per-district", "shirabe", "separators"])
+@pytest.mark.parametrize("method", ["flow-per-district", "shirabe"])
 def test_parity_of_backends(method, backend):
     p = Districting(grid(2, 4, population=[3, 1, 2, 2, 1, 3, 1, 3]), 3, bounds=(4, 6))
     expected = brute_histogram(p)
@@ -174,7 +174,7 @@ def test_parity_of_backends(method, backend):
     assert s.evaluation.feasible
 
 
-@pytest.mark.parametrize("method", ["flow", "shirabe", "separators"])
+@pytest.mark.parametrize("method", ["flow", "shirabe"])
 def test_reasons_name_rows_in_the_words_of_the_problem(method):
     path = grid(1, 4, population=[2, 1, 2, 1])
     s = Districting(path, 2, bounds=(3, 3), side_constraints=[CannotLink([0, 1])]).solve(method)

@@ -34,7 +34,7 @@ def cases():
 
 CASES = [pytest.param(*case, id=f"{type(case[1]).__name__}-{case[0]}") for case in cases()]
 SEED = {"ftpl": {"seed": 0}}
-CONE = {"compact", "saturation", "row-generation"}
+CONE = {"compact", "row-generation"}
 
 
 def solve(name, p, **options):

@@ -189,6 +189,6 @@ def test_what_games_refuse():
         mixtures(THREE).solve("ftpl", draws=0)
     with pytest.raises(fo.DeclarationError, match="noise is 0; it must be positive"):
         mixtures(THREE).solve("ftpl", noise=0)
-    for method in ("no-regret", "ftpl", "saturation"):
+    for method in ("no-regret", "ftpl", "column-generation"):
         with pytest.raises(fo.DeclarationError, match="mixes classifiers, but randomized is False"):
             mixtures(THREE, randomized=False).solve(method)

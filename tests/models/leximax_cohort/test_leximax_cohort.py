@@ -93,7 +93,7 @@ def test_one_cohort_is_the_best_of_all(seed):
     best = max(
         tuple(np.sort(rows @ p.utilities, axis=1)[i]) for rows in all_cohorts(p) for i in range(len(rows))
     )
-    for name in ("milp", "brute-force", "cuts", "compact"):
+    for name in ("compact", "brute-force", "cuts"):
         s = p.solve(name)
         assert (s.status, s.evaluation.feasible) == ("optimal", True)
         assert tuple(s.decision.levels) == pytest.approx(best), name
@@ -104,7 +104,7 @@ def test_one_cohort_is_the_best_of_all(seed):
 def test_one_cohort_on_every_backend(backend):
     p = random_block(9, 5, 3, share=0.4, seed=8, integer=True)
     expected = p.solve("brute-force").decision.levels
-    for name in ("milp", "ordered-values"):
+    for name in ("compact", "ordered-values"):
         np.testing.assert_allclose(p.solve(name, backend=backend).decision.levels, expected)
 
 
@@ -317,9 +317,8 @@ def test_bad_declarations(fields, message):
 @pytest.mark.parametrize(
     ("fields", "method", "message"),
     [
-        ({"integer": True}, "saturation", "use 'milp'"),
-        ({"integer": True}, "enumeration", "use 'milp'"),
-        ({}, "milp", "integer=True"),
+        ({"integer": True}, "saturation", "use 'compact'"),
+        ({"integer": True}, "enumeration", "use 'compact'"),
         ({}, "brute-force", "integer=True"),
         ({"integer": True}, "column-generation", "size must be whole, and integer=False"),
         ({"size": 1.5}, "column-generation", "size must be whole"),
@@ -385,7 +384,7 @@ WORTH = np.array([[1.0, 0, 0.3], [0, 1.0, 0.3], [0.5, 0.5, 0.3], [0.2, 0.1, 1.0]
 def test_tiny_and_huge_utilities_have_the_optimum_and_the_bound_of_ordinary_ones(scale, integer):
     ordinary = LeximaxCohort(utilities=WORTH, size=2, integer=integer)
     p = ordinary.replace(utilities=WORTH * scale)
-    methods = ["milp", "compact", "brute-force", "cumulative", "recursive"] if integer else [*MARGINAL]
+    methods = ["compact", "brute-force", "cumulative", "recursive"] if integer else [*MARGINAL]
     methods += [] if integer else ["maximin", "cumulative", "recursive"]
     best = ordinary.solve(methods[0]).decision.utilities
     for method in methods:

@@ -74,7 +74,7 @@ def test_all_methods_keep_households():
         size = len(set(homes)) - int(rng.integers(0, 2))
         p = LeximaxCohort(utilities=rng.integers(0, 4, (n, 3)), size=size, households=homes, integer=True)
         exact = p.solve("brute-force")
-        assert exact.objective == pytest.approx(p.solve("milp").objective)
+        assert exact.objective == pytest.approx(p.solve("compact").objective)
         lottery = LeximaxCohort(utilities=p.utilities, size=size, households=homes)
         levels = [lottery.solve(m).decision.levels for m in ("saturation", "column-generation", "cuts")]
         np.testing.assert_allclose(levels[0], levels[1], atol=1e-6)
@@ -237,7 +237,7 @@ def test_limits_are_kept_with_valid_bounds(method):
     if method == "recursive":
         n, m = 40, 10
     p = LeximaxCohort(utilities=rng.random((n, m)), size=size, integer=whole)
-    best = p.solve("milp" if whole else "saturation", time_limit=60).objective
+    best = p.solve("compact" if whole else "saturation", time_limit=60).objective
     for limit in (0.0, 0.3):
         with spends_at_most(limit + 30):
             s = p.solve(method, time_limit=limit)

@@ -746,17 +746,6 @@ def test_the_worst_coalition_has_server_0_and_all_but_one():
         assert loss == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("coalitions", [1, 3, ((0, 1), (1, 2), (2, 3), (0,), (3,))])
-def test_the_worst_coalitions_suffice(coalitions):
-    """Few matrix inequalities, added one by one, give the optimum of all."""
-    p = ShareDesign(servers=4, coalitions=coalitions, loss=1.0)
-    s = p.solve("worst-coalition")
-    assert s.evaluation.feasible and s.status is fo.Status.OPTIMAL
-    assert s.objective == pytest.approx(p.solve("sdp").objective, rel=1e-5)
-    assert s.bound <= s.objective * (1 + 1e-9)
-    assert p.solve("worst-coalition", time_limit=0.0).status is fo.Status.LIMIT
-
-
 @pytest.mark.parametrize("step", [1e-300, 1e-30])
 def test_a_step_that_no_bits_reach_is_infeasible_and_no_error(step):
     s = SecureSum(servers=2, dimension=100, epsilon=1.0, delta=1e-6, bits=16, step=step).solve()

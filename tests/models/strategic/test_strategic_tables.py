@@ -201,7 +201,7 @@ def test_agents_with_features_from_a_table():
         weights=frame.people,
     )
     assert turned == p
-    with pytest.raises(fo.DeclarationError, match="costs are labelled 'saving'"):
+    with pytest.raises(fo.DeclarationError, match="costs has the label 'saving'"):
         turned.replace(costs=pd.Series({"saving": 0.4, "hours": 0.2}))
     with pytest.raises(fo.DeclarationError, match="there is no column 'savings'"):
         StrategicLinearClassifier.from_table(frame.drop(columns="savings"), improvable=[], **fields)
