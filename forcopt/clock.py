@@ -123,6 +123,11 @@ def raising_interrupts() -> Iterator[None]:
     ...     watches_interrupts()
     False
     """
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # it gets no Ctrl-C, and threads may overlap
+        yield
+        return
     before, _Interruption.bare = _Interruption.bare, True
     try:
         yield

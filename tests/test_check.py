@@ -148,6 +148,9 @@ def test_a_search_goes_on_from_its_file(pure, tmp_path):
     lower, upper, side = [fmpq(0)] * 13, [one] * 9 + [fmpq(5000)] * 4, [fmpq(2222)] * 2
     lp = LinearProgram([fmpq(0)] * 9 + [one] * 4, fmpq(0), lower, upper, rows, side, side)
     whole, names = list(range(13 if pure else 9)), [f"x{j}" for j in range(13)]
+    m = fo.Model()
+    m.minimize(m.variable("x", lower=0))
+    m.solve("highs", threads=2)  # HiGHS keeps these threads, and the search must not ask for another number
     tree = branch_and_bound(lp, whole, fmpq(4444), Deadline(60.0))
     assert tree.exhausted and tree.better is not None
     start, pieces = tree.better, 0

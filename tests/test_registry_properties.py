@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from functools import cache
 
+import numpy as np
 import pytest
 
 import forcopt as fo
@@ -215,6 +216,40 @@ def usual(class_name: str, method: str) -> dict:
     chosen = CLASSES[class_name].methods[method]
     options = {"seed": 1} if "seed" in chosen.common and chosen.kind == "algorithm" else {}
     return options | ({"time_limit": 2.0} if "time_limit" in chosen.common else {})
+
+
+WITHOUT_BOUND = {
+    "AccuracyPlan.search": "a search over plans, which no program bounds",
+    "CountingQueries.shape-search": "a search over shapes of one family of noise",
+    "CoverageDecision.decision-table": "the best of the monotone tables",
+    "FormulaGrant.exact-quantile": "the least inflation of one form of grants",
+    "Districting.local-search": "finds plans for the exact methods",
+    "Districting.large-neighbourhood": "finds plans for the exact methods",
+}
+"""Approximate methods without a guarantee and without a bound that are no baselines of the literature."""
+
+
+def test_approximate_methods_that_have_no_bound_are_methods_that_there_are():
+    assert set(WITHOUT_BOUND) <= {f"{class_name}.{method}" for class_name, method in METHODS}
+
+
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_all_methods_are_compared_on_the_smallest_problem(class_name):
+    """None fails, no claim refutes another, and what is approximate has a guarantee, a bound, or a reason."""
+    name, p = by_size(class_name)[0]
+    c = fo.compare({name: p}, seed=1, time_limit=5.0, isolate=False, progress=False)
+    assert {row.method for row in c.rows} == set(p.methods)
+    told = ("not for this declaration", "NotInstalledError")
+    assert [str(r) for r in c.rows if r.status == "failed" and not r.message.startswith(told)] == []
+    assert c.disagreements == ()
+    proves = any(method.exact for method in p.methods.values())
+    assert any(row.solved and (row.exact or not proves) for row in c.rows)
+    for row in c.rows:
+        method = p.methods[row.method]
+        assert not (row.solved and method.guarantee is not None and np.isnan(row.guarantee)), row.label
+        if row.solved and not method.exact and method.guarantee is None and method.rank != "published":
+            bare = not np.isfinite(row.bound)
+            assert bare == (f"{class_name}.{row.method}" in WITHOUT_BOUND), f"{row.label}: bound {row.bound}"
 
 
 @pytest.mark.parametrize(("class_name", "method"), METHODS)

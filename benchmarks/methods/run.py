@@ -173,7 +173,10 @@ def text(support: Support, drawn: dict[str, dict[str, fo.Problem]], limit: float
         "proof, has the best objective after a time, or is the only method with the best objective or "
         "bound.\n\n"
         + table(head, rows)
-        + f"\nWithout support: {beaten}.\n\nNo answer on a drawn instance: {silent}.\n"
+        + f"\nWithout support: {beaten}.\n\nNo answer on a drawn instance: {silent}.\n\n"
+        + "A formulation without support stays if other solvers, `declare` or a file of the instance library "
+        "need it; another method stays if it is the quickest in the benchmark of its problem or takes "
+        "declarations that no other exact method takes.\n"
     )
 
 

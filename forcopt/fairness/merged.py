@@ -80,10 +80,6 @@ class Merged(Notion):
         """The rows of the notion over the unions."""
         return self.notion.rows(self.merged(rates))
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """The inequalities of the notion over the unions."""
-        return self.notion.inequalities(self.merged(rates))
-
     def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
         """The demands of the notion over the unions."""
         return self.notion.demands(self.merged(rates))
@@ -193,11 +189,6 @@ class Classwise:
     def rows(self, rates: ClassRates) -> list[Constraint]:
         """The demand as constraints, for rates that are expressions of a model."""
         return [_named(row, end) for end, notion, part in self.parts(rates) for row in notion.rows(part)]
-
-    def inequalities(self, rates: ClassRates) -> list[Constraint]:
-        """The same for methods that price it row by row, see `Notion.inequalities`."""
-        found = ((end, notion.inequalities(part)) for end, notion, part in self.parts(rates))
-        return [_named(row, end) for end, rows in found for row in rows]
 
     def demands(self, rates: ClassRates) -> Iterator[tuple[Rate, GroupRates]]:
         """Each linear rate of the notion, with the rates of the groups that it compares."""

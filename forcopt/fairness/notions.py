@@ -40,14 +40,6 @@ class Notion(Declared):
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """The demand as constraints, for rates that are expressions of a model; none for a single group."""
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """The same demand for methods that price it row by row: auxiliary columns, if any, are bounded.
-
-        Then the best values of the auxiliary columns at given multipliers exist, as the Lagrangian of a game
-        needs. By default the same as `rows`.
-        """
-        return self.rows(rates)
-
     def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
         """Each linear rate of the notion, with the rates of the groups that it compares."""
         yield from ((rate, rates) for rate in self.rates if rate.is_linear)
@@ -98,25 +90,6 @@ class _OfRates(Notion):
         level = values.model.variable(values.model.unused_name(f"{side}_{rate.name.replace(' ', '_')}"))
         return values, level, level.name.removeprefix(f"{side}_")
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """One row for each ordered pair of groups, K (K - 1) a rate."""
-        first, second = np.nonzero(~np.eye(len(rates.groups), dtype=bool))
-        found = []
-        for rate in self.rates if len(first) else ():
-            row = self._pairs(rates.rate(rate), rates.slack(rate), first, second)
-            row.name = rate.name.replace(" ", "_") + self._ending
-            row.labels = [
-                f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
-            ]
-            found.append(row)
-        return found
-
-    _ending: ClassVar[str] = ""
-
-    @abstractmethod
-    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
-        """The rows of one rate for pairs of groups."""
-
 
 class RateParity(_OfRates):
     """Rates are nearly equal over all pairs of groups: largest minus smallest is at most `tolerance`.
@@ -142,10 +115,6 @@ class RateParity(_OfRates):
         row = (values - level).between(0.0 - slack, self.tolerance + slack)
         row.name, row.labels = name, [f"{name}[{group}]" for group in rates.groups]
         return [row]
-
-    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
-        # With two groups the rows of Jagielski et al. (2019), who compare all groups with the first.
-        return values[first] - values[second] <= self.tolerance + slack[first] + slack[second]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: the largest minus the smallest over the groups.
@@ -365,10 +334,6 @@ class AllOf(Notion):
         """The rows of all of them."""
         return [row for notion in self.notions for row in notion.rows(rates)]
 
-    def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """The inequalities of all of them."""
-        return [row for notion in self.notions for row in notion.inequalities(rates)]
-
     def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
         """The demands of all of them."""
         for notion in self.notions:
@@ -407,8 +372,6 @@ class RateRatio(_OfRates):
 
     ratio: float = Field(default=0.8, ge=0.0, le=1.0, allow_inf_nan=False)
 
-    _ending: ClassVar[str] = "_ratio"
-
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
         (values, level, name), slack = self._with_level(rates, rate, "largest"), rates.slack(rate)
         found: list[Constraint] = [values - level <= slack, values - self.ratio * level >= 0.0 - slack]
@@ -416,9 +379,6 @@ class RateRatio(_OfRates):
             row.name = f"{name}_{side}"
             row.labels = [f"{row.name}[{group}]" for group in rates.groups]
         return found
-
-    def _pairs(self, values: Any, slack: Any, first: Array, second: Array) -> Any:
-        return self.ratio * values[second] - values[first] <= self.ratio * slack[second] + slack[first]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate: by which part the smallest is below the largest, 1 less their ratio.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
+from secrets import token_bytes
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from forcopt.errors import DeclarationError, NotInstalledError
 class Secure:
     """Randomness of the system: a release with it is private.
 
-    Whole noise is drawn by inversion of a table of 63 bits, real noise by OpenDP. There is no seed, so that
-    nobody can repeat a draw.
+    Whole noise is drawn from it by exact rejection, or by inversion of a table of 63 bits; real noise is
+    drawn by OpenDP. There is no seed, so that nobody can repeat a draw.
 
     Examples
     --------
@@ -28,16 +28,19 @@ class Secure:
     simulated = False
 
     def integers(self, end: int, size: int = 1) -> Array:
-        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is a power of two up to 2^63."""
-        drawn = np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
-        return drawn & np.uint64(end - 1)
+        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is at least 1 and at most 2^63."""
+        mask, last = np.uint64((1 << (end - 1).bit_length()) - 1), np.uint64(end - 1)
+        drawn = np.frombuffer(token_bytes(8 * size), dtype=np.uint64) & mask
+        while len(large := np.flatnonzero(drawn > last)):
+            drawn[large] = np.frombuffer(token_bytes(8 * len(large)), dtype=np.uint64) & mask
+        return drawn
 
     def generator(self) -> np.random.Generator:
         """A numpy generator seeded with 256 fresh bits of the system, for draws that need no secrecy proof.
 
         Its outputs are floats: choices among finitely many outcomes are made with 53 bits.
         """
-        return np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
+        return np.random.default_rng(int.from_bytes(token_bytes(32), "little"))
 
 
 class Simulated:

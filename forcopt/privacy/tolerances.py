@@ -84,6 +84,10 @@ ZERO_LOSS = 1e-14
 TABLE_END = 1e-22
 """Probability beyond the table of a noise on whole numbers, below 2^-63 for each entry."""
 
+UNDECIDED = 2.0**-48
+"""Distance of a uniform number to a probability, both floats, below which a draw compares fractions: a dozen
+roundings of 2^-53 each stay below it."""
+
 MAXIMUM_END = 1e-18
 """Probability beyond the reach of the sum for the largest of many draws."""
 

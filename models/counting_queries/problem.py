@@ -74,14 +74,13 @@ class CountingQueries(Problem):
     def log_delta(self, law: Noise | KNorm) -> float:
         """The logarithm of the delta that goes with `epsilon`, also where delta itself underflows.
 
-        The deviation of the table of a secure draw of whole noise is counted, also for a law whose own delta
-        is 0.
+        The deviation of the table of a secure draw is counted, for a noise that is drawn from one.
         """
         self._check(law)
         if isinstance(law, KNorm):
             return law.profile(1.0).log_delta(self.epsilon)
         value = (law.profile(1.0) ** self.queries).log_delta(self.epsilon)
-        if law.whole:
+        if law.total_variation > 0:
             table = log(law.total_variation * self.queries) + float(np.logaddexp(0.0, self.epsilon))
             value = min(0.0, float(np.logaddexp(value, table)))
         return value

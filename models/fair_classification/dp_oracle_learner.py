@@ -18,7 +18,7 @@ from forcopt.games import ExponentiatedGradient
 from forcopt.language.model import Model
 from forcopt.learning import Hypothesis
 from forcopt.learning.halfspaces import RegressionOracle
-from forcopt.models.fair_classification.lagrangian import check_options
+from forcopt.models.fair_classification.lagrangian import Inequalities, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LOUDER
 from forcopt.privacy import (
@@ -134,15 +134,13 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array
     if any(isinstance(part, Merged) for part in parts):
         raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not of their unions")
     model = Model("rates")
-    rows = constraint.inequalities(_Free(model, constraint.rates, groups))
-    model.subject_to(rows)
-    matrices, ends = [np.zeros((0, model.column_count))], [np.zeros(0)]
-    for row in rows:
-        matrix = row.expression.linear_rows().matrix(model.column_count).toarray()
-        low, high = row.row_bounds()
-        matrices += [matrix[np.isfinite(high)], -matrix[np.isfinite(low)]]
-        ends += [high[np.isfinite(high)], -low[np.isfinite(low)]]
-    return np.vstack(matrices), np.concatenate(ends)
+    rates = _Free(model, constraint.rates, groups)
+    known = model.column_count
+    model.subject_to(constraint.rows(rates))
+    found = Inequalities.of(model, known)
+    for column in range(model.column_count - known):
+        found = found.paired(column)
+    return found.moments.toarray(), found.bounds
 
 
 def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Sensitivity:

@@ -371,7 +371,9 @@ class _Pricer:
         """The answers of a heuristic oracle to other prices may suit these prices."""
         for multiple in multiples:
             answer = self._ask(self.lagrangian.price(multiple * multipliers))
-            found = min([answer, *self.oracle.recall(costs)], key=lambda h: float(costs @ h.predictions))
+            found = min(
+                [answer, *self.oracle.recall(costs)], key=lambda h: float((costs * h.predictions).sum())
+            )
             best = self._column(found)
             if dual.reduced_cost(best) < -WORTH_RECALLING:
                 self.lower = -np.inf

@@ -356,19 +356,19 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
     constraint = problem.demand
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
 
-    def inequalities(rates: Any) -> list[Constraint]:
+    def demand(rates: Any) -> list[Constraint]:
         return [
             row
             for notion in notions
             for row in (
                 notion.rows_with_allowance(rates)
                 if isinstance(notion, PairwiseFairness)
-                else notion.inequalities(rates)
+                else notion.rows(rates)
             )
         ]
 
     own = problem.lagrangian
-    return Lagrangian(own.costs, own.base, inequalities, problem.moments)
+    return Lagrangian(own.costs, own.base, demand, problem.moments, pairs=problem.privacy is not None)
 
 
 @FairClassification.algorithm(

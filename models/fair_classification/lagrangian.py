@@ -137,8 +137,73 @@ class Moments:
         return GroupRates(positives, self.mass, self.names, predicted)
 
 
-Inequalities = Callable[[Any], list[Constraint]]
-"""Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
+Demand = Callable[[Any], list[Constraint]]
+"""Writes a constraint over rates that are expressions, such as `Notion.rows`."""
+
+
+class Inequalities(NamedTuple):
+    """``A m + E s <= b`` over moments (or rates) m and further columns s.
+
+    Attributes
+    ----------
+    moments
+        A, shape ``(r, q)``.
+    slack
+        E, shape ``(r, s)``.
+    bounds : Array
+        B, shape ``(r,)``.
+    names : list[str]
+        Of the rows.
+    """
+
+    moments: Any
+    slack: Any
+    bounds: Array
+    names: list[str]
+
+    @classmethod
+    def of(cls, model: Model, q: int) -> Inequalities:
+        """All rows of a model whose first q columns are the moments; a row with two ends gives two."""
+        parts, ends, names = [sp.csr_array((0, model.column_count))], [np.zeros(0)], list[str]()
+        for row in model.constraints:
+            matrix = row.expression.linear_rows().matrix(model.column_count)
+            low, high = row.row_bounds()
+            labels = row.labels or [row.name] * len(high)
+            for sign, bound in ((1.0, high), (-1.0, -low)):
+                kept = np.flatnonzero(np.isfinite(bound))
+                parts.append(sign * matrix[kept])
+                ends.append(bound[kept])
+                names += [labels[k] for k in kept.tolist()]
+        wide = sp.csr_array(sp.vstack(parts))
+        wide.eliminate_zeros()
+        return cls(wide[:, :q], wide[:, q:], np.concatenate(ends), names)
+
+    def sides(self, column: int) -> tuple[Array, Array, Array]:
+        """A slack column, the rows that bound it from below, and those that bound it from above."""
+        entries = self.slack[:, [column]].toarray()[:, 0]
+        return entries, np.flatnonzero(entries < 0), np.flatnonzero(entries > 0)
+
+    def paired(self, column: int) -> Inequalities:
+        """The same without a free column: each row that bounds it from below joins each one from above.
+
+        This is Fourier-Motzkin elimination. Of the level of K rates it leaves the K (K - 1) ordered pairs of
+        groups: for two the rows of Jagielski et al. (2019), who compare all groups with the first. A group is
+        not paired with itself: the pairs with the others imply what that says.
+        """
+        entries, below, above = self.sides(column)
+        i, j = np.repeat(below, len(above)), np.tile(above, len(below))
+        other = np.diff((self.moments[i] + self.moments[j]).indptr) > 0
+        i, j, kept = i[other], j[other], np.flatnonzero(entries == 0)
+        data = np.concatenate([np.ones(len(kept)), entries[j], -entries[i]])
+        last = len(kept) + np.arange(len(i))
+        places = np.concatenate([np.arange(len(kept)), last, last]), np.concatenate([kept, i, j])
+        join = sp.csr_array((data, places), shape=(len(kept) + len(i), len(entries)))
+        names = [self.names[k] for k in kept] + [
+            f"{self.names[a]} - {self.names[b]}" for a, b in zip(i, j, strict=True)
+        ]
+        slack = join @ self.slack
+        slack.eliminate_zeros()
+        return Inequalities(join @ self.moments, slack, join @ self.bounds, names)
 
 
 class SaddleGaps(NamedTuple):
@@ -168,7 +233,9 @@ class Lagrangian:
     """``L(Q, lambda) = err(Q) + lambda . (A M Q + E s - b)``, least over the slack columns s.
 
     M maps predictions to moments, see `Moments`; the constraint is ``A m + E s <= b`` with slack columns
-    s within bounds (the violations of pairs that a budget allows; most notions have none).
+    s within bounds: the violations of pairs that a budget allows, and the level of the rates of four groups
+    or more. The rows of a level are scaled so that an excess counts as much, and enforcing it needs the same
+    sum of multipliers, as with a row for each pair of groups; there are 2 K rather than K (K - 1) of them.
 
     Attributes
     ----------
@@ -187,39 +254,56 @@ class Lagrangian:
     names
         Of the inequalities.
 
+    Parameters
+    ----------
+    demand : Demand
+        Writes the constraint. A column without bounds is a level: K rates may differ from it by so much.
+    pairs : bool, default False
+        Whether any number of groups is compared in pairs: then their number depends on no record.
+
     References
     ----------
     Agarwal et al. (2018), equation (3); Jagielski et al. (2019), game (3) and Subroutine 4; Jung et al.
     (2021), section 3.
     """
 
-    def __init__(self, costs: Array, base: float, inequalities: Inequalities, moments: Moments) -> None:
+    def __init__(
+        self, costs: Array, base: float, demand: Demand, moments: Moments, *, pairs: bool = False
+    ) -> None:
         self.costs, self.base = costs, base
         scratch = Model("inequalities")
         q = moments.matrix.shape[0]
         seen = scratch.variable("moments", q)
-        scratch.subject_to(inequalities(moments.rates(seen)))
+        scratch.subject_to(demand(moments.rates(seen)))
         columns = scratch.columns()
-        self.low, self.high = columns.lower[q:].copy(), columns.upper[q:].copy()
-        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
+        low, high = columns.lower[q:].copy(), columns.upper[q:].copy()
+        found, free = Inequalities.of(scratch, q), np.isinf(low) & np.isinf(high)
+        for column in np.flatnonzero(free):
+            _, below, above = found.sides(column)
+            fewest = min(len(below), len(above))
+            if pairs or len(below) * len(above) - fewest <= len(below) + len(above):
+                found = found.paired(column)
+        kept = ~free | (np.diff(found.slack.tocsc().indptr) > 0)
+        low, high, self.levels, slack = low[kept], high[kept], free[kept], found.slack[:, kept]
+        scale, alone = np.ones(len(found.bounds)), True
+        for column in np.flatnonzero(self.levels):
+            entries = slack[:, [column]].toarray()[:, 0]
+            scale[entries != 0] = np.ptp(entries)
+            alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
+        if not alone or not (np.isfinite(low) & np.isfinite(high) | self.levels).all():
             raise DeclarationError(
                 "constraint: its inequalities have an auxiliary column without bounds: no game can price it"
             )
-        parts, ends, self.names = [], [], list[str]()
-        for row in scratch.constraints:
-            matrix = row.expression.linear_rows().matrix(scratch.column_count)
-            low, high = row.row_bounds()
-            labels = row.labels or [row.name] * len(high)
-            for sign, bound in ((1.0, high), (-1.0, -low)):
-                kept = np.flatnonzero(np.isfinite(bound))
-                parts.append(sign * matrix[kept])
-                ends.append(bound[kept])
-                self.names += [labels[k] for k in kept.tolist()]
-        wide = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, scratch.column_count))
-        self.rows = sp.csr_array(wide[:, :q] @ moments.matrix)
+        self.names, self.bounds = found.names, scale * found.bounds
+        self.rows = sp.csr_array(sp.diags_array(scale) @ (found.moments @ moments.matrix))
         self._columns = sp.csr_array(self.rows.T)
-        self.slack = sp.csr_array(wide[:, q:])
-        self.bounds = np.concatenate([*ends, np.zeros(0)])
+        self.slack = sp.csr_array(sp.diags_array(scale) @ slack)
+        # the middle of no predictions is outside of this
+        most, least = self.rows.maximum(0.0).sum(axis=1), self.rows.minimum(0.0).sum(axis=1)
+        from_below = self.slack @ self.levels.astype(float) < 0
+        for end, activity in ((high, (most, least)), (low, (least, most))):
+            end[self.levels] = self._needed(np.where(from_below, *activity) - self.bounds)[self.levels]
+        self.low, self.high = low, high
 
     @property
     def size(self) -> int:
@@ -228,7 +312,7 @@ class Lagrangian:
 
     def error(self, predicted: Array) -> float:
         """The error of predictions, or probabilities of predicting 1."""
-        return self.base + float(self.costs @ predicted)
+        return self.base + float((self.costs * predicted).sum())  # BLAS would start threads for it
 
     def activity(self, predicted: Array) -> Array:
         """The left-hand side of each inequality without slack; rounding dust, up to 1e-12, is 0.
@@ -264,17 +348,27 @@ class Lagrangian:
 
     def value(self, predicted: Array, multipliers: Array) -> float:
         """L, least over the slack columns."""
-        return float(self.price(multipliers) @ predicted) + self.constant(multipliers)
+        return float((self.price(multipliers) * predicted).sum()) + self.constant(multipliers)
 
     def least_slack(self, predicted: Array) -> Array:
-        """For each slack column, the least value that satisfies the inequalities which it relaxes."""
-        needed = self.rows @ predicted - self.bounds
+        """For each slack column the least value that satisfies the inequalities which it relaxes.
+
+        For a level, the value in the middle, at which the largest excess is least.
+        """
+        return np.clip(self._needed(self.rows @ predicted - self.bounds), self.low, self.high)
+
+    def _needed(self, excess: Array) -> Array:
+        """The same, whatever the bounds, from the excess of each inequality without slack columns."""
         relaxed = self.slack.tocoo()
-        kept = relaxed.data < 0
-        out = self.low.copy()
-        row, column = relaxed.coords
-        np.maximum.at(out, column[kept], needed[row[kept]] / -relaxed.data[kept])
-        return np.minimum(out, self.high)
+        (row, column), size = relaxed.coords, np.abs(relaxed.data)
+        side = (relaxed.data > 0).astype(np.intp)
+        ends, sizes = np.full((2, len(self.levels)), -np.inf), np.zeros((2, len(self.levels)))
+        np.maximum.at(ends, (side, column), excess[row] / size)
+        np.maximum.at(sizes, (side, column), size)
+        least, at = ends[0], self.levels
+        ends[1] *= -1.0
+        least[at] = np.average(ends[:, at], axis=0, weights=sizes[:, at])
+        return least
 
     def best_slack(self, multipliers: Array) -> Array:
         """The slack columns that are best against multipliers; ties go to the upper bound."""

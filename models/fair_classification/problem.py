@@ -273,7 +273,7 @@ class FairClassification(Problem):
             costs, base = (1.0 - as_cells(y, self.class_count)) * np.repeat(w, self.class_count), 0.0
         else:
             costs, base = w * (1.0 - 2.0 * y), float(w @ y)
-        return Lagrangian(costs, base, self.demand.inequalities, self.moments)
+        return Lagrangian(costs, base, self.demand.rows, self.moments, pairs=self.privacy is not None)
 
     @cached_property
     def oracle(self) -> Oracle:

@@ -1,4 +1,4 @@
-"""Groups seen through a channel: learn from the reports, then remix by report (Algorithm 2)."""
+"""Groups seen through a channel: learn from the reports, then remix by report (section 5.2)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class TwoStepClassifier(PolicyFile):
 
 
 @FairClassification.algorithm(
-    "two-step", cites="Mozannar, Ohannessian and Srebro (2020), Algorithms 1 and 2", rank="published"
+    "two-step", cites="Mozannar, Ohannessian and Srebro (2020), Algorithm 1 and section 5.2", rank="published"
 )
 def two_step(
     problem: FairClassification,

@@ -31,8 +31,10 @@ from forcopt.privacy import (
     TabulatedNoise,
     randomness,
 )
-from forcopt.privacy.noises.base import MOST_VALUES
 from forcopt.privacy.tolerances import SMALLEST
+
+_MOST_VALUES = 2**21
+"""The most values of a part of whole noise that a secure draw tabulates."""
 
 
 def shared_noise(
@@ -111,10 +113,10 @@ def _half_of_a_part(noise: DiscreteLaplace, honest: int) -> TabulatedNoise:
     """
     r = 1 / honest
     reach = int(noise.scale * (66 * log(2) + max(log(noise.scale), 0.0)) + 2)
-    if reach > MOST_VALUES // 8:
+    if reach > _MOST_VALUES:
         raise DeclarationError(
             f"noise is {noise!r}; a secure draw tabulates its parts of {reach:.3g} values, at most "
-            f"{MOST_VALUES // 8:.3g}: take a smaller scale, on coarser sums"
+            f"{_MOST_VALUES:.3g}: take a smaller scale, on coarser sums"
         )
     k = np.arange(reach)
     mass = np.cumprod(np.append(1.0, (k + r) / (k + 1) * np.exp(-1 / noise.scale)))

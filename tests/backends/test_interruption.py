@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.clock import raising_interrupts, stop_on_interrupt
+from forcopt.clock import raising_interrupts, stop_on_interrupt, watches_interrupts
 from forcopt.study.library import instances
 
 
@@ -108,3 +110,23 @@ def test_ctrl_c_is_the_reason_that_is_named(method, limit):
         signal.raise_signal(signal.SIGINT)
         s = p.solve(method, time_limit=limit)
     assert "time limit" not in s.message and "Ctrl-C asked to stop" in s.message
+
+
+def test_solves_that_overlap_in_threads_leave_ctrl_c_as_it_was():
+    inside, ended = threading.Barrier(2), threading.Event()
+
+    def first():
+        with raising_interrupts():
+            inside.wait(60)
+        ended.set()
+
+    def second():
+        with raising_interrupts():
+            inside.wait(60)
+            assert ended.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        for run in [pool.submit(first), pool.submit(second)]:
+            run.result()
+    with stop_on_interrupt():
+        assert watches_interrupts()

@@ -88,7 +88,9 @@ def test_secure_draws_have_the_law(noise):
     if rest > 1:
         seen, expected = [*seen, len(x) - sum(seen)], [*expected, rest]
     assert chisquare(seen, expected, sum_check=False).pvalue > 1e-6
-    assert 0 < noise.total_variation < 1e-12
+    assert (
+        0 < noise.total_variation < 1e-12 if isinstance(noise, TabulatedNoise) else not noise.total_variation
+    )
 
 
 def test_real_noise_is_not_drawn_securely_in_floating_point():
@@ -179,8 +181,8 @@ def test_whole_noise_may_be_large():
 def test_calibration_that_cannot_be():
     with pytest.raises(DeclarationError, match="no Gaussian noise keeps PureDP"):
         calibrate(Gaussian, PureDP(1.0))
-    with pytest.raises(DeclarationError, match="up to a scale of 100000 its loss is not that small"):
-        calibrate(DiscreteGaussian, ApproximateDP(1e-6, 1e-6))
+    with pytest.raises(DeclarationError, match=r"up to a scale of 1e\+12 its loss is not that small"):
+        calibrate(DiscreteGaussian, ApproximateDP(1e-14, 1e-14))
     with pytest.raises(DeclarationError, match="scale is found by calibrate"):
         calibrate(Gaussian, ZCDP(1.0), scale=2.0)
 
@@ -435,7 +437,7 @@ def test_profiles_for_different_neighbours_do_not_compose():
 
 
 def test_a_sampled_release_charges_the_table_of_its_noise():
-    whole = Count() >> AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    whole = Count() >> AdditiveMechanism(Laplace(scale=2.0).on_integers())
     full = whole.release(np.arange(50)).total_variation
     assert whole.on(PoissonSample(rate=0.5)).release(np.arange(50)).total_variation == full > 0
     both = (whole & (whole >> np.sum)).release(np.arange(50))
@@ -448,12 +450,12 @@ def test_a_sampled_release_charges_the_table_of_its_noise():
 @pytest.mark.parametrize("people", [7, 1_000_000])
 def test_the_deviation_of_a_sampled_release_is_not_that_of_its_people(people, chained):
     """It was a multiple of the number of records, which is private where one record more is a neighbour."""
-    count = Count() >> AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    count = Count() >> AdditiveMechanism(Laplace(scale=2.0).on_integers())
     mechanism = chained(count.on(PoissonSample(rate=0.001)))
     assert (
         mechanism.release(np.zeros(people)).total_variation
         == mechanism.release(np.zeros(people + 1)).total_variation
-        < 1e-13
+        < 1e-12
     )
 
 

@@ -49,7 +49,7 @@ class Relaxation:
         self.kept = len(system.rows)  # rows behind these are cuts
         self.kind = highspy.HighsModelStatus
         self.highs = highs = highspy.Highs()
-        options = {"output_flag": False, "solver": "simplex", "threads": 1}
+        options = {"output_flag": False, "solver": "simplex", "parallel": "off"}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         for name, value in options.items():
             highs.setOptionValue(name, value)

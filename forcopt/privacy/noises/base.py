@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,10 +18,6 @@ from forcopt.privacy.tolerances import MAXIMUM_END, TABLE_END, TINY
 if TYPE_CHECKING:
     from forcopt.privacy.noises.bounded import TabulatedNoise
     from forcopt.privacy.profile import Profile
-
-
-MOST_VALUES = 2**24
-"""The most values on one side of 0 that a secure draw tabulates."""
 
 
 class Noise(Declared):
@@ -127,54 +122,34 @@ class Noise(Declared):
         size : int or tuple
             The shape.
         rng : Secure or Simulated
-            `Secure` by default, which draws whole noise from a table of 63 bits; real noise is drawn securely
-            only together with the number it is added to (`AdditiveMechanism.release`).
+            `Secure` by default, which draws whole noise; real noise is drawn securely only together with the
+            number it is added to (`AdditiveMechanism.release`).
 
         Raises
         ------
         DeclarationError
-            For a real noise without a seed.
+            For a real noise without a seed, or a whole one of a scale above 1e12.
         """
         rng = Secure() if rng is None else rng
         if isinstance(rng, Simulated):
             return self.draw(size, rng.generator())
-        if not self.whole:
-            raise DeclarationError(
-                f"{type(self).__name__} is real noise, whose floating-point draws are not private: release "
-                "through a mechanism, take noise.on_integers(), or simulate with rng=Simulated(seed)"
-            )
-        cumulative, first, _ = self._table
-        count = int(np.prod(size, dtype=np.int64))
-        drawn = first + np.searchsorted(cumulative, rng.integers(2**63, count), side="right")
-        return drawn.astype(np.int64).reshape(size)
+        return self.draw_securely(int(np.prod(size, dtype=np.int64)), rng).reshape(size)
+
+    def draw_securely(self, count: int, rng: Secure) -> Array:
+        """Draws of a whole noise from the system's randomness, shape ``(count,)``, for `sample`."""
+        raise DeclarationError(
+            f"{type(self).__name__} is real noise, whose floating-point draws are not private: release "
+            "through a mechanism, take noise.on_integers(), or simulate with rng=Simulated(seed)"
+        )
 
     @property
     def total_variation(self) -> float:
-        """A bound on the total variation between one secure draw of a whole noise and its law.
+        """A bound on the total variation between one secure draw and the law; 0 but for tables.
 
-        The table rounds each cumulative probability to 2^-63 and drops tails of mass below 2^-64.
+        The rejections of discrete Laplace and Gaussian noise are exact but for events of probability
+        ``e^-1000``, which no positive float bounds more closely than 0.
         """
-        return float(self._table[2]) if self.whole else 0.0
-
-    @cached_property
-    def _table(self) -> tuple[Array, int, float]:
-        """Cumulative probabilities in units of 2^-63 but for the last, the first value, total variation.
-
-        The upper half comes from the lower one by symmetry, for floats near 1 have 53 bits only.
-        """
-        reach = max(1, int(-float(self.quantile(2.0**-66))) + 1)
-        if reach > MOST_VALUES:
-            raise DeclarationError(
-                f"{self!r} takes {2 * reach + 1:.3g} values in a secure draw, which tabulates them; at most "
-                f"{2 * MOST_VALUES + 1:.3g}: take a smaller {self.size}, on coarser counts"
-            )
-        below = np.asarray(self.cdf(np.arange(-reach, 0)), dtype=float)  # of x and less, x < 0
-        scaled = np.floor(np.ldexp(below, 63)).astype(np.uint64)
-        upper = np.uint64(2**63) - scaled[::-1]  # P(X <= x) = 1 - P(X <= -x - 1)
-        tail = 2 * float(self.cdf(-reach - 1))
-        # floats of the lower half have 53 bits of their own size, and `cdf` errs by a few of the last
-        rounding = len(below) * 2.0**-62 + 2.0**-49 * float(below.sum())
-        return np.concatenate([scaled, upper]), -reach, tail + rounding
+        return 0.0
 
     def on_integers(self) -> TabulatedNoise:
         """The whole noise whose mass is in proportion to this density at the whole numbers."""

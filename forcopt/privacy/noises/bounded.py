@@ -15,6 +15,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.randomness import Secure
 from forcopt.privacy.tolerances import LAW_SUM, ROUND_END, ROUNDING
 
 
@@ -212,15 +213,27 @@ class TabulatedNoise(Noise):
         return np.asarray(generator.choice(self.values, size=size, p=self.law))
 
     @cached_property
-    def _table(self) -> tuple[Array, int, float]:
-        """See `Noise`: the cumulative sums are exact rationals before they are rounded down."""
+    def _table(self) -> tuple[Array, float]:
+        """Cumulative probabilities in units of 2^-63 but for the last, and the total variation.
+
+        The cumulative sums are exact rationals before they are rounded down.
+        """
         total, ends = 0, []
         for p in self.law:
             total += floor(float(p) * 2.0**105)
             ends.append(total)
         scaled = np.array([(e << 63) // total for e in ends[:-1]], dtype=np.uint64)
-        n = len(ends)
-        return scaled, int(self.values[0]), n * (2.0**-63 + 2.0**-100) + abs(total / 2.0**105 - 1)
+        return scaled, len(ends) * (2.0**-63 + 2.0**-100) + abs(total / 2.0**105 - 1)
+
+    def draw_securely(self, count: int, rng: Secure) -> Array:
+        """See `Noise`: by inversion of a table of 63 bits."""
+        place = np.searchsorted(self._table[0], rng.integers(2**63, count), side="right")
+        return np.asarray(place + self.values[0], dtype=np.int64)
+
+    @property
+    def total_variation(self) -> float:
+        """See `Noise`: the table rounds each cumulative probability to 2^-63."""
+        return self._table[1]
 
     def loss(self, shift: float) -> Loss:
         """See `Noise`: every outcome is listed."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lgamma, log
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
-from scipy.special import gamma, gammaincc, gammainccinv, gammaln, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import erfcx, gamma, gammaincc, gammainccinv, gammaln, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.contour import log_moment, nodes, power_above
 from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.noises.draws import LARGEST_SCALE, discrete_gaussian
 from forcopt.privacy.noises.laplace import Laplace
+from forcopt.privacy.randomness import Secure
 from forcopt.privacy.tolerances import FEW_ROUNDINGS, SMALLEST, TINY
+
+TABLED = 1000.0
+"""The largest scale of which `DiscreteGaussian` tabulates its law."""
 
 
 class Gaussian(Noise):
@@ -78,7 +84,7 @@ class DiscreteGaussian(Noise):
     Parameters
     ----------
     scale : float
-        Above 0 and at most 100,000; the standard deviation is a little below for small scales.
+        Above 0 and at most 1e12; the standard deviation is a little below for small scales.
 
     References
     ----------
@@ -92,64 +98,92 @@ class DiscreteGaussian(Noise):
     """
 
     whole: ClassVar[bool] = True
-    scale: float = Field(gt=0.0, le=1e5, allow_inf_nan=False)
+    scale: float = Field(gt=0.0, le=LARGEST_SCALE, allow_inf_nan=False)
 
     @cached_property
-    def _half(self) -> tuple[Array, Array, float]:
-        """The tails from below, ``P(X <= -i)`` for i = 0.., and the masses there, and the normaliser."""
+    def _half(self) -> tuple[Array, float]:
+        """The tails from below, ``P(X <= -i)`` for i = 0.., and the normaliser, for scales up to `TABLED`."""
         reach = int(np.ceil(self.scale * np.sqrt(-2 * np.log(TINY)))) + 2
         mass = np.exp(-0.5 * np.square(np.arange(reach + 1) / self.scale))
         below = np.cumsum(mass[::-1].astype(np.longdouble))[::-1]  # the smallest first, in 64 bits
         total = 2 * below[1] + 1
-        return np.asarray(below / total, dtype=float), mass / float(total), float(total)
+        return np.asarray(below / total, dtype=float), float(total)
 
     def log_density(self, x: Any) -> Array:
-        """See `Noise`."""
-        return np.asarray(-0.5 * np.square(np.asarray(x) / self.scale) - np.log(self._half[2]))
+        """See `Noise`; the normaliser of large scales is the Gaussian's, up to ``e^(-2 pi^2 scale^2)``."""
+        total = self._half[1] if self.scale <= TABLED else self.scale * np.sqrt(2 * np.pi)
+        return np.asarray(-0.5 * np.square(np.asarray(x) / self.scale) - np.log(total))
 
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
-        tails = np.append(self._half[0], 0.0)
-        x = np.floor(np.clip(np.asarray(x, dtype=float), -len(tails), len(tails))).astype(np.int64)
-        below = tails[np.clip(-x, 0, len(tails) - 1)]
-        above = tails[np.clip(x + 1, 0, len(tails) - 1)]
-        return np.asarray(np.where(x <= 0, below, 1 - above))
+        x = np.floor(np.asarray(x, dtype=float))
+        half = np.exp(self._log_tail(np.where(x <= 0, -x, x + 1)))
+        return np.where(x <= 0, half, 1 - half)
 
     def log_cdf(self, x: Any) -> Array:
-        """See `Noise`; beyond the table a sum over the next few scales."""
+        """See `Noise`."""
         x = np.floor(np.asarray(x, dtype=float))
-        far = (x <= -len(self._half[0])) & np.isfinite(x)
-        with np.errstate(divide="ignore"):
-            near = np.log(self.cdf(x))
-        x, j = np.where(far, x, -len(self._half[0])), np.arange(3 * self.scale + 3)
-        further = np.exp((2 * x[..., None] * j - j * j) / (2 * self.scale**2)).sum(axis=-1)
-        return np.where(far, self.log_density(x) + np.log(further), near)
+        half = self._log_tail(np.where(x <= 0, -x, x + 1))
+        return np.where(x <= 0, half, np.log1p(-np.minimum(np.exp(half), 0.5)))
+
+    def _log_tail(self, i: Array) -> Array:
+        """``log P(X <= -i)`` for whole i of at least 0.
+
+        By the table or, for large scales, by Euler and Maclaurin's series about the Gaussian integral; far
+        out by a sum over the next few scales.
+        """
+        if self.scale <= TABLED:
+            tails = self._half[0]
+            far = i >= len(tails)
+            with np.errstate(divide="ignore"):
+                logs = np.log(tails[np.where(far, 0, i).astype(np.int64)])
+        else:
+            far = i > self.scale**2 / 100  # nearer, the term after the last is below 1e-16 of the sum
+            v, s = (0.5 - np.where(far, 0, i)) / self.scale, self.scale
+            hazard = np.sqrt(2 / np.pi) / erfcx(-v / np.sqrt(2))
+            logs = log_ndtr(v) + np.log1p(hazard * v * (1 / 24 - 7 * (v * v - 3) / (5760 * s * s)) / s**2)
+        logs = np.where(np.isinf(i), -np.inf, logs)
+        if (far := far & np.isfinite(i)).any():
+            j = np.arange(min(4 * self.scale, 4000) + 3)
+            with np.errstate(over="ignore"):
+                further = np.exp(-(2 * i[far][..., None] * j + j * j) / (2 * self.scale**2)).sum(axis=-1)
+                logs[far] = self.log_density(i[far]) + np.log(further)
+        return logs
 
     def quantile(self, u: Any) -> Array:
-        """See `Noise`."""
+        """See `Noise`; within the values beyond which the mass is 1e-60."""
         u = np.asarray(u, dtype=float)
-        tails = self._half[0]
-        low = -(np.searchsorted(-tails, -u, side="right") - 1.0)
-        high = np.searchsorted(-tails, -(1 - u), side="left") - 1.0
-        return np.asarray(np.where(u <= tails[0], low, np.maximum(high, 1.0)))
+        low, tail = u <= 0.5, np.maximum(np.minimum(u, 1 - u), TINY)
+        if self.scale <= TABLED:  # the last i with P(X <= -i) >= u, or > 1 - u
+            left, right = (np.searchsorted(-self._half[0], -tail, side=side) for side in ("left", "right"))
+            i = np.where(low, right, left) - 1.0
+        else:
+            i = np.floor(0.5 - self.scale * ndtri(tail)) + 2
+            for _ in range(4):
+                logs = self._log_tail(i)
+                i = i - np.where(low, logs < np.log(tail), logs <= np.log(tail))
+        return np.where(low, -i, i)
 
     @property
     def variance(self) -> float:
-        """The sum of ``x^2`` over the masses."""
-        mass = self._half[1]
-        return float(2 * (mass * np.square(np.arange(len(mass), dtype=float))).sum())
+        """A sum over the tails; that of the Gaussian for large scales."""
+        if self.scale > TABLED:
+            return self.scale**2
+        tails = self._half[0][1:]
+        return float(2 * (tails * (2 * np.arange(len(tails)) + 1.0)).sum())
 
     def draw(self, size: Any, generator: np.random.Generator) -> Array:
         """See `Noise`: by inversion, in double precision."""
-        tails = self._half[0]
-        u = generator.random(size)
-        values = np.searchsorted(-tails, -np.minimum(u, 1 - u), side="right") - 1  # P(X <= -v) >= u
-        lower = np.where(u < 0.5, -values, values)
-        return np.asarray(lower, dtype=np.int64)
+        return np.asarray(self.quantile(generator.random(size)), dtype=np.int64)
+
+    def draw_securely(self, count: int, rng: Secure) -> Array:
+        """See `Noise`: by exact rejection."""
+        return discrete_gaussian(Fraction(self.scale), count, rng)
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`: losses are ``shift (shift - 2 x) / (2 scale^2)``."""
-        return np.ceil(shift / 2 - t * self.scale**2 / shift) - 1
+        with np.errstate(over="ignore"):
+            return np.ceil(shift / 2 - t * self.scale**2 / shift) - 1
 
     def loss_spacing(self, shift: float) -> float | None:
         """Losses are multiples of ``shift / (2 scale^2)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil, exp, expm1, sinh
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.noises.draws import LARGEST_SCALE, discrete_laplace
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure
 from forcopt.privacy.tolerances import EXPONENT, NEAREST_SHIFT, ROUNDING
@@ -126,7 +128,8 @@ class DiscreteLaplace(Noise):
     Parameters
     ----------
     scale : float
-        Above 0; with ``scale = 1 / epsilon`` a count that one person changes by 1 is epsilon-private.
+        Above 0; with ``scale = 1 / epsilon`` a count that one person changes by 1 is epsilon-private. Secure
+        draws take at most 1e12.
 
     References
     ----------
@@ -180,6 +183,14 @@ class DiscreteLaplace(Noise):
         """See `Noise`: the difference of two geometric variables."""
         p = -np.expm1(-1 / self.scale)
         return np.asarray(generator.geometric(p, size) - generator.geometric(p, size))
+
+    def draw_securely(self, count: int, rng: Secure) -> Array:
+        """See `Noise`: by exact rejection."""
+        if self.scale > LARGEST_SCALE:
+            raise DeclarationError(
+                f"DiscreteLaplace: scale is {self.scale:g}; a secure draw takes at most {LARGEST_SCALE:g}"
+            )
+        return discrete_laplace(Fraction(self.scale), count, rng)
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`."""

@@ -337,13 +337,16 @@ def test_no_guarantee_outside_of_the_theorem():
         assert p.methods["ganesh-zhao"].guarantee(p) == math.inf
 
 
-def test_the_table_of_a_pure_law_is_charged():
+def test_the_table_of_a_draw_is_charged():
     p = CountingQueries(queries=3, epsilon=1.0, whole=True)
-    law = p.solve("laplace").decision
+    exact = p.solve("laplace").decision
+    assert p.log_delta(exact) == -math.inf and p.evaluate(exact).feasible
+    assert p.release(exact, [1, 2, 3]).total_variation == exact.total_variation == 0.0
+    law = exact.on_integers()
     charge = law.total_variation * 3 * (1 + math.e)
-    assert 0 < charge < 1e-12 and p.log_delta(law) == pytest.approx(math.log(charge))
-    assert p.evaluate(law).feasible  # delta 0 is that of the law; a release states the deviation of its table
-    assert p.release(law, [1, 2, 3]).total_variation == pytest.approx(3 * law.total_variation)
+    own = (law.profile(1) ** 3).log_delta(1.0)
+    assert 0 < charge < 1e-12 and own < p.log_delta(law) == pytest.approx(np.logaddexp(own, math.log(charge)))
+    assert p.replace(delta=2 * charge).release(law, [1, 2, 3]).total_variation == 3 * law.total_variation
     assert not p.replace(delta=charge / 2).evaluate(law).feasible
 
 
