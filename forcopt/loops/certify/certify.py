@@ -22,9 +22,8 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, has_file, is_small
-from forcopt.loops.certify.evaluation import ExactPoint
+from forcopt.loops.certify.evaluation import NOT_CONVEX, ExactPoint, premises
 from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
-from forcopt.loops.certify.premises import NOT_CONVEX, premises
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, fraction, rational
 from forcopt.loops.solution import ModelSolution
