@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
-from forcopt.clock import Deadline
+from forcopt.clock import Deadline, stop_on_interrupt
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
@@ -110,7 +111,8 @@ def certify_model(
     wrong = any(NOT_CONVEX in premise for premise in taken)  # the bound is that of another objective
     effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress, resume)
     _check_saving(solution.model, effort.save)
-    out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
+    with nullcontext() if effort.save is None else stop_on_interrupt():  # the search is kept
+        out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
     for premise in taken if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
     if wrong and out.optimal:
