@@ -27,6 +27,7 @@ from forcopt.privacy import (
     Laplace,
     Noise,
     Randomness,
+    Secure,
     randomness,
 )
 from forcopt.privacy.noises.draws import exact_scale, negative_binomial
@@ -86,7 +87,7 @@ def shared_noise(
 
 def _parts(noise: Noise, servers: int, honest: int, size: int, rng: Randomness) -> Array:
     shape = (servers, size)
-    if isinstance(noise, DiscreteLaplace) and not rng.simulated:
+    if isinstance(noise, DiscreteLaplace) and isinstance(rng, Secure):
         drawn = negative_binomial(exact_scale(noise.scale), honest, 2 * servers * size, rng)
         one, two = drawn.reshape(2, *shape)
         return np.asarray(one - two)

@@ -161,7 +161,7 @@ class DiscreteGaussian(Noise):
             for _ in range(4):
                 logs = self._log_tail(i)
                 i = i - np.where(low, logs < np.log(tail), logs <= np.log(tail))
-        return np.where(low, -i, i)
+        return np.asarray(np.where(low, -i, i))
 
     @property
     def variance(self) -> float:
