@@ -295,7 +295,7 @@ class Lagrangian:
         kept = ~free | (np.diff(found.slack.tocsc().indptr) > 0)
         low, high, self.levels, slack = low[kept], high[kept], free[kept], found.slack[:, kept]
         scale, alone = np.ones(len(found.bounds)), True
-        for column in np.flatnonzero(self.levels):
+        for column in np.flatnonzero(self.levels).tolist():
             entries = slack[:, [column]].toarray()[:, 0]
             scale[entries != 0] = np.ptp(entries)
             alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
