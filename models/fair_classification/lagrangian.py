@@ -287,7 +287,7 @@ class Lagrangian:
         columns = scratch.columns()
         low, high = columns.lower[q:].copy(), columns.upper[q:].copy()
         found, free = Inequalities.of(scratch, q), np.isinf(low) & np.isinf(high)
-        for column in np.flatnonzero(free):
+        for column in np.flatnonzero(free).tolist():
             _, below, above = found.sides(column)
             fewest = min(len(below), len(above))
             if pairs or len(below) * len(above) - fewest <= len(below) + len(above):
@@ -295,7 +295,7 @@ class Lagrangian:
         kept = ~free | (np.diff(found.slack.tocsc().indptr) > 0)
         low, high, self.levels, slack = low[kept], high[kept], free[kept], found.slack[:, kept]
         scale, alone = np.ones(len(found.bounds)), True
-        for column in np.flatnonzero(self.levels):
+        for column in np.flatnonzero(self.levels).tolist():
             entries = slack[:, [column]].toarray()[:, 0]
             scale[entries != 0] = np.ptp(entries)
             alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
@@ -391,11 +391,11 @@ class Lagrangian:
         least, at = ends[0], self.levels
         ends[1] *= -1.0
         least[at] = np.average(ends[:, at], axis=0, weights=sizes[:, at])
-        return least
+        return np.asarray(least)
 
     def best_slack(self, multipliers: Array) -> Array:
         """The slack columns that are best against multipliers; ties go to the upper bound."""
-        return np.where(self.slack.T @ multipliers <= 0, self.high, self.low)
+        return np.asarray(np.where(self.slack.T @ multipliers <= 0, self.high, self.low))
 
     def excess(self, predicted: Array, slack: Array | None = None) -> Array:
         """The left-hand side less the bound of each inequality; with the least slack unless it is given."""
