@@ -96,7 +96,7 @@ class IrreducibleSubset:
         DeclarationError
             If the subset is empty, has integers, conditions or cones, or is not one in exact arithmetic.
         """
-        from forcopt.loops.certify.files import write_irreducible
+        from forcopt.loops.certify.certificate import write_irreducible
 
         if not self.constraints:
             raise DeclarationError("the subset has no constraint, whose multipliers a file would state")

@@ -96,7 +96,7 @@ class ApproximateDP(Budget):
         """See `Budget`."""
         if profile.largest_loss <= self.epsilon * (1 + ROUNDING):
             return True
-        return self.delta > 0 and profile.delta(self.epsilon) <= self.delta
+        return self.delta > 0 and profile.keeps(self.epsilon, self.delta)
 
     def profile(self) -> Profile:
         """See `Budget`."""

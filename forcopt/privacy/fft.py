@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, expm1, inf, isfinite, log, sqrt
+from functools import lru_cache
+from math import ceil, exp, expm1, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +14,20 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.privacy.losses import Loss
 from forcopt.privacy.tolerances import (
+    AS_INFINITE,
     BESIDE_ATOMS,
     BEYOND_SPAN,
     EXPONENT,
+    FADED,
     FAR,
     FEW_ROUNDINGS,
+    LEAST_LOG_DELTA,
     MOST_TILT,
-    NEGLIGIBLE,
+    NEAR_ROOT,
+    NEXT_ROOT,
     ON_LATTICE,
+    ROUNDING,
+    SETTLED_ROOT,
     SMALLEST,
     TRANSFORM,
     WRAPPED,
@@ -68,9 +75,6 @@ class _Lattice:
     mass: Array
     count: int
 
-    def points(self, h: float) -> Array:
-        return (self.first + np.arange(len(self.mass))) * h
-
 
 def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARGEST) -> Bracket:
     """Bracket delta(epsilon) of a composition.
@@ -94,56 +98,160 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
 
     Notes
     -----
-    Upper: the mass of a lattice cell goes to both its ends so that its probabilities under P *and* under Q
-    are kept, which only makes the pair easier to distinguish ("connect the dots", Doroshenko, Ghazi, Kamath,
-    Kumar and Manurangsi 2022); the error is of second order. Lower: the mass of the cell around a lattice
-    point becomes one outcome, which is post-processing; its loss is not quite the lattice point, so that all
-    are moved down by the largest such gap, but for some mass that is dropped. Both are tilted so that the
-    mean of the sum is epsilon before they are transformed, which makes the error relative to delta.
+    Both ends read one law. Upper: the mass of a lattice cell goes to both its ends so that its probabilities
+    under P *and* under Q are kept, which only makes the pair easier to distinguish ("connect the dots",
+    Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022); the error is of second order. Lower: `_Rounded`
+    bounds that error. The law is tilted so that the mean of the sum is epsilon before it is transformed,
+    which makes the error relative to delta.
     """
+    found = composition(tuple(parts), points)
     best = Bracket(0.0, 1.0)
-    for spans, h in _steps(parts, points):
-        upper = exp(_log_upper(parts, spans, h, epsilon, points))
-        lower = _lower(parts, spans, h, epsilon, points)
-        best = Bracket(max(best.lower, min(lower, upper)), min(best.upper, upper))
+    while True:
+        lower, upper = found.rounded.ends(epsilon)
+        best = Bracket(max(best.lower, exp(min(lower, upper))), min(best.upper, exp(upper)))
         if best.upper - best.lower <= rtol * best.upper or best.upper < SMALLEST:
-            break
-    return best
+            return best
+        if not found.refine(lower, upper, rtol):
+            return best
 
 
-def log_upper_bound(parts: Parts, epsilon: float, rtol: float = 1e-4, points: int = LARGEST) -> float:
-    """The logarithm of the upper end of `bracket`, refined until it settles to `rtol`."""
-    best = 0.0
-    for spans, h in _steps(parts, points):
-        upper = min(best, _log_upper(parts, spans, h, epsilon, points))
-        if upper == -inf or best - upper <= rtol:
+def log_upper_bound(parts: Parts, epsilon: float, limit: float = -inf) -> float:
+    """The logarithm of the upper end of `bracket`, refined to `UPPER`, or until it settles.
+
+    The refinement ends where the bracket is on one side of `limit`, the logarithm of a delta.
+    """
+    found = composition(tuple(parts), LARGEST)
+    while True:
+        lower, upper = found.rounded.ends(epsilon)
+        if upper <= limit or lower > limit > -inf or found.final(epsilon, lower, upper):
             return upper
-        best = upper
-    return best
 
 
-def _steps(parts: Parts, points: int) -> Iterator[tuple[list[tuple[float, float]], float]]:
-    """Finer and finer lattice steps, while a transform has no more points than allowed."""
-    spans = [_finite_span(loss) for loss, _ in parts]
-    deviations = [_deviation(loss, span) for (loss, _), span in zip(parts, spans, strict=True)]
-    spread = sqrt(sum(k * d**2 for (_, k), d in zip(parts, deviations, strict=True)))
-    # A step h far above the deviation d of k draws adds about k d h to the variance: a small share will do.
-    finest = min(
-        (
-            max(d / 4, _SHARE * spread**2 / (k * d))
-            for (_, k), d in zip(parts, deviations, strict=True)
-            if d > 0
-        ),
-        default=1.0,
-    )
-    exact = [loss.spacing for loss, _ in parts]
-    h = min(finest, max(spread, min(deviations)) / 64) if spread > 0 else finest
-    for _ in range(10):
-        h = _aligned(h, exact, spans, spread / _FINE)
-        if max(24 * spread, *(high - low for low, high in spans)) > points * h:
-            return
-        yield spans, h
-        h /= 2
+def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> float:
+    """The least epsilon from `least` to `most` at which the upper end of `bracket` is at most delta.
+
+    The root is found on a coarse lattice, and again near it on each finer one.
+    """
+    found = composition(tuple(parts), LARGEST)
+    target, before = log(delta), inf
+    found.reach(target)
+
+    def over(epsilon: float) -> float:
+        return max(found.rounded.upper(epsilon), LEAST_LOG_DELTA) - target
+
+    root, step = least, min(1.0, most)
+    while True:
+        root = first_below(over, max(root - step, least), step, (least, most))
+        found.settled |= before - root <= SETTLED_ROOT
+        if root in (least, inf) or found.final(root, *found.rounded.ends(root)):
+            return root
+        before, step = root, NEXT_ROOT * (1 + root)
+
+
+def first_below(
+    over: Callable[[float], float], start: float, step: float, ends: tuple[float, float]
+) -> float:
+    """Where a falling function is 0, from `start` on in both directions; its least argument not above 0.
+
+    The last end if it is positive up to there; infinity if it is at `FARTHEST`.
+    """
+    low = high = start
+    while over(high) > 0 and high < ends[1]:
+        if high > FARTHEST:
+            return inf
+        low, high, step = high, min(high + step, ends[1]), 2 * step
+    if over(high) > 0:
+        return high
+    while over(low) <= 0:
+        if low == ends[0]:
+            return low
+        low, high, step = max(low - step, ends[0]), low, 2 * step
+    while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) > 0 else (low, middle)
+    root, bump = float(scipy.optimize.brentq(over, low, high, xtol=NEAR_ROOT, rtol=ROUNDING)), ROUNDING
+    while over(root) > 0:  # on the safe side of rounding
+        root, bump = root + bump * (1 + root), 2 * bump
+    return root
+
+
+FARTHEST = 1e5
+"""Nats: no larger epsilon is searched for."""
+
+UPPER = 3e-4
+"""The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""
+
+
+@lru_cache(maxsize=8)
+def composition(parts: tuple[tuple[Loss, int], ...], points: int) -> _Composition:
+    """The composition of parts, with the finest lattice that some question needed."""
+    return _Composition(parts, points)
+
+
+class _Composition:
+    """The losses of parts, on one lattice that becomes finer."""
+
+    def __init__(self, parts: tuple[tuple[Loss, int], ...], points: int) -> None:
+        self.parts, self.points = parts, points
+        shapes = [_shape(loss) for loss, _ in parts]
+        self.spans = [span for span, _ in shapes]
+        spread = sqrt(sum(k * d**2 for (_, k), (_, d) in zip(parts, shapes, strict=True)))
+        # A step h far above the deviation d of k draws adds about k d h to the variance: take a small share.
+        finest = min(
+            (
+                max(d / 4, _SHARE * spread**2 / (k * d))
+                for (_, k), (_, d) in zip(parts, shapes, strict=True)
+                if d > 0
+            ),
+            default=1.0,
+        )
+        self.widest = [
+            (low, max(high, min(loss.span[1], CEILING)))
+            for (low, high), (loss, _) in zip(self.spans, parts, strict=True)
+        ]
+        self.spread, self.settled, self.last = spread, False, (-1.0, 0.0)
+        h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
+        self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points
+        self._on(max(h, self.least))
+
+    def _on(self, h: float, hint: _Law | None = None) -> None:
+        h = _aligned(h, [loss.spacing for loss, _ in self.parts], self.spans, self.spread / _FINE)
+        self.rounded = _Rounded(self.parts, self.spans, h, self.points, hint)
+
+    def reach(self, upper: float) -> bool:
+        """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
+        if self.rounded.beyond < upper + log(AS_INFINITE) or self.spans == self.widest:
+            return False
+        self.spans = self.widest
+        self._on(self.rounded.h)
+        return True
+
+    def refine(self, lower: float, upper: float, rtol: float) -> bool:
+        """Make a bracket with these ends as narrow as `rtol`; False if that takes too many points."""
+        if self.reach(upper):
+            return True
+        now = self.rounded.h
+        h = max(now / min(16.0, max(2.0, 1.1 * sqrt((upper - lower) / rtol))), self.least)
+        if h > now / 1.5:
+            return False
+        self._on(h, self.rounded.tilted)
+        return True
+
+    def final(self, epsilon: float, lower: float, upper: float) -> bool:
+        """Whether the upper end is as near to delta as it becomes; else the lattice is refined."""
+        before, value = self.last
+        self.settled |= before == epsilon and value - upper <= UPPER / 10
+        if self.settled or upper == -inf or upper - lower <= UPPER:
+            return True
+        self.last = epsilon, upper
+        return not self.refine(lower, upper, UPPER)
+
+
+@lru_cache(maxsize=1024)
+def _shape(loss: Loss) -> tuple[tuple[float, float], float]:
+    """The span of the finite losses, and the standard deviation within."""
+    span = _finite_span(loss)
+    return span, _deviation(loss, span)
 
 
 def _finite_span(loss: Loss) -> tuple[float, float]:
@@ -190,186 +298,257 @@ def _aligned(
     return anchor / ceil(anchor / h) if anchor > min(h, finest) else h
 
 
-def _cells(loss: Loss, edges: Array) -> tuple[Array, Array, float, float]:
-    """The mass under P and Q of each cell (edge, next edge], and of P above and below all."""
-    p, q = loss.tails(edges)
-    return np.maximum(p[:-1] - p[1:], 0.0), np.maximum(q[:-1] - q[1:], 0.0), float(p[-1]), float(1 - p[0])
+class _Rounded:
+    """Losses on a lattice: the mass of each cell lies on its two ends; and what that does to delta.
 
+    Let T be the sum of the finite losses, U the sum of those on the lattice, delta_T and delta_U theirs, and
+    c the logarithm of ``sinh(w) / w``, below ``w^2 / 6``. With n draws off the lattice, ``r = h / (1 -
+    e^-h)`` and ``g = r h^2 / 8``, for each w up to 1/2
 
-def _log_upper(
-    parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int
-) -> float:
-    lattices, finite = [], 0.0
-    for (loss, count), (low, high) in zip(parts, spans, strict=True):
-        first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
-        edges = np.arange(first, last + 1) * h
-        a, b, above, below = _cells(loss, edges)
-        right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
-        mass = np.zeros(len(edges))
-        mass[1:] += right
-        mass[:-1] += a - right
-        mass[0] += below
-        lattices.append(_Lattice(first, mass, count))
-        finite += count * np.log1p(-above) if above < 1 else -inf
-    front, value, error = _hockey_stick(lattices, h, epsilon, points)
-    with np.errstate(divide="ignore"):
-        seen = front + float(np.log(max(0.0, value) + error))
-        return min(0.0, float(np.logaddexp(seen, np.log(-expm1(finite)))))
+        delta_T(epsilon) >= delta_U(epsilon + c) - (w / 4 + n g / (2 w)) 4/3 P(|U - epsilon| < reach),
+        reach = w + h + n g + h sqrt(n).
 
-
-def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int) -> float:
-    cells, finite = [], 0.0
-    for (loss, count), (low, high) in zip(parts, spans, strict=True):
-        first, last = int(np.floor(low / h + ON_LATTICE)), int(np.ceil(high / h - ON_LATTICE))
-        a, b, _, _ = _cells(loss, (np.arange(first, last + 2) - 0.5) * h)
-        at = np.arange(first, last + 1) * h
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap = np.where(a > 0, at - (np.log(a) - np.log(b)), -inf)
-        infinite = min(float(loss.tails(np.array([FAR]))[0][0]), 1.0)
-        finite += count * np.log1p(-infinite) if infinite < 1 else -inf
-        cells.append((first, count, at, a, gap))
-    slope = _slope(cells)  # a lattice of step (1 - slope) h fits the outcomes' losses better
-    lattices, moved = [], 0.0
-    for first, count, at, a, gap in cells:
-        left = gap - slope * at
-        step = h * (1 - slope)
-        order = np.argsort(left)
-        further = np.append(np.cumsum(a[order][::-1])[::-1][1:], 0.0)  # mass whose gap is larger
-        best = int(np.argmin(np.maximum(left[order], 0.0) + step * further))
-        allowed = float(max(left[order][best], -1.0)) if isfinite(left[order][best]) else 0.0
-        with np.errstate(invalid="ignore"):
-            down = np.where(a > 0, np.ceil(np.clip((left - allowed) / step, 0, len(at))), 0).astype(np.int64)
-        onto = np.arange(len(at)) - down
-        mass = np.bincount(onto[onto >= 0], a[onto >= 0], len(at))
-        lattices.append(_Lattice(first, mass, count))
-        moved += count * (allowed + FEW_ROUNDINGS * max(1.0, float(np.abs(at).max())))
-    front, value, error = _hockey_stick(lattices, h * (1 - slope), epsilon + moved, points)
-    return exp(min(front, EXPONENT)) * max(0.0, value - error) - expm1(finite)
-
-
-def _slope(cells: list[tuple[int, int, Array, Array, Array]]) -> float:
-    """The slope of the gaps over the losses, by least squares weighted by mass."""
-    cross = square = 0.0
-    for _, count, at, a, gap in cells:
-        use = np.isfinite(gap) & (a > NEGLIGIBLE)
-        if use.sum() > 2:
-            weight = a[use] / a[use].sum()
-            x, y = at[use] - weight @ at[use], gap[use] - weight @ gap[use]
-            cross, square = cross + count * float(weight @ (x * y)), square + count * float(weight @ x**2)
-    slope = cross / square if square > 0 else 0.0
-    return slope if abs(slope) < 0.1 else 0.0
-
-
-def _hockey_stick(
-    lattices: list[_Lattice], h: float, epsilon: float, points: int
-) -> tuple[float, float, float]:
-    """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
-
-    Both over a common factor, whose logarithm comes first.
+    Proof. Average over a uniform shift of epsilon within w. A shift moves the kink of
+    ``(1 - e^(epsilon - s))_+``, so that the average of delta_T exceeds delta_T by at most
+    ``w / 4 P(|T - epsilon| < w)``. Put one draw after the other on the lattice. One at a distance y above the
+    lower end of its cell raises the average by at most ``(t h - y) / (2 w) <= g / (2 w)``, with
+    ``t = (1 - e^-y) / (1 - e^-h)`` the chance of the upper end, and only if the sum is within w + h of
+    epsilon. The draws that are not yet on the lattice move the sum by n g at most in the mean, and by a
+    variance of ``n h^2 / 4`` at most, given where they were: by Chebyshev's inequality the chance to be near
+    epsilon is at most 4/3 that of U to be within reach. Last, delta_U is convex in e^epsilon, so that its
+    average is at least its value at the mean of e^epsilon.
     """
-    moments = [_Moments(lattice, h) for lattice in lattices]
 
-    def cumulant(theta: float) -> float:
-        return sum(m.cumulant(theta) * m.count for m in moments)
+    def __init__(
+        self,
+        parts: Parts,
+        spans: list[tuple[float, float]],
+        h: float,
+        points: int = LARGEST,
+        hint: _Law | None = None,
+    ) -> None:
+        self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
+        self.tilted: _Law | None = None
+        self.hint = hint
+        lattices, self.low, finite, certain = [], [], 0.0, 0.0
+        for (loss, count), (low, high) in zip(parts, spans, strict=True):
+            first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
+            edges = np.arange(first, last + 1) * h
+            p, q = loss.tails(np.append(edges, FAR))
+            a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
+            right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
+            mass = np.zeros(len(edges))
+            mass[1:] += right
+            mass[:-1] += a - right
+            mass[0] += 1 - p[0]
+            lattices.append(_Lattice(first, mass, count))
+            self.low.append((count * float(1 - p[0]), float(edges[0])))
+            finite += count * float(np.log1p(-p[-2])) if p[-2] < 1 else -inf
+            certain += count * float(np.log1p(-p[-1])) if p[-1] < 1 else -inf
+            steps = (loss.spacing or 0.0) / h
+            if round(steps) == 0 or abs(steps - round(steps)) > FEW_ROUNDINGS * steps:
+                self.inexact += count
+            self.slack += count * FEW_ROUNDINGS * max(1.0, float(np.abs(edges[[0, -1]]).max()))
+        self.moments = _Moments(lattices, h)
+        with np.errstate(divide="ignore"):
+            self.beyond, self.infinite = float(np.log(-expm1(finite))), float(np.log(-expm1(certain)))
 
-    def mean(theta: float) -> float:
-        return sum(m.tilted(theta)[1] * m.count for m in moments)
+    def law(self, epsilon: float) -> _Law:
+        """The law of the sum, tilted to about epsilon."""
+        if self.tilted is None or not self.tilted.serves(epsilon):
+            near = self.tilted or self.hint
+            guess = near.theta if near and near.theta and near.serves(epsilon) else 1.0
+            self.tilted = _Law(self.moments, self.h, epsilon, self.points, guess)
+        return self.tilted
 
-    theta = 0.0
-    if mean(0.0) < epsilon:
-        top = sum(m.points[-1] * m.count for m in moments)
-        if top <= epsilon:
-            return 0.0, 0.0, 0.0
-        high = 1.0
-        while mean(high) < epsilon and high < MOST_TILT:
-            high *= 2
-        theta = (
-            float(scipy.optimize.brentq(lambda t: mean(t) - epsilon, 0.0, high, rtol=1e-3))
-            if high < MOST_TILT
-            else high
+    def upper(self, epsilon: float) -> float:
+        """The logarithm of a bound on delta from above."""
+        front, value, error = self.law(epsilon).hockey_stick(epsilon)
+        return min(0.0, float(np.logaddexp(front + _log(max(0.0, value) + error), self.beyond)))
+
+    def ends(self, epsilon: float) -> tuple[float, float]:
+        """The logarithms of bounds on delta, below and above."""
+        law, upper = self.law(epsilon), self.upper(epsilon)
+        front = law.base - law.theta * epsilon
+        n, h = self.inexact, self.h
+        w = h * sqrt(n) / 2
+        if w > 0.5:
+            return self.infinite, upper
+        shift = w * w / 6 + self.slack
+        _, value, error = law.hockey_stick(epsilon + shift)
+        lower = exp(-law.theta * shift) * (value - error - law.share(self.low))
+        if n:
+            g = h * h * h / -expm1(-h) / 8
+            near = law.near(epsilon, w + h + n * g + h * sqrt(n))
+            lower -= (w / 4 + n * g / (2 * w)) * 4 / 3 * near
+        return float(np.logaddexp(front + _log(max(0.0, lower)), self.infinite)), upper
+
+
+def _norm(values: Array) -> float:
+    """The 2-norm; a sum is quicker than the threads of a linear algebra library."""
+    return sqrt(float((values * values).sum()))
+
+
+def _log(value: float) -> float:
+    return log(value) if value > 0 else -inf
+
+
+class _Law:
+    """The law of a sum of draws, tilted so that its mean is an epsilon; what it says holds at any epsilon.
+
+    Its mass is ``e^(theta s - base)`` times that of the sum s.
+    """
+
+    def __init__(
+        self, moments: _Moments, h: float, epsilon: float, points: int = LARGEST, guess: float = 1.0
+    ) -> None:
+        self.moments, self.asked = moments, epsilon
+        self.theta = theta = moments.tilt(epsilon, guess)
+        self.base = moments.cumulant(theta)
+        self.centre, variance, _ = moments.at(theta)
+        self.deviation = sqrt(variance)
+        n = 2 ** max(6, ceil(np.log2(16 * self.deviation / h + 64)))
+        self.wrap = 1.0
+        while n <= 2 * points:
+            self.wrap = _outside(moments, theta, n * h / 2 - h, self.deviation + h)
+            if self.wrap < WRAPPED:
+                break
+            n *= 2
+        law = np.ones(n // 2 + 1, dtype=complex)
+        for tilted, count in zip(moments.laws(theta), moments.counts, strict=True):
+            folded = np.zeros(-(-len(tilted) // n) * n)
+            folded[: len(tilted)] = tilted
+            one = scipy.fft.rfft(folded.reshape(-1, n).sum(axis=0))
+            if count > 1:  # where the power is below FADED it counts as 0
+                keep = np.abs(one) > FADED ** (1 / count)
+                one[~keep] = 0
+                one[keep] = one[keep] ** count
+            law *= one
+        start = int(moments.counts @ moments.firsts)
+        first = round(self.centre / h) - n // 2
+        self.mass = np.roll(scipy.fft.irfft(law, n), (start - first) % n)
+        self.at = (first + np.arange(n)) * h
+        self.noise = TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
+        self.noise += FADED * len(moments.counts) * sqrt(n)
+
+    def serves(self, epsilon: float) -> bool:
+        """Whether an epsilon is so near to the mean that the error stays small."""
+        near = epsilon == self.asked or abs(epsilon - self.centre) <= self.deviation / 2
+        return near or (self.theta == 0 and epsilon < self.centre)
+
+    def hockey_stick(self, epsilon: float) -> tuple[float, float, float]:
+        """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
+
+        Both over a common factor, whose logarithm comes first.
+        """
+        if self.moments.top <= epsilon:
+            return self.base - self.theta * epsilon, 0.0, 0.0
+        above = int(np.searchsorted(self.at, epsilon, side="right"))
+        x = self.at[above:] - epsilon
+        weight = np.exp(-self.theta * x) * -np.expm1(-x)
+        error = self.noise * _norm(weight) + self.wrap
+        return self.base - self.theta * epsilon, float((self.mass[above:] * weight).sum()), error
+
+    def near(self, epsilon: float, reach: float) -> float:
+        """A bound on ``P(|S - epsilon| < reach)``, over the factor of `hockey_stick`."""
+        low, high = np.searchsorted(self.at, [epsilon - reach, epsilon + reach])
+        if self.theta * reach > EXPONENT:
+            return inf
+        weight = np.exp(self.theta * (epsilon - self.at[low:high]))
+        most = exp(self.theta * reach)
+        value = float((self.mass[low:high] * weight).sum())
+        return value + self.noise * _norm(weight) + self.wrap * most
+
+    def share(self, low: list[tuple[float, float]]) -> float:
+        """The tilted chance of some draw of the given numbers of draws, each at its own place."""
+        return sum(
+            mass * exp(min(self.theta * at - float(cumulant), EXPONENT))
+            for cumulant, (mass, at) in zip(self.moments.at(self.theta)[2], low, strict=True)
+            if mass > 0
         )
-    centre = mean(theta)
-    variance = sum(m.tilted(theta)[2] * m.count for m in moments)
-    base = cumulant(theta)
-    n = 2 ** max(6, ceil(np.log2(24 * sqrt(variance) / h + 64)))
-    wrap = 1.0
-    while n <= 2 * points:
-        wrap = _outside(cumulant, theta, base, centre, n * h / 2 - h, sqrt(variance) + h)
-        if wrap < WRAPPED:
-            break
-        n *= 2
-    law = np.ones(n // 2 + 1, dtype=complex)
-    start, draws = 0, 0
-    for m in moments:
-        tilted = m.tilted(theta)[0]
-        folded = np.zeros(-(-len(tilted) // n) * n)
-        folded[: len(tilted)] = tilted
-        law *= scipy.fft.rfft(folded.reshape(-1, n).sum(axis=0)) ** m.count
-        start += m.count * m.first
-        draws += m.count
-    pmf = scipy.fft.irfft(law, n)
-    first = round(centre / h) - n // 2
-    place = first + (start - first + np.arange(n)) % n
-    x = place * h - epsilon
-    with np.errstate(over="ignore"):
-        weight = np.where(x > 0, np.exp(-theta * np.maximum(x, 0.0)) * -np.expm1(-np.maximum(x, 0.0)), 0.0)
-    noise = TRANSFORM * (8 * log(n) + 4 * draws) * float(np.linalg.norm(pmf))
-    error = noise * float(np.linalg.norm(weight)) + wrap
-    return base - theta * epsilon, float(pmf @ weight), error
 
 
 class _Moments:
-    """Tilted laws of a lattice, kept from call to call."""
+    """The laws of the draws of a sum, and the moments of the sum under a tilt, kept from call to call."""
 
-    def __init__(self, lattice: _Lattice, h: float) -> None:
-        inside = np.flatnonzero(lattice.mass > 0)
-        low, high = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 1)
-        self.first, self.count = lattice.first + low, lattice.count
-        self.points = lattice.points(h)[low:high]
+    def __init__(self, lattices: list[_Lattice], h: float) -> None:
+        ends = []
+        for lattice in lattices:
+            inside = np.flatnonzero(lattice.mass > 0)
+            ends.append((int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 1))
+        self.counts = np.array([lattice.count for lattice in lattices])
+        self.firsts = np.array(
+            [lattice.first + low for lattice, (low, _) in zip(lattices, ends, strict=True)]
+        )
+        self.lengths = np.array([high - low for low, high in ends])
+        self.starts = np.append(0, np.cumsum(self.lengths)[:-1])
+        parts = [lattice.mass[low:high] for lattice, (low, high) in zip(lattices, ends, strict=True)]
         with np.errstate(divide="ignore"):
-            self.logs = np.log(lattice.mass[low:high])
-        self._known: dict[float, tuple[Array, float, float, float]] = {}
+            self.logs = np.log(np.concatenate(parts))
+        steps = np.arange(len(self.logs)) - np.repeat(self.starts, self.lengths)
+        self.points = h * (np.repeat(self.firsts, self.lengths) + steps)
+        self.top = float(self.counts @ self.points[self.starts + self.lengths - 1])
+        self._known: dict[float, tuple[float, float, Array]] = {}
 
-    def _at(self, theta: float) -> tuple[Array, float, float, float]:
+    def _tilted(self, theta: float) -> tuple[Array, Array, Array]:
+        """The tilted masses, their sum for each draw, and the logarithm of the factor they are over."""
+        logs = self.logs + theta * self.points
+        most = np.maximum.reduceat(logs, self.starts)
+        most = np.where(np.isfinite(most), most, 0.0)
+        mass = np.exp(logs - np.repeat(most, self.lengths))
+        return mass, np.add.reduceat(mass, self.starts), most
+
+    def at(self, theta: float) -> tuple[float, float, Array]:
+        """The tilted mean and variance of the sum, and the cumulants of the draws."""
         if theta not in self._known:
-            logs = self.logs + theta * self.points
-            top = float(logs.max())
-            if not isfinite(top):
-                return np.zeros_like(logs), 0.0, 0.0, -inf
-            mass = np.exp(logs - top)
-            total = float(mass.sum())
-            mass /= total
-            mean = float(mass @ self.points)
-            variance = float(mass @ (self.points - mean) ** 2)
-            if len(self._known) > 3:
-                self._known.clear()
-            self._known[theta] = mass, mean, variance, top + log(total)
+            mass, total, most = self._tilted(theta)
+            share = np.maximum(total, SMALLEST)
+            mass *= self.points
+            mean = np.add.reduceat(mass, self.starts) / share
+            mass *= self.points
+            variance = np.maximum(np.add.reduceat(mass, self.starts) / share - mean**2, 0.0)
+            with np.errstate(divide="ignore"):
+                cumulants = most + np.log(total)
+            self._known[theta] = float(self.counts @ mean), float(self.counts @ variance), cumulants
         return self._known[theta]
 
-    def tilted(self, theta: float) -> tuple[Array, float, float]:
-        """The tilted law, its mean and its variance."""
-        return self._at(theta)[:3]
-
     def cumulant(self, theta: float) -> float:
-        """The logarithm of the moment generating function."""
-        return self._at(theta)[3]
+        """The logarithm of the moment generating function of the sum."""
+        return float(self.counts @ self.at(theta)[2])
+
+    def laws(self, theta: float) -> list[Array]:
+        """The tilted law of each draw."""
+        mass, total, _ = self._tilted(theta)
+        mass /= np.repeat(np.maximum(total, SMALLEST), self.lengths)
+        return np.split(mass, self.starts[1:])
+
+    def tilt(self, epsilon: float, guess: float) -> float:
+        """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one, or none is."""
+        if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
+            return 0.0
+        theta, low, high = guess, 0.0, inf
+        while theta < MOST_TILT:
+            mean, variance, _ = self.at(theta)
+            if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < ROUNDING * high:
+                break
+            low, high = (theta, high) if mean < epsilon else (low, theta)
+            step = theta + (epsilon - mean) / variance if variance > 0 else inf
+            if not low < step < min(high, 3 * theta + 3):
+                step = (low + high) / 2 if high < inf else 2 * theta + 1
+            theta = step
+        return theta
 
 
-def _outside(
-    cumulant: Callable[[float], float],
-    theta: float,
-    base: float,
-    centre: float,
-    reach: float,
-    deviation: float,
-) -> float:
-    """A Chernoff bound on the tilted mass further than `reach` from the centre."""
-    total = 0.0
+def _outside(moments: _Moments, theta: float, reach: float, deviation: float) -> float:
+    """A Chernoff bound on the tilted mass further than `reach` from the mean."""
+    centre, base, total = moments.at(theta)[0], moments.cumulant(theta), 0.0
     for sign in (1.0, -1.0):
         best = 0.0
-        for factor in (0.1, 0.3, 1.0, 2.0, 4.0, 7.0, 10.0):
+        for factor in (7.0, 4.0, 2.0, 1.0, 0.3):
             u = factor / deviation
-            value = cumulant(theta + sign * u) - base - u * (sign * centre + reach)
+            value = moments.cumulant(theta + sign * u) - base - u * (sign * centre + reach)
             best = min(best, value)
+            if best < log(WRAPPED / 2):
+                break
         total += exp(max(best, -EXPONENT))
     return total

@@ -66,7 +66,7 @@ ON_LATTICE = 1e-9
 BEYOND_SPAN = 1e-20
 """Probability of losses beyond either end of a finite span."""
 
-WRAPPED = 1e-13
+WRAPPED = 1e-8
 """Probability that may lie outside of the window of a transform; the bracket holds it."""
 
 TRANSFORM = 1.2e-16
@@ -75,8 +75,20 @@ TRANSFORM = 1.2e-16
 MOST_TILT = 1e6
 """The largest tilt of a lattice, per nat."""
 
-NEGLIGIBLE = 1e-12
-"""Probability of a cell that the slope of the gaps leaves out."""
+FADED = 1e-40
+"""Absolute: a smaller power of a characteristic function counts as 0; the bracket holds it."""
+
+NEAR_ROOT = 1e-13
+"""Nats: how near an epsilon is found to where delta is met, before it moves to the safe side."""
+
+SETTLED_ROOT = 1e-5
+"""Nats: an epsilon that a finer lattice moves by less has settled, whose bracket atoms keep wide."""
+
+AS_INFINITE = 1e-5
+"""The part of delta that finite losses may add by counting as infinite, before more of them are resolved."""
+
+NEXT_ROOT = 1e-3
+"""Relative: where on a finer lattice the search for an epsilon begins; any number is right."""
 
 ZERO_LOSS = 1e-14
 """Nats: smaller losses, and smaller differences of two laws, are rounding."""
