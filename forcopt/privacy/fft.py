@@ -142,7 +142,8 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
     root, step = least, min(1.0, most)
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        found.settled |= before - root <= SETTLED_ROOT
+        if before - root <= SETTLED_ROOT:
+            found.settled = root
         if root in (least, inf) or found.final(root, *found.rounded.ends(root)):
             return root
         before, step = root, NEXT_ROOT * (1 + root)
@@ -209,7 +210,7 @@ class _Composition:
             (low, max(high, min(loss.span[1], CEILING)))
             for (low, high), (loss, _) in zip(self.spans, parts, strict=True)
         ]
-        self.spread, self.settled, self.last = spread, False, (-1.0, 0.0)
+        self.spread, self.settled, self.last = spread, inf, (-1.0, 0.0)
         h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
         self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points
         self._on(max(h, self.least))
@@ -240,8 +241,10 @@ class _Composition:
     def final(self, epsilon: float, lower: float, upper: float) -> bool:
         """Whether the upper end is as near to delta as it becomes; else the lattice is refined."""
         before, value = self.last
-        self.settled |= before == epsilon and value - upper <= UPPER / 10
-        if self.settled or upper == -inf or upper - lower <= UPPER:
+        if before == epsilon and value - upper <= UPPER / 10:
+            self.settled = epsilon
+        settled = abs(epsilon - self.settled) <= NEXT_ROOT * (1 + epsilon)
+        if settled or upper == -inf or upper - lower <= UPPER:
             return True
         self.last = epsilon, upper
         return not self.refine(lower, upper, UPPER)

@@ -88,7 +88,7 @@ AS_INFINITE = 1e-5
 """The part of delta that finite losses may add by counting as infinite, before more of them are resolved."""
 
 NEXT_ROOT = 1e-3
-"""Relative: where on a finer lattice the search for an epsilon begins; any number is right."""
+"""Relative: where on a finer lattice the search for an epsilon begins, and how far one that settled holds."""
 
 ZERO_LOSS = 1e-14
 """Nats: smaller losses, and smaller differences of two laws, are rounding."""

@@ -1,0 +1,156 @@
+"""Runs the benchmark of privacy accounting beside dp-accounting, and writes a Markdown table.
+
+    python benchmarks/accounting/run.py --out benchmarks/accounting/results.md
+
+Nothing is random. ``--quick`` does a part of each table.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from functools import reduce
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.report import Page, Row, parser, progress, row, table
+from forcopt.privacy import (
+    Accountant,
+    AdditiveMechanism,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PoissonSample,
+    Profile,
+)
+
+DELTA = 1e-6
+
+
+def timed(call, repeats: int = 1):
+    """The result and the least seconds of the processor."""
+    best = math.inf
+    for _ in range(repeats):
+        began = time.process_time()
+        out = call()
+        best = min(best, time.process_time() - began)
+    return out, best
+
+
+def sampled(scale: float, rate: float) -> AdditiveMechanism:
+    """A Poisson sample's Gaussian."""
+    return AdditiveMechanism(Gaussian(scale=scale)).on(PoissonSample(rate=rate))
+
+
+def narrow(profile: Profile, upper: float) -> float:
+    """How far the certified lower bound is below the upper one on its lattice, to a factor of 1.25."""
+    width = 1e-7
+    while width < 1 and profile.bracket(upper - width, math.inf).lower <= DELTA:
+        width *= 1.25
+    return width
+
+
+def compositions(quick: bool) -> tuple[str, list[Row]]:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    def gaussian(scale, rate, count, h):
+        one = pld.from_gaussian_mechanism(scale, value_discretization_interval=h, sampling_prob=rate)
+        return one.self_compose(count)
+
+    def laplaces(scales, h):
+        parts = [pld.from_discrete_laplace_mechanism(1 / s, value_discretization_interval=h) for s in scales]
+        return reduce(lambda a, b: a.compose(b), parts)
+
+    cases = [(1.0, 0.01, 1000)] if quick else [(1.0, 0.01, 1000), (0.8, 0.004, 15_000), (2.0, 0.05, 3000)]
+    todo = [
+        (
+            f"Gaussian {s}, Poisson samples of rate {q}, {k:,} times",
+            lambda s=s, q=q, k=k: sampled(s, q).profile() ** k,
+            lambda h, s=s, q=q, k=k: gaussian(s, q, k, h),
+        )
+        for s, q, k in cases
+    ]
+    for scales in ([2.0 + 0.37 * i for i in range(12)], [10.0 + 0.37 * i for i in range(50)]):
+        todo.append(
+            (
+                f"{len(scales)} different discrete Laplace noises",
+                lambda scales=scales: Profile.together(DiscreteLaplace(scale=s).profile(1) for s in scales),
+                lambda h, scales=scales: laplaces(scales, h),
+            )
+        )
+    sampled(1.0, 0.5).profile().epsilon(DELTA)  # the first call imports
+    rows, headlines = [], []
+    for name, ours, theirs in todo:
+        profile = ours()
+        found, seconds = timed(lambda: profile.epsilon(DELTA))  # noqa: B023
+        width = narrow(profile, found)
+        peer, taken = timed(lambda: theirs(1e-4).get_epsilon_for_delta(DELTA))  # noqa: B023
+        cells = [
+            name,
+            f"{found:.7f}",
+            f"{width:.1e}",
+            f"{seconds:.2f} s",
+            f"{peer:.7f}",
+            f"{taken:.2f} s",
+        ]
+        rows.append(cells)
+        progress(*cells)
+        headlines.append(
+            row(
+                f"epsilon at delta {DELTA:g}: {name}",
+                f"{found:.6f}, a bracket of {width:.1e}, {seconds:.2f} s",
+                f"dp-accounting {peer:.6f}, {taken:.2f} s",
+                f"{taken / seconds:.1f}",
+            )
+        )
+    note = "dp-accounting rounds losses up to multiples of 1e-4, and gives no lower end.\n\n"
+    head = ["composition", "epsilon", "bracket at most", "time", "dp-accounting", "time"]
+    return note + table(head, rows), headlines
+
+
+def ledger(quick: bool) -> tuple[str, list[Row]]:
+    kinds = {
+        "Laplace, discrete Laplace and discrete Gaussian": [
+            AdditiveMechanism(kind(scale=20.0 + i))
+            for i in range(17)
+            for kind in (Laplace, DiscreteLaplace, DiscreteGaussian)
+        ],
+        "Gaussians on Poisson samples": [sampled(2.0, 0.01 + 0.001 * i) for i in range(50)],
+    }
+    rows, headlines = [], []
+    for name, releases in kinds.items():
+        account, times = Accountant(ApproximateDP(20.0, DELTA)), []
+        for release in releases[: 10 if quick else 50]:
+            times.append(timed(lambda: account.spend(release))[1])  # noqa: B023
+        spent, seconds = timed(account.spent)
+        cells = [name, len(times), f"{1000 * max(times):.0f} ms", f"{spent:.6f}", f"{seconds:.2f} s"]
+        rows.append(cells)
+        progress(*cells)
+        headlines.append(
+            row(
+                f"a ledger of {len(times)} different releases: {name}",
+                f"a spend at most {1000 * max(times):.0f} ms, the epsilon of all {seconds:.2f} s",
+            )
+        )
+    head = ["releases", "number", "longest spend", "epsilon of all", "time"]
+    return table(head, rows), headlines
+
+
+PARTS = {"Compositions": compositions, "A ledger": ledger}
+
+if __name__ == "__main__":
+    options = parser(__doc__, *PARTS).parse_args()
+    page = Page(
+        "Privacy accounting",
+        options.out,
+        "forcopt",
+        "numpy",
+        "scipy",
+        "dp-accounting",
+        note="Times are of the processor.",
+    )
+    page.run({name: PARTS[name] for name in options.parts}, options.quick)
