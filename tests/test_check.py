@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from fractions import Fraction
@@ -167,6 +168,25 @@ def test_a_search_goes_on_from_its_file(pure, tmp_path):
     lp.rows[0][0] += 1
     with pytest.raises(fo.DeclarationError, match="another program"):
         branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
+    for broken in (b"", kept_file(path).read_bytes()[:100], b"no pickle"):
+        kept_file(path).write_bytes(broken)
+        with pytest.raises(fo.DeclarationError, match="holds no search"):
+            branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
+
+
+def test_ctrl_c_keeps_a_search_that_is_saved(tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "proof.vipr"
+    m = fo.Model("market split")
+    x, off = m.variable("x", 13, binary=True), m.variable("off", (2, 2), lower=0)
+    weights = rng.integers(100, 999, (2, 13))
+    m.subject_to(x @ weights.T + off[0] - off[1] == weights.sum(axis=1) // 2)
+    m.minimize(off.sum())
+    s = m.solve("highs", gap=0.0)
+    stopped = s.certify(save=path, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    assert stopped.optimal is None and "resume=True" in stopped.how and kept_file(path).exists()
+    with pytest.raises(KeyboardInterrupt):  # without a file nothing is kept
+        s.certify(progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    assert s.certify(save=path, resume=True).optimal and not kept_file(path).exists()
 
 
 def test_viprchk_accepts_proofs(viprchk, shop, tmp_path):

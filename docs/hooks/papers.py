@@ -17,7 +17,10 @@ import reference
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = "Theorem|Lemma|Corollary|Proposition|Observation|Claim|Algorithm|Subroutine|Problem|LP|Table|Figure"
+KINDS = (
+    "Theorem|Lemma|Corollary|Proposition|Observation|Claim|Algorithm|Subroutine|Problem|LP|Equation"
+    "|Table|Figure"
+)
 NUMBER = r"\(?(?:[A-Z]\.)?\d+(?:\.\d+)*[a-f]?\)?"
 JOINT = r"(?:,? (?:and|or|to) |, |_and_|_to_|_)"
 NAMED = re.compile(rf"(?<![A-Za-z])({KINDS})e?s?(?:\s+|_)({NUMBER}(?:{JOINT}{NUMBER})*)", re.I)
@@ -28,8 +31,8 @@ search:
 ---
 # Papers
 
-Each paper whose problems stand here, with its theorems, algorithms, programs, tables and figures. Definitions
-and remarks are left out. The page is made from the sources: it lists what names an item in a docstring, in
+Each paper whose problems stand here, with its theorems, algorithms, programs, tables and figures, but without
+definitions and remarks. The page is made from the sources: it lists what names an item in a docstring, in
 `cites` of a method, in a test, or in a committed table. `Class: name` is a method of a problem.
 """
 SHOWN = 5
@@ -45,7 +48,7 @@ class Item:
     name, what : str
         Such as "Theorem 2", and what it says in a few words.
     at : list of str
-        Names of what that state it. The file gives those that do not name its number.
+        Names in the code that state it. The file gives those that do not name its number.
     tests, tables : list of str
         Tests and committed tables that repeat it, likewise.
     why : str

@@ -43,8 +43,15 @@ ENGINE = {
 }
 """The public modules of the engine, by the titles of their pages."""
 
-PRIVATE = {"forcopt.cli", "forcopt.models", "forcopt.study.page"}
-"""Packages without a page: the command line, the list of problems, and the template of a report."""
+PRIVATE = {
+    "forcopt.cli",
+    "forcopt.models",
+    "forcopt.study.page",
+    "forcopt.loops.checks",
+    "forcopt.loops.exact_milp",
+}
+"""Packages without a page: the command line, the list of problems, the template of a report, and two that
+`Model.solve` and `certify` run."""
 
 PARTS = {
     "Models and variables": ("model", "variable", "expression", "joins", "affine", "along"),

@@ -1,7 +1,7 @@
 """Write a leximin objective into a program, by the strategy that the model names.
 
 A leximax of losses is a leximin of the losses with their signs changed. See `forcopt.leximin` for the
-strategies and their sources. Each strategy is one file of `forcopt.loops.leximin`, which writes its columns
+strategies and their sources. Each strategy stands in `forcopt.loops.leximin` and writes its columns
 and rows, runs its stages, and registers its writer here.
 """
 

@@ -96,7 +96,7 @@ class IrreducibleSubset:
         DeclarationError
             If the subset is empty, has integers, conditions or cones, or is not one in exact arithmetic.
         """
-        from forcopt.loops.certify.files import write_irreducible
+        from forcopt.loops.certify.certificate import write_irreducible
 
         if not self.constraints:
             raise DeclarationError("the subset has no constraint, whose multipliers a file would state")
@@ -282,8 +282,11 @@ def _aimed(cone: Program, stage: StageCost) -> Program:
     """Minimise the linear part of an objective over a cone's directions that leave the square as it is."""
     if stage.quadratic is not None:  # a convex quadratic only falls forever where it is flat
         flat = stage.quadratic.tocsr()
+        # Rows near 1, by powers of two: solvers drop entries that are small by the unit of the variables.
+        powers = np.frexp(abs(flat).max(axis=1).toarray().reshape(-1))[1]
+        data = np.ldexp(flat.data, np.repeat(-powers, np.diff(flat.indptr)))
         zero = np.zeros(flat.shape[0])
-        cone = cone.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
+        cone = cone.with_rows(RowBlock(flat.indptr, flat.indices, data, zero, zero))
     return cone.with_stage(StageCost(stage.cost, 0.0, stage.maximize))
 
 

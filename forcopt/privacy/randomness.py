@@ -28,11 +28,15 @@ class Secure:
     simulated = False
 
     def integers(self, end: int, size: int = 1) -> Array:
-        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is at least 1 and at most 2^63."""
-        mask, last = np.uint64((1 << (end - 1).bit_length()) - 1), np.uint64(end - 1)
-        drawn = np.frombuffer(token_bytes(8 * size), dtype=np.uint64) & mask
+        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is at least 1 and at most 2^63.
+
+        The dtype is the smallest unsigned one.
+        """
+        kind = np.min_scalar_type(end - 1)
+        mask, last = kind.type((1 << (end - 1).bit_length()) - 1), kind.type(end - 1)
+        drawn: Array = np.frombuffer(token_bytes(kind.itemsize * size), dtype=kind) & mask
         while len(large := np.flatnonzero(drawn > last)):
-            drawn[large] = np.frombuffer(token_bytes(8 * len(large)), dtype=np.uint64) & mask
+            drawn[large] = np.frombuffer(token_bytes(kind.itemsize * len(large)), dtype=kind) & mask
         return drawn
 
     def generator(self) -> np.random.Generator:

@@ -693,6 +693,9 @@ class Problem(Declared):
             status = Status.APPROXIMATE
         elif evaluation is not None:
             wrong = disagreement(evaluation, result, handles, self.sense)
+            if wrong and method.whole:
+                wrong += f"; only vertices of {method.name} are whole: take a backend that ends at one, "
+                wrong += f"by simplex or crossover, or {method.whole}"
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
         bound = self._tightened(None if handles.restricts else result.bound * handles.unit)

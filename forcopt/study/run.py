@@ -294,7 +294,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
             seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **own,
         )
-        proof = _proved(solution) if certify and not solution.private else {}
+        failed = solution.status is Status.FAILED  # a point of the model may be left, but no answer
+        proof = _proved(solution) if certify and not (failed or solution.private) else {}
         return _row(job, solution, proof)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)

@@ -329,7 +329,7 @@ def enumeration(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     return Outcome(decision, bound, Status.FEASIBLE, visited, deadline.end)
 
 
-@QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17; packing")
+@QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10, 12, 14, 17; packing")
 def milp(problem: QuerySchedule, model: Model) -> Handles:
     """A binary for each query.
 

@@ -21,8 +21,7 @@ from forcopt.models.adaptive_robustness.classifiers import (
     Tree,
 )
 from forcopt.models.adaptive_robustness.halfspaces import LargestFraction, largest_fraction
-from forcopt.models.adaptive_robustness.margin_rate import MarginRate, margin_rate
-from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
+from forcopt.models.adaptive_robustness.neighbour_radius import MarginRate, constancy_radii, margin_rate
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius, exact_radii
 

@@ -32,8 +32,6 @@ from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Fixed
 from forcopt.problem import Handles
 
-_VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
-
 
 @dataclass(frozen=True)
 class _Base:

@@ -235,7 +235,12 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         if self.labels and len(self.labels) != self.classes:
             raise DeclarationError(f"labels are {self.labels!r}; there are {self.classes} classes")
         weights = np.maximum(weights, 0.0)
-        object.__setattr__(self, "weights", weights / weights.sum())
+        total = weights.sum()
+        if (
+            abs(total - 1.0) > len(weights) * np.finfo(float).eps
+        ):  # weights that were divided stay as they are
+            weights = weights / total
+        object.__setattr__(self, "weights", weights)
 
     @classmethod
     def of(

@@ -126,7 +126,7 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array
     Raises
     ------
     DeclarationError
-        For a notion that looks at records one by one, or at unions of groups.
+        For a notion that looks at records one by one or at unions of groups, or bounds auxiliary columns.
     """
     if len(constraint.records):
         raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not on single records")
@@ -137,7 +137,9 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array
     rates = _Free(model, constraint.rates, groups)
     known = model.column_count
     model.subject_to(constraint.rows(rates))
-    found = Inequalities.of(model, known)
+    found, columns = Inequalities.of(model, known), model.columns()
+    if np.isfinite([columns.lower[known:], columns.upper[known:]]).any():
+        raise DeclarationError("dp-oracle-learner takes demands whose auxiliary columns have no bounds")
     for column in range(model.column_count - known):
         found = found.paired(column)
     return found.moments.toarray(), found.bounds

@@ -341,7 +341,7 @@ class _Pricer:
             return Pricing([], -np.inf)
 
     def _improve(self, dual: Duals) -> Iterable[Column] | Pricing:
-        oracle, multipliers = self.oracle, np.maximum(-dual(self.fair), 0.0)
+        oracle, multipliers = self.oracle, self.lagrangian.multipliers(dual(self.fair))
         costs = self.lagrangian.price(multipliers, dual.cost_weight)
         recalled = oracle.recall(costs)
         if recalled and dual.reduced_cost(self._column(recalled[0])) < -WORTH_RECALLING:
@@ -387,7 +387,8 @@ class _Pricer:
         return self.oracle.best(costs)
 
     def _column(self, found: Hypothesis) -> Column:
-        entries = {self.fair: self.lagrangian.activity(found.predictions), self.mixture: 1.0}
+        activity = self.lagrangian.activity(found.predictions)[self.lagrangian.first]
+        entries = {self.fair: activity, self.mixture: 1.0}
         return Column(self.lagrangian.error(found.predictions), entries, data=found)
 
 
@@ -399,10 +400,10 @@ def _master(
     start = model.variable("constants", len(known), lower=0.0)
     slack = model.variable("slack", len(lagrangian.low), lower=lagrangian.low, upper=lagrangian.high)
     predictions = np.array([h.predictions for h in known], dtype=float)
-    left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
+    left = model.lift(np.zeros(len(lagrangian.first))) + lagrangian.slack[lagrangian.first] @ slack
     if known:
-        left = left + lagrangian.activity(predictions.T) @ start
-    fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
+        left = left + lagrangian.activity(predictions.T)[lagrangian.first] @ start
+    fair = model.subject_to(lagrangian.within(left), name="fairness")
     mixture = model.subject_to(start.sum() == 1, name="mixture")
     model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
     return model, start, _Pricer(lagrangian, oracle, fair, mixture)

@@ -154,17 +154,21 @@ class Inequalities(NamedTuple):
         B, shape ``(r,)``.
     names : list[str]
         Of the rows.
+    origin : Array
+        The row of the model that each is an end of, shape ``(r,)``.
     """
 
     moments: Any
     slack: Any
     bounds: Array
     names: list[str]
+    origin: Array
 
     @classmethod
     def of(cls, model: Model, q: int) -> Inequalities:
         """All rows of a model whose first q columns are the moments; a row with two ends gives two."""
         parts, ends, names = [sp.csr_array((0, model.column_count))], [np.zeros(0)], list[str]()
+        origins = [np.zeros(0, dtype=np.intp)]
         for row in model.constraints:
             matrix = row.expression.linear_rows().matrix(model.column_count)
             low, high = row.row_bounds()
@@ -173,10 +177,11 @@ class Inequalities(NamedTuple):
                 kept = np.flatnonzero(np.isfinite(bound))
                 parts.append(sign * matrix[kept])
                 ends.append(bound[kept])
+                origins.append(row.start + kept)
                 names += [labels[k] for k in kept.tolist()]
         wide = sp.csr_array(sp.vstack(parts))
         wide.eliminate_zeros()
-        return cls(wide[:, :q], wide[:, q:], np.concatenate(ends), names)
+        return cls(wide[:, :q], wide[:, q:], np.concatenate(ends), names, np.concatenate(origins))
 
     def sides(self, column: int) -> tuple[Array, Array, Array]:
         """A slack column, the rows that bound it from below, and those that bound it from above."""
@@ -203,7 +208,9 @@ class Inequalities(NamedTuple):
         ]
         slack = join @ self.slack
         slack.eliminate_zeros()
-        return Inequalities(join @ self.moments, slack, join @ self.bounds, names)
+        new = self.origin.max(initial=-1) + 1 + np.arange(len(i))
+        origin = np.concatenate([self.origin[kept], new])
+        return Inequalities(join @ self.moments, slack, join @ self.bounds, names, origin)
 
 
 class SaddleGaps(NamedTuple):
@@ -253,6 +260,8 @@ class Lagrangian:
         Bounds of the slack columns, shape ``(s,)``.
     names
         Of the inequalities.
+    first, last
+        The positions of the upper and of the lower end of each row; the same if it has one end.
 
     Parameters
     ----------
@@ -278,7 +287,7 @@ class Lagrangian:
         columns = scratch.columns()
         low, high = columns.lower[q:].copy(), columns.upper[q:].copy()
         found, free = Inequalities.of(scratch, q), np.isinf(low) & np.isinf(high)
-        for column in np.flatnonzero(free):
+        for column in np.flatnonzero(free).tolist():
             _, below, above = found.sides(column)
             fewest = min(len(below), len(above))
             if pairs or len(below) * len(above) - fewest <= len(below) + len(above):
@@ -286,7 +295,7 @@ class Lagrangian:
         kept = ~free | (np.diff(found.slack.tocsc().indptr) > 0)
         low, high, self.levels, slack = low[kept], high[kept], free[kept], found.slack[:, kept]
         scale, alone = np.ones(len(found.bounds)), True
-        for column in np.flatnonzero(self.levels):
+        for column in np.flatnonzero(self.levels).tolist():
             entries = slack[:, [column]].toarray()[:, 0]
             scale[entries != 0] = np.ptp(entries)
             alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
@@ -304,6 +313,8 @@ class Lagrangian:
         for end, activity in ((high, (most, least)), (low, (least, most))):
             end[self.levels] = self._needed(np.where(from_below, *activity) - self.bounds)[self.levels]
         self.low, self.high = low, high
+        self.first = np.unique(found.origin, return_index=True)[1]
+        self.last = self.size - 1 - np.unique(found.origin[::-1], return_index=True)[1]
 
     @property
     def size(self) -> int:
@@ -346,6 +357,18 @@ class Lagrangian:
         least = np.minimum(charged * self.low, charged * self.high).sum()
         return self.base - float(self.bounds @ multipliers) + float(least)
 
+    def within(self, left: Expression) -> Constraint:
+        """The constraint with a row for both ends, over the left-hand sides of `first`."""
+        low = np.where(self.first == self.last, -np.inf, -self.bounds[self.last])
+        return left.between(low, self.bounds[self.first])
+
+    def multipliers(self, dual: Array) -> Array:
+        """The multipliers of all inequalities from the shadow prices of `within`."""
+        found = np.zeros(self.size)
+        found[self.last] = np.maximum(dual, 0.0)
+        found[self.first] = np.maximum(-dual, 0.0)
+        return found
+
     def value(self, predicted: Array, multipliers: Array) -> float:
         """L, least over the slack columns."""
         return float((self.price(multipliers) * predicted).sum()) + self.constant(multipliers)
@@ -368,11 +391,11 @@ class Lagrangian:
         least, at = ends[0], self.levels
         ends[1] *= -1.0
         least[at] = np.average(ends[:, at], axis=0, weights=sizes[:, at])
-        return least
+        return np.asarray(least)
 
     def best_slack(self, multipliers: Array) -> Array:
         """The slack columns that are best against multipliers; ties go to the upper bound."""
-        return np.where(self.slack.T @ multipliers <= 0, self.high, self.low)
+        return np.asarray(np.where(self.slack.T @ multipliers <= 0, self.high, self.low))
 
     def excess(self, predicted: Array, slack: Array | None = None) -> Array:
         """The left-hand side less the bound of each inequality; with the least slack unless it is given."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from math import log
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -28,13 +27,11 @@ from forcopt.privacy import (
     Laplace,
     Noise,
     Randomness,
-    TabulatedNoise,
+    Secure,
     randomness,
 )
+from forcopt.privacy.noises.draws import exact_scale, negative_binomial
 from forcopt.privacy.tolerances import SMALLEST
-
-_MOST_VALUES = 2**21
-"""The most values of a part of whole noise that a secure draw tabulates."""
 
 
 def shared_noise(
@@ -51,8 +48,8 @@ def shared_noise(
     size : int
         The dimension of the sum.
     seed : int or Generator, optional
-        Simulates. Without one, `DiscreteLaplace` is drawn from a table of 63 bits with the system's
-        randomness, and real noise in floating point with a seed of the system, which is no private release.
+        Simulates. Without one, `DiscreteLaplace` is drawn exactly from the system's randomness, and real
+        noise in floating point with a seed of the system, which is no private release.
 
     Returns
     -------
@@ -90,9 +87,10 @@ def shared_noise(
 
 def _parts(noise: Noise, servers: int, honest: int, size: int, rng: Randomness) -> Array:
     shape = (servers, size)
-    if isinstance(noise, DiscreteLaplace) and not rng.simulated:
-        law = _half_of_a_part(noise, honest)
-        return np.asarray(law.sample(shape, rng) - law.sample(shape, rng))
+    if isinstance(noise, DiscreteLaplace) and isinstance(rng, Secure):
+        drawn = negative_binomial(exact_scale(noise.scale), honest, 2 * servers * size, rng)
+        one, two = drawn.reshape(2, *shape)
+        return np.asarray(one - two)
     generator = rng.generator()
     if isinstance(noise, Gaussian):
         return np.asarray(generator.normal(scale=noise.scale / np.sqrt(honest), size=shape))
@@ -103,24 +101,6 @@ def _parts(noise: Noise, servers: int, honest: int, size: int, rng: Randomness) 
         one, two = generator.negative_binomial(1 / honest, -np.expm1(-1 / noise.scale), size=(2, *shape))
         return np.asarray(one - two)
     raise _not_shared(noise)
-
-
-@lru_cache(maxsize=8)
-def _half_of_a_part(noise: DiscreteLaplace, honest: int) -> TabulatedNoise:
-    """The negative binomial law of which a part is a difference, as a table for secure draws.
-
-    Its tail of mass below 2^-66 is dropped.
-    """
-    r = 1 / honest
-    reach = int(noise.scale * (66 * log(2) + max(log(noise.scale), 0.0)) + 2)
-    if reach > _MOST_VALUES:
-        raise DeclarationError(
-            f"noise is {noise!r}; a secure draw tabulates its parts of {reach:.3g} values, at most "
-            f"{_MOST_VALUES:.3g}: take a smaller scale, on coarser sums"
-        )
-    k = np.arange(reach)
-    mass = np.cumprod(np.append(1.0, (k + r) / (k + 1) * np.exp(-1 / noise.scale)))
-    return TabulatedNoise(mass / mass.sum(), first=0)
 
 
 class SharedNoise(AdditiveMechanism):
@@ -172,7 +152,7 @@ class SharedNoise(AdditiveMechanism):
         return self.servers - self._coalition
 
     def send(self, values: Any, rng: Randomness) -> Array:
-        """Add the parts of all servers; real noise in a simulation only, whole noise from tables.
+        """Add the parts of all servers; real noise in a simulation only.
 
         Raises
         ------
@@ -188,15 +168,6 @@ class SharedNoise(AdditiveMechanism):
         parts = _parts(self.noise, self.servers, self._honest, exact.size, rng)
         exact = exact.astype(np.int64) if self.noise.whole else exact
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))
-
-    def total_variation(self, output: Any) -> float:
-        """See `Channel`: two draws from the table of a part for each server and number."""
-        if not isinstance(self.noise, DiscreteLaplace):
-            return 0.0
-        # the k-th mass has gathered 3 k roundings; their mean is below 3 scale / honest
-        rounding = 2.0**-50 * (1 + self.noise.scale) + 2.0**-66
-        one = _half_of_a_part(self.noise, self._honest).total_variation + rounding
-        return 2 * self.servers * one * int(np.size(output))
 
     @property
     def error(self) -> float:

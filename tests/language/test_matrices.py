@@ -142,7 +142,7 @@ def test_a_violation_is_the_least_eigenvalue_or_the_asymmetry():
 def test_exact_semidefinite_matrices():
     from flint import fmpq
 
-    from forcopt.loops.certify.premises import is_semidefinite
+    from forcopt.loops.certify.evaluation import is_semidefinite
 
     rng = np.random.default_rng(0)
     for _ in range(300):

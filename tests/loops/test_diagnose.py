@@ -167,3 +167,16 @@ def test_bounds_of_a_subset_on_every_backend(backend):
     assert s.reason == "these constraints cannot hold together: low (with x[0] >= 1, x[1] >= 2)"
     found = irreducible_subset(m, backend)
     assert found.names == ["low"] and found.bounds == ("x[0] >= 1", "x[1] >= 2")
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_small_square_is_no_direction_of_improvement(unit):
+    """The unit of a variable decides nothing: solvers drop entries of 1e-11, but the optimum is finite."""
+    m = fo.Model("least squares")
+    x = m.variable("x", 2)
+    targets = np.array([0.2, 0.35, 0.55, 0.7, 1.0])
+    groups = np.column_stack([targets, 1 - targets]) / unit
+    m.minimize(fo.sum_squares(groups @ x - targets**2))
+    s = m.solve("clarabel")
+    least = np.linalg.lstsq(groups, targets**2)[1][0]
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(least, abs=1e-6)

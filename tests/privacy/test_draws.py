@@ -2,11 +2,12 @@
 
 from fractions import Fraction
 from importlib import import_module
+from math import factorial
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import binomtest, chi2_contingency, chisquare
+from scipy.stats import binomtest, chi2_contingency, chisquare, nbinom
 
 from forcopt.errors import DeclarationError
 from forcopt.privacy import (
@@ -84,6 +85,28 @@ def test_draws_of_a_fraction_have_its_law():
         keep = expected > 5
         assert keep.sum() == 1 or chisquare(seen[keep], expected[keep], sum_check=False).pvalue > 1e-4
         assert seen[~keep].sum() <= 20
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.5, 40.0, 1e5, 1e9])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_parts_have_the_negative_binomial_law(scale, parts):
+    """Chi-square from a millionth of the scale to 8 scales; three parts sum to a geometric variable."""
+    x = draws.negative_binomial(Fraction(scale), parts, 3 * COUNT // 5, Secure())
+    for size, drawn in ((1 / parts, x), (3 / parts, x.reshape(3, -1).sum(axis=0))):
+        law = nbinom(size, -np.expm1(-1 / scale))
+        ends = np.unique(np.ceil(scale * np.append(0, np.geomspace(1e-6, 8, 60))))
+        expected = np.diff(np.concatenate([[0], law.cdf(ends), [1]])) * len(drawn)
+        seen = np.bincount(np.searchsorted(ends, drawn), minlength=len(expected))
+        keep = expected > 5
+        seen, expected = [np.append(a[keep], a[~keep].sum()) for a in (seen, expected)]
+        keep = expected > 0.5
+        assert chisquare(seen[keep], expected[keep], sum_check=False).pvalue > 1e-4
+
+
+def test_poisson_variables():
+    mass = [np.exp(-1) / factorial(k) for k in range(7)]
+    seen = np.bincount(np.minimum(draws._poisson(COUNT, Secure()), 7), minlength=8)
+    assert chisquare(seen, np.append(mass, 1 - sum(mass)) * COUNT).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-5, 2.0**-11, 1e12 - 0.5, 1e12])

@@ -1,10 +1,15 @@
 """Solvers on folders of files: counts, means, published optima, and claims that contradict them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import forcopt as fo
+from forcopt.backends import registry
+from forcopt.backends.highs import Highs
+from forcopt.backends.registry import backends
 from forcopt.cli import app
 from forcopt.study.solver_benchmark import Known, published, shifted_geometric_mean, solver_benchmark
 
@@ -76,6 +81,32 @@ def test_proofs_are_counted_and_their_files_checked(folder, tmp_path):
         assert proved["ever"] == ("claim", False)  # unbounded: no file states that
         assert b.summary().loc[0].certified == b.summary().loc[0].checked == 3
     assert "exact certificate  yes" in b.comparison.table()
+
+
+class Boastful(Highs):
+    """Claims bounds that its own points refute."""
+
+    def session(self, program):
+        session = super().session(program)
+        honest = session.solve
+
+        def solve(options):
+            result = honest(options)
+            return replace(result, bound=result.objective + 1.0)
+
+        session.solve = solve
+        return session
+
+
+def test_an_answer_that_failed_has_no_proof(monkeypatch):
+    """A point of the model may be left and be optimal, but it is no answer."""
+    pytest.importorskip("flint")
+    backends()
+    monkeypatch.setitem(registry._BACKENDS, "boastful", Boastful("boastful"))
+    p = fo.load("postprocessing/two-groups")
+    honest, boastful = fo.compare(p, ["lp@highs", "lp@boastful"], certify=True, isolate=False).rows
+    assert (honest.proved_by, honest.certified) == ("exact certificate", True)
+    assert boastful.status is fo.Status.FAILED and (boastful.proved_by, boastful.certified) == ("", False)
 
 
 def test_refusals(folder, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
-from forcopt.clock import Deadline
+from forcopt.clock import Deadline, stop_on_interrupt
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
@@ -22,9 +23,8 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.convex import certify_conic, certify_quadratic, conic_farkas, has_file, is_small
-from forcopt.loops.certify.evaluation import ExactPoint
+from forcopt.loops.certify.evaluation import NOT_CONVEX, ExactPoint, premises
 from forcopt.loops.certify.linear import Effort, certify_linear, certify_without_point
-from forcopt.loops.certify.premises import NOT_CONVEX, premises
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import LinearProgram, Rational, decimal, fraction, rational
 from forcopt.loops.solution import ModelSolution
@@ -111,7 +111,8 @@ def certify_model(
     wrong = any(NOT_CONVEX in premise for premise in taken)  # the bound is that of another objective
     effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress, resume)
     _check_saving(solution.model, effort.save)
-    out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
+    with nullcontext() if effort.save is None else stop_on_interrupt():  # the search is kept
+        out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
     for premise in taken if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
     if wrong and out.optimal:

@@ -31,11 +31,9 @@ from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import BackendError
-from forcopt.loops.certify.certificate import Certificate, certificate_of
-from forcopt.loops.certify.evaluation import ExactPoint, distance
-from forcopt.loops.certify.files import write_multipliers
+from forcopt.loops.certify.certificate import Certificate, certificate_of, write_multipliers
+from forcopt.loops.certify.evaluation import ExactPoint, distance, is_semidefinite
 from forcopt.loops.certify.linear import fixed, repaired
-from forcopt.loops.certify.premises import is_semidefinite
 from forcopt.loops.exact_lp import (
     LinearProgram,
     Rational,

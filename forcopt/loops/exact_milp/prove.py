@@ -6,8 +6,8 @@ import hashlib
 import pickle
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -93,7 +93,7 @@ def branch_and_bound(
     kept: Any = None
     name = _name(lp, integer) if save is not None else ""
     if save is not None and resume and kept_file(save).exists():
-        kept = pickle.loads(kept_file(save).read_bytes())
+        kept = _kept(kept_file(save))
         if kept[0] != name:
             raise DeclarationError(f"resume=True, but {kept_file(save)} is the search of another program")
     while True:
@@ -120,7 +120,8 @@ def branch_and_bound(
                         state = pickle.dumps(search)  # which writes lines
                         sink.seek(0)
                         kept = (name, state, cutoff, point, better, sink.read())
-                        kept_file(save).write_bytes(pickle.dumps(kept))
+                        with _replaced(kept_file(save)) as part:
+                            part.write_bytes(pickle.dumps(kept))
                     return Tree(_open_bound(search, lp, cutoff), better, done + search.nodes, False)
                 done += search.nodes
                 better = point = found
@@ -139,6 +140,15 @@ def branch_and_bound(
 def kept_file(save: Path) -> Path:
     """Where a search that ended without a proof is kept; Python's own format, so open only your own."""
     return save.with_name(save.name + ".search")
+
+
+def _kept(path: Path) -> Any:
+    try:
+        return pickle.loads(path.read_bytes())
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
+        raise DeclarationError(
+            f"resume=True, but {path} holds no search ({error}); delete it to begin anew"
+        ) from error
 
 
 def _name(lp: LinearProgram, integer: Sequence[int]) -> str:
@@ -209,14 +219,20 @@ def _open_bound(search: Search, lp: LinearProgram, cutoff: Rational | None) -> R
     return min(cutoff, lp.offset + bound / search.scale)
 
 
-def _write(path: Path, head: str, body: TextIO) -> None:
-    """Put the head before the lines; a file that exists is replaced at the end."""
+@contextmanager
+def _replaced(path: Path) -> Iterator[Path]:
+    """A file to write; it takes the place of `path` at the end, so that a run that dies spoils nothing."""
     part = path.with_name(path.name + ".part")
+    yield part
+    part.replace(path)
+
+
+def _write(path: Path, head: str, body: TextIO) -> None:
+    """Put the head before the lines."""
     body.seek(0)
-    with part.open("w", encoding="utf-8") as out:
+    with _replaced(path) as part, part.open("w", encoding="utf-8") as out:
         out.write(head)
         shutil.copyfileobj(body, out)
-    part.replace(path)
 
 
 def _head(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lgamma, log
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.privacy.contour import log_moment, nodes, power_above
 from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
 from forcopt.privacy.noises.base import Noise
-from forcopt.privacy.noises.draws import LARGEST_SCALE, discrete_gaussian
+from forcopt.privacy.noises.draws import LARGEST_SCALE, discrete_gaussian, exact_scale
 from forcopt.privacy.noises.laplace import Laplace
 from forcopt.privacy.randomness import Secure
 from forcopt.privacy.tolerances import FEW_ROUNDINGS, SMALLEST, TINY
@@ -162,7 +161,7 @@ class DiscreteGaussian(Noise):
             for _ in range(4):
                 logs = self._log_tail(i)
                 i = i - np.where(low, logs < np.log(tail), logs <= np.log(tail))
-        return np.where(low, -i, i)
+        return np.asarray(np.where(low, -i, i))
 
     @property
     def variance(self) -> float:
@@ -178,7 +177,7 @@ class DiscreteGaussian(Noise):
 
     def draw_securely(self, count: int, rng: Secure) -> Array:
         """See `Noise`: by exact rejection."""
-        return discrete_gaussian(Fraction(self.scale), count, rng)
+        return discrete_gaussian(exact_scale(self.scale), count, rng)
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`: losses are ``shift (shift - 2 x) / (2 scale^2)``."""

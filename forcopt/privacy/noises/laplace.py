@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import ceil, exp, expm1, sinh
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
-from forcopt.privacy.noises.draws import LARGEST_SCALE, discrete_laplace
+from forcopt.privacy.noises.draws import discrete_laplace, exact_scale
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure
 from forcopt.privacy.tolerances import EXPONENT, NEAREST_SHIFT, ROUNDING
@@ -186,11 +185,7 @@ class DiscreteLaplace(Noise):
 
     def draw_securely(self, count: int, rng: Secure) -> Array:
         """See `Noise`: by exact rejection."""
-        if self.scale > LARGEST_SCALE:
-            raise DeclarationError(
-                f"DiscreteLaplace: scale is {self.scale:g}; a secure draw takes at most {LARGEST_SCALE:g}"
-            )
-        return discrete_laplace(Fraction(self.scale), count, rng)
+        return discrete_laplace(exact_scale(self.scale), count, rng)
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`."""

@@ -140,6 +140,12 @@ def test_every_backend_for_linear_programs_agrees(backend, order):
             assert np.allclose(p.residuals(s.decision), p.residuals(other.decision), rtol=1e-5)
 
 
+def test_a_backend_that_ends_inside_a_face_is_told_of_vertices():
+    s = fo.load("census/two-counties").solve("network-lp", backend="clarabel")
+    assert s.status == "failed" and "violates wholeness" in s.message
+    assert "take a backend that ends at one, by simplex or crossover, or milp" in s.message
+
+
 def test_integer_quadratic_programs_agree():
     for seed in range(3):
         p = _random(seed, integer=True)

@@ -17,7 +17,8 @@ from forcopt.fairness import (
     ErrorParity,
     FalsePositiveParity,
 )
-from forcopt.models.fair_classification import FairClassification, Finite, Learner
+from forcopt.models.fair_classification import FairClassification, Finite, Learner, RandomizedClassifier
+from forcopt.models.fair_classification.dp_oracle_learner import rate_rows
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
@@ -177,3 +178,27 @@ def test_a_column_without_bounds_beside_another_is_refused():
     rates_of = problem.constraint.rates
     with pytest.raises(fo.DeclarationError, match="auxiliary column without bounds"):
         Lagrangian(own.costs, own.base, demand, problem.moments)
+
+
+def test_private_learning_refuses_a_bounded_column():
+    class Capped(DemographicParity):
+        def rows(self, rates):
+            (row,) = super().rows(rates)
+            spare = row.expression.model.variable("spare", lower=0.0, upper=1.0)
+            return [row, spare <= 0.5]
+
+    with pytest.raises(fo.DeclarationError, match="auxiliary columns have no bounds"):
+        rate_rows(Capped(0.1), ("a", "b", "c"))
+
+
+def test_the_weights_of_a_mixture_are_kept_when_they_are_read_again():
+    """Weights were divided by their sum again when read, which moved some by one unit in the last place."""
+    rng = np.random.default_rng(0)
+    problem, _ = drawn(rng, 2, DemographicParity(0.1), weighted=False)
+    kinds = problem.solve().decision.classifiers
+    for count in rng.integers(1, 40, 200):
+        classifiers = [kinds[0]] * int(count)
+        made = RandomizedClassifier(classifiers, rng.dirichlet(np.ones(count)) * (1 + 1e-10))
+        assert abs(made.weights.sum() - 1.0) <= count * np.finfo(float).eps
+        again = RandomizedClassifier(classifiers, made.weights)
+        assert again.weights.tolist() == made.weights.tolist()
