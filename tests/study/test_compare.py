@@ -88,10 +88,10 @@ def test_a_failure_is_a_row_in_its_own_words(rows, label, status, words):
 
 
 def test_a_method_that_does_not_fit_the_declaration_is_told_so():
-    result = fo.compare("cohort/committee", ["milp", "maximin"], isolate=False)
+    result = fo.compare("cohort/committee", ["brute-force", "maximin"], isolate=False)
     refused, other = result.rows
     assert refused.status == "failed" and other.solved
-    assert refused.message.startswith("not for this declaration: 'milp' finds one cohort")
+    assert refused.message.startswith("not for this declaration: 'brute-force' finds one cohort")
 
 
 def test_a_hang_is_killed_with_the_programs_it_started(told, monkeypatch):
