@@ -282,8 +282,11 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
 
         With C classes, above two, the probability of each, shape ``(n, C)``.
         """
-        votes = self.votes(records)
-        chance = np.clip(self.weights @ as_cells(votes, self.classes), 0.0, 1.0)
+        cells = as_cells(self.votes(records), self.classes)
+        chance = np.zeros(cells.shape[1])
+        for weight, row in zip(self.weights, cells, strict=True):  # BLAS adds in another order for one record
+            chance += weight * row
+        chance = np.clip(chance, 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:

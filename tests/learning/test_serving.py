@@ -16,10 +16,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Halfspaces, Thresholds
+from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.thresholds import Cuts, Offsets, levels, lowest_cut
 from forcopt.learning.tolerances import ROUNDING
 from forcopt.models import AdaptiveRobustClassification, ScorePostprocessing, StrategicLinearClassifier
-from forcopt.models.fair_classification import FairClassifier
+from forcopt.models.fair_classification import FairClassifier, RandomizedClassifier
 from forcopt.models.fair_postprocessing import ThresholdPostprocessor
 from forcopt.models.lexifair import FairRegressor
 
@@ -287,3 +288,12 @@ def test_names_that_are_text_of_numpy_are_names(estimator):
     assert np.array_equal(answer(X[["debt", "income"]], **asked), answer(X, **asked))
     with pytest.raises(ValueError, match="lacks column 'debt'"):
         answer(X[["income"]], **asked)
+
+
+def test_a_mixture_of_many_classifiers_adds_its_weights_in_one_order():
+    rng = np.random.default_rng(0)
+    halfspaces = [Halfspace(rng.normal(size=2), float(rng.normal())) for _ in range(30)]
+    mixture = RandomizedClassifier(tuple(halfspaces), rng.dirichlet(np.ones(30)))
+    X = rng.normal(size=(200, 2))
+    together = mixture.probability(X)
+    assert [float(mixture.probability(x[None])[0]) for x in X] == together.tolist()

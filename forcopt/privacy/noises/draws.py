@@ -61,7 +61,7 @@ def discrete_laplace(scale: Fraction, count: int, rng: Secure) -> Array:
     -----
     Algorithm 2 of the reference: for a scale n / d a number x with mass in proportion to ``exp(-x / n)`` is
     ``u + n v``, u below n and v geometric; ``x // d`` has the magnitude's law. The law is exact but for
-    events of probability ``e^-1000``. The time depends on the draws, so that it must not be shown.
+    events of probability ``e^-1000``. The running time depends on the drawn values: do not publish it.
 
     References
     ----------
