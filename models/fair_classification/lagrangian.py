@@ -147,11 +147,11 @@ class Inequalities(NamedTuple):
     Attributes
     ----------
     moments
-        A, shape ``(r, q)``.
+        The matrix A, shape ``(r, q)``.
     slack
-        E, shape ``(r, s)``.
+        The matrix E, shape ``(r, s)``.
     bounds : Array
-        B, shape ``(r,)``.
+        The right-hand sides b, shape ``(r,)``.
     names : list[str]
         Of the rows.
     origin : Array
@@ -193,7 +193,7 @@ class Inequalities(NamedTuple):
 
         This is Fourier-Motzkin elimination. Of the level of K rates it leaves the K (K - 1) ordered pairs of
         groups: for two the rows of Jagielski et al. (2019), who compare all groups with the first. A group is
-        not paired with itself: the pairs with the others imply what that says.
+        not paired with itself: the other pairs imply that row.
         """
         entries, below, above = self.sides(column)
         i, j = np.repeat(below, len(above)), np.tile(above, len(below))
@@ -253,9 +253,9 @@ class Lagrangian:
     rows
         A M, shape ``(r, n)``: the inequalities as rows over predictions.
     slack
-        E, shape ``(r, s)``.
+        The matrix E, shape ``(r, s)``.
     bounds
-        B, shape ``(r,)``.
+        The right-hand sides b, shape ``(r,)``.
     low, high
         Bounds of the slack columns, shape ``(s,)``.
     names
