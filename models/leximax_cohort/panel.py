@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
 """The columns of a table of quotas, with the names that they also have."""
 
-_AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
 """How files are read: 007 and NA are names."""
 
 
@@ -50,7 +49,7 @@ def panel_fields(
     UserWarning
         For a quota whose least is 0 of a level that no candidate has: it has no effect.
     """
-    people = read_table(candidates, "candidates", **_AS_TEXT)
+    people = read_table(candidates, "candidates", **AS_TEXT)
     wanted, rows = _read_quotas(quotas)
     check_columns(people, [*wanted, *filter(None, (identifier, household))], "candidates")
     names = tuple(map(_level, people.index if identifier is None else people[identifier]))
@@ -102,7 +101,7 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
     else:
-        table, named = read_table(quotas, "quotas", **_AS_TEXT), []
+        table, named = read_table(quotas, "quotas", **AS_TEXT), []
         for spellings in _QUOTA_COLUMNS:
             found = [column for column in spellings if column in table.columns]
             check_columns(table, (found or spellings)[:1], "quotas")
@@ -126,6 +125,23 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
     return out, rows
 
 
+def positions(problem: LeximaxCohort, members: Iterable[Any], where: str = "") -> Array:
+    """The positions of named candidates, rising and each once.
+
+    Raises
+    ------
+    DeclarationError
+        For a candidate that does not exist; it begins with `where`.
+    """
+    places = {name: i for i, name in enumerate(problem.names)}
+    for name in (names := list(map(str, members))):
+        if name not in places:
+            near = nearest_level(name, places)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise DeclarationError(f"{where}{name!r} is no candidate{hint}")
+    return np.unique(np.array([places[name] for name in names], dtype=np.int64))
+
+
 def replacement_fields(
     problem: LeximaxCohort, kept: Iterable[Any], dropped: Iterable[Any]
 ) -> dict[str, Array]:
@@ -136,21 +152,8 @@ def replacement_fields(
     DeclarationError
         For a candidate that does not exist, or is both kept and dropped.
     """
-    names = {name: i for i, name in enumerate(problem.groups or map(str, range(len(problem.utilities))))}
-
-    def positions(members: Iterable[Any]) -> Array:
-        found = []
-        for member in members:
-            at = names.get(str(member))
-            if at is None:
-                near = nearest_level(str(member), names)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise DeclarationError(f"{member!r} is no candidate{hint}")
-            found.append(at)
-        return np.unique(np.array(found, dtype=np.int64))
-
-    forced = np.union1d(problem.forced, positions(kept)).astype(np.int64)
-    forbidden = np.union1d(problem.forbidden, positions(dropped)).astype(np.int64)
+    forced = np.union1d(problem.forced, positions(problem, kept)).astype(np.int64)
+    forbidden = np.union1d(problem.forbidden, positions(problem, dropped)).astype(np.int64)
     return {"forced": forced, "forbidden": forbidden}
 
 
@@ -167,43 +170,6 @@ def gini(values: Array) -> float:
     x = np.sort(values)
     n, total = len(x), float(x.sum())
     return 0.0 if total == 0 else float((2 * np.arange(1, n + 1) - n - 1) @ x / (n * total))
-
-
-def draw_publicly(weights: Array, public_seed: str) -> int:
-    """Draw a line of a published lottery by a public seed, such that everyone can repeat it.
-
-    The first 53 bits of the SHA-256 hash of the seed's UTF-8 text are a fraction between 0 and 1. It falls
-    into one of the intervals into which the probabilities, in their published order, divide [0, 1).
-
-    Parameters
-    ----------
-    weights : Array
-        The probabilities, shape ``(t,)``.
-    public_seed : str
-        Fixed after the lottery was published, and out of everyone's control: dice in public, or the numbers
-        of a state lottery.
-
-    Returns
-    -------
-    int
-        The line, from 0.
-
-    Raises
-    ------
-    DeclarationError
-        If the seed is no text.
-
-    Examples
-    --------
-    >>> draw_publicly(np.array([0.25, 0.25, 0.5]), "lotto 2026-11-21: 4 8 15 16 23 42")
-    1
-    """
-    if not isinstance(public_seed, str):
-        raise DeclarationError(f"public_seed is {public_seed!r}; it must be text, such as '{public_seed}'")
-    digest = hashlib.sha256(public_seed.encode()).digest()
-    fraction = (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
-    ends = np.cumsum(weights)
-    return int(min(np.searchsorted(ends, fraction * ends[-1], side="right"), len(weights) - 1))
 
 
 _DIGITS = 6

@@ -268,6 +268,12 @@ class LeximaxCohort(Problem):
 
     # -- derived from the fields -----------------------------------------------------------------------------
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The candidates' names: the groups', if each candidate is one; else their positions."""
+        n = len(self.utilities)
+        return self.groups if len(self.groups) == n else tuple(map(str, range(n)))
+
     @property
     def is_whole(self) -> bool:
         """Whether the size is an integer."""
