@@ -141,8 +141,8 @@ class PublicLottery:
         count, digits, first, last = len(panels), len(self.numbers[-1]), self.numbers[0], self.numbers[-1]
         facts = {
             "panels": f"{count}, numbered {first} to {last}; each has the same chance",
-            "to draw": f"throw {digits} ten-sided dice of different colours, one for each digit; agree on their "
-            f"order before; throw again if the number is above {last}",
+            "to draw": f"throw {digits} ten-sided dice of different colours, one for each digit, in an order "
+            f"that is agreed before; throw again if the number is above {last}",
             "smallest chance": f"{round(self.smallest * count)} of {count} panels",
             "SHA-256 of the CSV file": fingerprint,
         }
