@@ -102,9 +102,10 @@ def main(quick: bool, out: Path) -> None:
         f"largest disparity on the records themselves, means over {seeds} seeds ± half the 95 % interval. "
         "The paper does not say which groups it takes; here a community's group is whether its share of "
         "Black residents is above the median. "
-        f"Every cell has at least {FLOOR} records; δ = {DELTA:g}, B = {BOUND:g}. ε' is the epsilon of {COPIES} copies of the records. *Private regressions* is the "
-        f"paper's oracle, in {ROUNDS} rounds; its noise is on the products of {split.x[0].shape[1]} features "
-        f"and costs. *Listed cuts* chooses among {len(split.table[0]):,} cuts of logistic scores by the "
+        f"Every cell has at least {FLOOR} records; δ = {DELTA:g}, B = {BOUND:g}. ε' is the epsilon of "
+        f"{COPIES} copies of the records. *Private regressions* is the paper's oracle, in {ROUNDS} rounds; "
+        f"its noise is on the products of {split.x[0].shape[1]} features and costs. *Listed cuts* chooses "
+        f"among {len(split.table[0]):,} cuts of logistic scores by the "
         "exponential mechanism (Theorem 4.5). Without privacy the first is Algorithm 5, the others are "
         "linear programs.\n"
     )
