@@ -46,6 +46,7 @@ from forcopt.privacy.noises import (
     Staircase,
     TabulatedNoise,
 )
+from forcopt.privacy.odometers import adaptive, odometer
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
@@ -100,9 +101,11 @@ __all__ = [
     "Staircase",
     "StratifiedSample",
     "TabulatedNoise",
+    "adaptive",
     "audit",
     "calibrate",
     "composed_epsilon",
     "draw",
+    "odometer",
     "randomness",
 ]
