@@ -24,6 +24,7 @@ from forcopt.privacy.budget import (
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
+from forcopt.privacy.interop import dp_event
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
     AdditiveMechanism,
@@ -105,6 +106,7 @@ __all__ = [
     "audit",
     "calibrate",
     "composed_epsilon",
+    "dp_event",
     "draw",
     "odometer",
     "randomness",
