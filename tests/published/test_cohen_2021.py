@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forcopt.data import Hierarchy
-from forcopt.models import EcologicalRegression, StableDistrict
+from forcopt.models import EcologicalRegression, LevelBudget, StableDistrict
 from forcopt.models.census_release import Region, measure
 from forcopt.models.census_release.district import square_leaves
 
@@ -259,6 +259,32 @@ def test_a_district_of_real_tracts_has_their_variance(texas):
 
 
 # -- section 6 ---------------------------------------------------------------------------------------------
+
+
+def test_four_by_four_blocks():
+    """A block, a square across four units, and five blocks: variances, and the best split of the budget."""
+    h = Hierarchy.homogeneous([4, 4])
+    for leaves, shares, variance in (
+        ([0], (0.110394, 0.252740, 0.636865), 23.227815),
+        ([0, 4, 8, 12], (0.215785, 0.0, 0.784215), 49.762925),
+    ):
+        s = LevelBudget(h, regions=[leaves], epsilon=1.0).solve()
+        assert s.decision == pytest.approx(shares, abs=1e-6) and s.objective == pytest.approx(
+            variance, abs=1e-6
+        )
+    centre = Region(h, [0, 4, 8, 12])
+    assert centre.fragmentation() == pytest.approx(3) and centre.variance([1 / 3] * 3) == pytest.approx(220.5)
+    assert Region(h, [0, 1, 2, 3, 4]).fragmentation() == pytest.approx(91 / 64)
+
+
+def test_noisy_shares_move_both_rates_to_the_mean():
+    """Attenuation: the slope times .480769 = (1 / 12) / (1 / 12 + .09); 200,000 units, 5 deviations."""
+    rng = np.random.default_rng(0)
+    share = rng.random(200_000)
+    noisy = share + rng.normal(scale=0.3, size=share.size)
+    p = EcologicalRegression(noisy, 0.3 + 0.5 * share, votes=np.ones(share.size))
+    rates = p.solve("least-squares").decision
+    assert (rates.group, rates.complement) == pytest.approx((0.670192, 0.429808), abs=0.003)
 
 
 def test_dallas_like_districts():

@@ -166,6 +166,11 @@ def test_expected_shares():
     three = expected_shares([10, 20, 70], 10.0) / [0.1, 0.2, 0.7]
     assert three == pytest.approx([1.09782, 0.98013, 0.99170], abs=5e-6)
     assert clipped_mean([8, 8, 8], 1.0)[0] == pytest.approx(8.000168, abs=1e-6)
+    means = clipped_mean([10, 20, 70], 10.0)
+    assert means == pytest.approx([11.839, 20.677, 70.005], abs=1e-3)
+    assert means / means.sum() == pytest.approx([0.115483, 0.201683, 0.682834], abs=1e-6)
+    for scale, mean in ((1000.0, 504.015957), (10.0, 10.246645), (0.1, 8.0)):
+        assert clipped_mean([8], scale) == pytest.approx([mean], abs=1e-6)
 
 
 def test_who_gains_and_loses_in_michigan():
