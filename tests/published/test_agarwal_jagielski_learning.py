@@ -103,6 +103,18 @@ def test_the_sensitivity_of_the_fair_optimum(moved, blind, aware):
         assert problem.solve().objective == pytest.approx(error, abs=1e-9)
 
 
+@pytest.mark.parametrize(("aware", "jump"), [(False, 0.0227273), (True, 0.00098912)])
+def test_one_record_of_thousands_still_moves_the_blind_optimum(aware, jump):
+    found = []
+    for moved in (10, 11):
+        u = np.repeat([0, 1, 0, 1], [2000, 1000, 1000 - moved, moved])
+        label, group = np.repeat([0, 1, 0], [2000, 1000, 1000]), np.repeat(["R", "B"], 2000)
+        table = np.vstack([0 * u, u, *([group == "R", group == "B"] if aware else [])]).astype(int)
+        p = FairClassification(u[:, None], label, group, FalsePositiveParity(0.01), None, Finite(table))
+        found.append(p.solve().objective)
+    assert found[1] - found[0] == pytest.approx(jump, abs=1e-7)
+
+
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), groups=st.integers(2, 4))
 def test_the_reduction_to_costs_is_an_identity(seed, groups):
