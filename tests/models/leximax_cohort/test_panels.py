@@ -217,9 +217,7 @@ def test_a_column_that_stands_twice_in_a_file_is_refused(tmp_path):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 1, identifier="id")
 
 
-@pytest.mark.parametrize(
-    "method", ["ellipsoid", "column-generation", "brute-force", "cumulative", "recursive"]
-)
+@pytest.mark.parametrize("method", ["column-generation", "brute-force", "cumulative", "recursive"])
 def test_limits_are_kept_with_valid_bounds(method):
     rng = np.random.default_rng(2)
     n, m, size, whole = (24, 6, 9, True) if method == "brute-force" else (80, 20, 16, False)
@@ -233,19 +231,6 @@ def test_limits_are_kept_with_valid_bounds(method):
         if s.status.has_solution:
             assert s.evaluation.feasible and s.objective <= best + 1e-6
         assert s.bound >= best - 1e-6
-
-
-def test_the_ellipsoid_stops_on_request():
-    p = LeximaxCohort(utilities=np.random.default_rng(0).random((40, 8)), size=8)
-    steps = []
-
-    def stop(step):
-        steps.append(step)
-        return len(steps) == 3
-
-    s = p.solve("ellipsoid", on_improvement=stop)
-    assert s.status == fo.Status.FEASIBLE and len(steps) == 3 and len(s.trace) == 3
-    assert all(step.objective <= step.bound for step in steps)
 
 
 def test_a_missing_feature_is_refused():
