@@ -402,11 +402,12 @@ def test_ordered_values_refuses_many_outcomes_before_it_lists_them():
     [
         (
             {"quotas": {"x": {"a": (0, 0)}}, "size": 3.25},
-            "the quotas contradict each other; the least relaxation: x = a (at most 0 -> 1.25)",
+            "the quotas contradict each other; the least relaxation: 1.25 more of x = a (at most 0 -> 1.25)",
         ),
         (
             {"quotas": {"x": {"b": (2, 4)}}, "size": 4 / 3},
-            "the quotas contradict each other; the least relaxation: x = b (at least 2 -> 1.33333)",
+            "the quotas contradict each other; the least relaxation: 0.666667 fewer of x = b "
+            "(at least 2 -> 1.33333)",
         ),
         ({"forced": [0, 1], "size": 1.5}, "2 candidates are forced; size is 1.5"),
         ({"forbidden": [0, 1, 2], "size": 1.5}, "1 candidates are not forbidden; size is 1.5"),
