@@ -120,9 +120,9 @@ class LeximaxCohort(Problem):
     default_method: ClassVar[str] = "saturation"
 
     utilities: Numbers
+    size: float = Field(gt=0, allow_inf_nan=False)
     objective: Objective = "leximin"
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    size: float = Field(gt=0, allow_inf_nan=False)
     integer: bool = False
     features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
     quotas: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
