@@ -24,6 +24,7 @@ from forcopt.privacy.budget import (
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
+from forcopt.privacy.interop import dp_event
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
     AdditiveMechanism,
@@ -46,6 +47,7 @@ from forcopt.privacy.noises import (
     Staircase,
     TabulatedNoise,
 )
+from forcopt.privacy.odometers import adaptive, odometer
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
@@ -100,9 +102,12 @@ __all__ = [
     "Staircase",
     "StratifiedSample",
     "TabulatedNoise",
+    "adaptive",
     "audit",
     "calibrate",
     "composed_epsilon",
+    "dp_event",
     "draw",
+    "odometer",
     "randomness",
 ]
