@@ -16,7 +16,6 @@ from forcopt import DeclarationError
 from forcopt.privacy import (
     GDP,
     ZCDP,
-    Accountant,
     AdditiveMechanism,
     ApproximateDP,
     BoundedNoise,
@@ -30,6 +29,7 @@ from forcopt.privacy import (
     Gaussian,
     GeneralizedGaussian,
     Laplace,
+    Ledger,
     Mechanism,
     PoissonSample,
     Profile,
@@ -234,36 +234,36 @@ def test_the_least_discrete_gaussian_is_found_where_delta_turns(epsilon, delta, 
 
 
 def test_five_times_a_fifth_is_one():
-    account = Accountant(PureDP(1.0))
+    account = Ledger(PureDP(1.0))
     fifth = AdditiveMechanism(Laplace(epsilon=0.2))
     for _ in range(5):
         account.spend(fifth)
     assert account.remaining() == 0 and not account.allows(fifth)
     with pytest.raises(BudgetSpentError, match="window 'all': PureDP allows 1, of which 1 is spent"):
         account.spend(fifth, name="one more")
-    assert len(account.ledger) == 5
+    assert len(account.entries) == 5
 
 
 def test_windows_overlap():
-    account = Accountant({"young": ZCDP(0.1), "old": ZCDP(0.2)})
+    account = Ledger({"young": ZCDP(0.1), "old": ZCDP(0.2)})
     account.spend(AdditiveMechanism(Gaussian(scale=3.0)))  # rho 1/18 in both
     account.spend(AdditiveMechanism(Gaussian(scale=3.0)), ["old"])
     assert account.spent("old") == pytest.approx(1 / 9)
     assert not account.allows(AdditiveMechanism(Gaussian(scale=3.0)), ["young"])
     with pytest.raises(DeclarationError, match="window 'middle' does not exist"):
         account.spend(AdditiveMechanism(Gaussian(scale=3.0)), ["middle"])
-    approximate = Accountant(ApproximateDP(1.0, 1e-5))
+    approximate = Ledger(ApproximateDP(1.0, 1e-5))
     approximate.spend(AdditiveMechanism(Gaussian(scale=8.0)))
     assert approximate.profile().mu == 0.125 and 0 < approximate.remaining() < 1
     with pytest.raises(BudgetSpentError, match="no bound in the units of PureDP"):
-        Accountant(PureDP(1.0)).spend(AdditiveMechanism(Gaussian(scale=8.0)))
+        Ledger(PureDP(1.0)).spend(AdditiveMechanism(Gaussian(scale=8.0)))
 
 
 def test_releases_of_different_relations_do_not_add_up():
     """As `&` has it: in each window by itself, and whether the mechanism or the caller names the relation."""
     count = Count() >> AdditiveMechanism(Laplace(epsilon=0.5))
     added, changed = count.on(PoissonSample(rate=0.1)), RandomizedResponse(epsilon=0.5, groups=2)
-    account = Accountant(ApproximateDP(2.0, 1e-5), windows=["a", "b"])
+    account = Ledger(ApproximateDP(2.0, 1e-5), windows=["a", "b"])
     account.spend(added, ["a"], name="sampled")
     account.spend(count)  # for both relations
     for release, relation in ((changed, None), (Profile.pure(0.1), "substitute")):
@@ -279,20 +279,20 @@ def test_releases_of_different_relations_do_not_add_up():
         account.spend(added, ["a"], name="y", neighbours="substitute")
     with pytest.raises(DeclarationError, match="neighbours"):
         account.spend(count, neighbours="other")
-    assert [entry.neighbours for entry in account.ledger] == ["add_remove", None, "substitute"]
+    assert [entry.neighbours for entry in account.entries] == ["add_remove", None, "substitute"]
 
 
 @pytest.mark.parametrize(
     ("spend", "rule"),
     [
-        (lambda: Accountant("x"), "budget of window 'all' is 'x'; it must be a budget, such as PureDP"),
-        (lambda: Accountant({"a": 1.0}), "budget of window 'a' is 1.0"),
-        (lambda: Accountant({}), "budget is empty"),
-        (lambda: Accountant(PureDP(1.0), windows="2024"), "windows is the text '2024'"),
-        (lambda: Accountant(PureDP(1.0)).spend(Profile.pure(1.0), []), "windows is empty; name at least one"),
-        (lambda: Accountant(PureDP(1.0)).spend(Profile.pure(1.0), "all"), "windows is the text 'all'"),
+        (lambda: Ledger("x"), "budget of window 'all' is 'x'; it must be a budget, such as PureDP"),
+        (lambda: Ledger({"a": 1.0}), "budget of window 'a' is 1.0"),
+        (lambda: Ledger({}), "budget is empty"),
+        (lambda: Ledger(PureDP(1.0), windows="2024"), "windows is the text '2024'"),
+        (lambda: Ledger(PureDP(1.0)).spend(Profile.pure(1.0), []), "windows is empty; name at least one"),
+        (lambda: Ledger(PureDP(1.0)).spend(Profile.pure(1.0), "all"), "windows is the text 'all'"),
         (
-            lambda: Accountant(PureDP(1.0)).spend(AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([1])),
+            lambda: Ledger(PureDP(1.0)).spend(AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([1])),
             "release is a Release; it must be a Mechanism or a Profile",
         ),
         (lambda: Profile.pure(-5.0), "epsilon is -5.0; it must be finite and not negative"),
