@@ -10,7 +10,7 @@ from forcopt.learning import Thresholds
 from forcopt.models import CountingQueries, FairClassification, FairPostprocessing
 from forcopt.models.census_release import measure
 from forcopt.models.fair_classification import FairClassifier
-from forcopt.privacy import ZCDP, ApproximateDP, Ledger, PrivacyBudget, PureDP
+from forcopt.privacy import ZCDP, ApproximateDP, Categories, Ledger, PrivacyBudget, PureDP, Schema, Table
 from forcopt.privacy.ledger import BudgetSpentError
 
 COUNTS = 100 * np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
@@ -102,11 +102,12 @@ def test_one_budget_over_a_census_and_counting_queries():
     measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
     assert account.remaining() == 1.0 and account.entries[0].neighbours == "substitute"
     queries = CountingQueries(queries=3, epsilon=0.75, whole=True)
-    law = queries.solve("laplace").decision
-    queries.release(law, [1, 2, 3], ledger=account)
+    table = Table({"town": list("abc")}, Schema(town=Categories("a", "b", "c")), neighbours="substitute")
+    noisy = table.group_by("town").count() >> queries.mechanism(queries.solve("laplace").decision)
+    noisy.release(account)
     assert account.remaining() == pytest.approx(0.25)
-    with pytest.raises(BudgetSpentError, match="'counting queries' takes"):
-        queries.release(law, [1, 2, 3], ledger=account)
+    with pytest.raises(BudgetSpentError, match="'count by town' takes"):
+        noisy.release(account)
     with pytest.raises(BudgetSpentError, match="'census measurement' takes 1"):
         measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
     concentrated = Ledger(ZCDP(0.5))
