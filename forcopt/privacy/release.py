@@ -78,10 +78,10 @@ class TableRelease(Release):
 
     @property
     def privacy(self) -> dict[str, float]:
-        """What the release costs: those of epsilon, rho and mu that are finite, and epsilon at delta 1e-6."""
+        """What it costs, to six digits: epsilon, rho and mu if they are finite, and epsilon at delta 1e-6."""
         found = {"epsilon": self.profile.largest_loss, "rho": self.profile.rho, "mu": self.profile.mu}
-        shown = {name: value for name, value in found.items() if value is not None and isfinite(value)}
-        return {**shown, f"epsilon at delta {SHOWN_DELTA:g}": self.profile.epsilon(SHOWN_DELTA)}
+        found[f"epsilon at delta {SHOWN_DELTA:g}"] = self.profile.epsilon(SHOWN_DELTA)
+        return {n: float(f"{x:.6g}") for n, x in found.items() if x is not None and isfinite(x)}
 
     def to_csv(self, path: str | Path, margins: float = 0.95) -> None:
         """Write the results; lines with ``#`` before them state privacy, noise and the ledger's entry.

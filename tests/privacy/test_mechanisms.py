@@ -326,7 +326,6 @@ class Counted(Mechanism):
         (calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.05), shape=4.0), ([0.0], [1.0]), 1.0, 0.05),
         (AdditiveMechanism(TabulatedNoise([0.05, 0.3, 0.3, 0.3, 0.05])), ([0], [1]), 1.8, 0.05),
         (
-            Counted().on(PoissonSample(rate=0.5)),
             (np.zeros(3), np.zeros(4)),
             np.log(1 + 0.5 * np.expm1(2.0)),
             0.0,
