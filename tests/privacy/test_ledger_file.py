@@ -74,7 +74,6 @@ def test_profiles_are_read_back_as_they_were(tmp_path):
     releases = [
         count,
         AdditiveMechanism(DiscreteLaplace(scale=2.0)),
-        AdditiveMechanism(DiscreteGaussian(scale=3.0), norm="l2", dimension=4),
         AdditiveMechanism(Gaussian(scale=4.0)),
         AdditiveMechanism(Laplace(scale=2.0).on_integers()),
         count.on(PoissonSample(rate=0.1)),
@@ -83,12 +82,15 @@ def test_profiles_are_read_back_as_they_were(tmp_path):
     ]
     for release in releases:
         ledger.spend(release, ["a"])
+    ledger.spend(AdditiveMechanism(DiscreteGaussian(scale=3.0), norm="l2", dimension=4), ["b"])
     back = Ledger(path=path)
     assert back.budgets == ledger.budgets
     assert [e.to_dict() for e in back.entries] == [e.to_dict() for e in ledger.entries]
     for one, other in zip(ledger.entries, back.entries, strict=True):
         assert one.profile.epsilon(1e-6) == pytest.approx(other.profile.epsilon(1e-6), rel=1e-6)
-    assert back.spent("a") == pytest.approx(ledger.spent("a"), rel=1e-4) and back.spent("b") == 0
+    assert back.spent("a") == pytest.approx(ledger.spent("a"), rel=1e-4) and back.spent("b") == ledger.spent(
+        "b"
+    )
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path):
