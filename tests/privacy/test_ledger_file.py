@@ -69,7 +69,7 @@ def test_ledgers_of_one_file_do_not_overspend(tmp_path):
 
 def test_profiles_are_read_back_as_they_were(tmp_path):
     path = tmp_path / "ledger.json"
-    ledger = Ledger({"a": ApproximateDP(50.0, 1e-5), "b": ZCDP(1e9)}, path=path)
+    ledger = Ledger({"a": ApproximateDP(50.0, 1e-5), "b": ZCDP(1e9), "c": PureDP(1.0)}, path=path)
     count = AdditiveMechanism(Laplace(epsilon=0.5))
     releases = [
         count,
@@ -77,12 +77,12 @@ def test_profiles_are_read_back_as_they_were(tmp_path):
         AdditiveMechanism(Gaussian(scale=4.0)),
         AdditiveMechanism(Laplace(scale=2.0).on_integers()),
         count.on(PoissonSample(rate=0.1)),
-        count.on(SimpleRandomSample(size=3), 20),
         Profile.pure(0.1, 1e-9),
     ]
     for release in releases:
         ledger.spend(release, ["a"])
     ledger.spend(AdditiveMechanism(DiscreteGaussian(scale=3.0), norm="l2", dimension=4), ["b"])
+    ledger.spend(count.on(SimpleRandomSample(size=3), 20), ["c"])
     back = Ledger(path=path)
     assert back.budgets == ledger.budgets
     assert [e.to_dict() for e in back.entries] == [e.to_dict() for e in ledger.entries]

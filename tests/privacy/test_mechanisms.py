@@ -27,7 +27,6 @@ from forcopt.privacy import (
     GeneralizedGaussian,
     Laplace,
     Ledger,
-    Mechanism,
     PoissonSample,
     Profile,
     PureDP,
@@ -301,16 +300,6 @@ def test_what_is_no_release_and_no_budget_is_refused(spend, rule):
         spend()
 
 
-class Counted(Mechanism):
-    """The number of records, with Laplace noise."""
-
-    def profile(self, distance=1):
-        return Laplace(scale=0.5).profile(distance)
-
-    def send(self, values, rng):
-        return AdditiveMechanism(Laplace(scale=0.5)).send([float(len(values))], rng)
-
-
 # -- audits ------------------------------------------------------------------------------------------------
 
 
@@ -325,11 +314,6 @@ class Counted(Mechanism):
         (calibrate(DiscreteGaussian, ApproximateDP(1.0, 0.05)), ([0], [1]), 1.0, 0.05),
         (calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.05), shape=4.0), ([0.0], [1.0]), 1.0, 0.05),
         (AdditiveMechanism(TabulatedNoise([0.05, 0.3, 0.3, 0.3, 0.05])), ([0], [1]), 1.8, 0.05),
-        (
-            (np.zeros(3), np.zeros(4)),
-            np.log(1 + 0.5 * np.expm1(2.0)),
-            0.0,
-        ),
         (RandomizedResponse(1.0, groups=3), (np.array([0]), np.array([2])), 1.0, 0.0),
         (ExponentialMechanism(epsilon=1.0), ([0.0, 1.0], [1.0, 0.0]), 1.0, 0.0),
         (AdditiveMechanism(Laplace(scale=1.0)) >> np.round, ([0.0], [1.0]), 1.0, 0.0),
