@@ -45,7 +45,20 @@ MOST_WEIGHT = 2**20
 
 
 class Sensitivity(NamedTuple):
-    """The largest change of the numbers of a query by one unit, in steps, by the norm of the change."""
+    """The largest change of the numbers of a query by one unit, in steps.
+
+    Attributes
+    ----------
+    l1, l2, linf : float
+        In the norm of this name.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Categories, Schema, Table
+    >>> table = Table({"town": ["a"]}, Schema(town=Categories("a", "b")), neighbours="substitute")
+    >>> table.group_by("town").count().sensitivity.l1
+    2.0
+    """
 
     l1: float
     l2: float

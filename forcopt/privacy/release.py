@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 from forcopt.errors import DeclarationError
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Release
+from forcopt.privacy.tolerances import SHOWN_DELTA
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.privacy.queries import Statistic
-
-SHOWN_DELTA = 1e-6
-"""The delta at which a file states epsilon, besides the loss without a delta."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
