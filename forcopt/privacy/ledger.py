@@ -122,6 +122,8 @@ class Ledger:
         self._path = None if path is None else Path(path)
         self._entries: list[Entry] = []
         self._composed: dict[str, Profile] = {}
+        self._lines: list[str] = []  # of the entries, as the file has them
+        self._spent: dict[str, Fraction] = {}
         self._written = b""
         self.budgets: dict[str, Budget] = {}
         names = _names(windows)
@@ -212,7 +214,7 @@ class Ledger:
         budget = self._budget(window)
         if isinstance(budget, ApproximateDP) and budget.delta > 0:
             return budget.spent(self.profile(window))
-        return float(sum((_exact(budget.spent(e.profile)) for e in self._in(window)), Fraction(0)))
+        return float(self._spent.get(window, Fraction(0)))
 
     def remaining(self, window: str = "all") -> float:
         """The rest of a window's budget, in the same units."""
@@ -230,6 +232,10 @@ class Ledger:
     def _enter(self, entry: Entry) -> None:
         self._entries.append(entry)
         for window in entry.windows:
+            if not isinstance(budget := self._budget(window), ApproximateDP) or budget.delta == 0:
+                self._spent[window] = self._spent.get(window, Fraction(0)) + _exact(
+                    budget.spent(entry.profile)
+                )
             self._composed[window] = self._composed.get(window, Profile.nothing()) @ entry.profile
 
     # -- the file --------------------------------------------------------------------------------------------
@@ -265,17 +271,19 @@ class Ledger:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeclarationError(f"{self._path} is not a ledger: {error}") from error
         self.budgets, self._written, self._entries, self._composed = budgets, found, [], {}
+        self._spent, self._lines = {}, []
         for entry in entries:
             self._enter(entry)
 
     def _write(self, entries: list[Entry]) -> None:
         if self._path is None:
             return
-        data = {
-            "budgets": {name: budget.to_dict() for name, budget in self.budgets.items()},
-            "entries": [{**entry.to_dict(), "profile": _plain(entry.profile)} for entry in entries],
-        }
-        text = json.dumps(data, indent=1).encode()
+        del self._lines[len(self._entries) :]  # of a write that failed
+        for entry in entries[len(self._lines) :]:
+            self._lines.append(json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)}))
+        budgets = {name: budget.to_dict() for name, budget in self.budgets.items()}
+        lines = ",\n".join(self._lines[: len(entries)])
+        text = f'{{"budgets": {json.dumps(budgets)},\n"entries": [\n{lines}\n]}}\n'.encode()
         beside = self._path.with_name(self._path.name + ".new")
         with open(beside, "wb") as handle:
             handle.write(text)
