@@ -171,10 +171,10 @@ class FairClassifier(GroupedClassifier):
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
         )
         options = dict(self.options or {})
-        if "accountant" in options:
+        if "ledger" in options:
             raise DeclarationError(
                 "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
-                "its own; solve FairClassification with the accountant"
+                "its own; solve FairClassification with the ledger"
             )
         solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):
