@@ -15,6 +15,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.finite import Lookup, TableRow
+from forcopt.learning.fitted import TRUSTED, fitted_from_plain, fitted_to_plain, plain_numbers
 from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut, ScoreOffsets
@@ -53,13 +54,21 @@ class PolicyFile:
         Path(path).write_text(json.dumps(data, allow_nan=False, indent=1) + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, trusted: bool = False) -> Self:
         """Read a policy from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        trusted : bool, default False
+            Whether the file may hold a pickle, which can run any code.
 
         Raises
         ------
         DeclarationError
-            For a file that holds another kind of policy, or a later version.
+            For a file that holds another kind of policy, or a later version, and for a pickle in a file that
+            is not trusted.
         """
         try:
             data = json.loads(Path(path).read_text())
@@ -73,9 +82,12 @@ class PolicyFile:
                 f"{path} has version {data.get('version')!r}; this one reads up to {VERSION}"
             )
         fields = _Fields(data)
+        token = TRUSTED.set(trusted)
         try:
             policy = cls.from_dict(fields)
-            again = json.loads(json.dumps(policy.to_dict()))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of pickles, which the writer saw
+                again = json.loads(json.dumps(policy.to_dict()))
         except DeclarationError as error:
             raise DeclarationError(f"{path}: {error}") from None
         except KeyError as error:
@@ -83,6 +95,8 @@ class PolicyFile:
             raise DeclarationError(f"{path} is incomplete: the field {error}{place} is missing") from None
         except (TypeError, AttributeError, ValueError, OverflowError, IndexError) as error:
             raise DeclarationError(f"{path}: {fields.last} is wrong: {error}") from None
+        finally:
+            TRUSTED.reset(token)
         for name, value in data.items():
             if name not in ("policy", "version") and (place := _difference(name, value, again.get(name))):
                 raise DeclarationError(f"{path}: {place}")
@@ -101,6 +115,8 @@ class _Fields(dict[str, Any]):
 
 def _difference(place: str, given: Any, read: Any) -> str:
     """Where plain data differ from those that the policy made of them writes; empty if they agree."""
+    if place.endswith(("._sklearn_version", ".pickle")):  # scikit-learn warns of another version itself
+        return ""
     if isinstance(given, dict) and isinstance(read, dict) and set(given) == set(read):
         pairs = [(f"{place}.{name}", given[name], read[name]) for name in given]
     elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
@@ -110,23 +126,6 @@ def _difference(place: str, given: Any, read: Any) -> str:
     else:
         return f"{place} is {given!r}, which would be read as {read!r}"
     return next(filter(None, (_difference(*pair) for pair in pairs)), "")
-
-
-def plain_numbers(values: Any) -> Any:
-    """An array as nested lists for JSON, with None for NaN and text for infinite entries.
-
-    Examples
-    --------
-    >>> plain_numbers(np.array([[1.0, np.nan], [np.inf, 0.5]]))
-    [[1.0, None], ['inf', 0.5]]
-    """
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    if isinstance(values, list):
-        return [plain_numbers(v) for v in values]
-    if isinstance(values, float) and not np.isfinite(values):
-        return None if np.isnan(values) else str(values)
-    return values
 
 
 def numbers_from_plain(values: Any) -> Array:
@@ -287,10 +286,32 @@ def _linear_scores(estimator: Any, given: Array) -> dict[str, Any]:
     return {"type": "LinearScores", "normals": every.tolist(), "offsets": plain_numbers(total)}
 
 
-def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
-    """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and linear learners.
+def _linear(classifier: Any) -> dict[str, Any]:
+    """A linear learner with its cut or offsets, without the estimator."""
+    if isinstance(classifier, ScoreOffsets):
+        return _linear_scores(classifier.estimator, classifier.offsets)
+    if isinstance(classifier, ScoreCut):
+        return _halfspace(classifier.estimator, float(classifier.cut))
+    return _halfspace(classifier)
 
-    A row of a table becomes a lookup by features.
+
+def _learnt(classifier: Any) -> dict[str, Any]:
+    """Any other learner, with its cut or offsets."""
+    cut = isinstance(classifier, ScoreCut | ScoreOffsets)
+    estimator = fitted_to_plain(classifier.estimator if cut else classifier)
+    if isinstance(classifier, ScoreCut):
+        return {"type": "ScoreCut", "estimator": estimator, "cut": float(classifier.cut)}
+    if isinstance(classifier, ScoreOffsets):
+        offsets = plain_numbers(classifier.offsets)
+        return {"type": "ScoreOffsets", "estimator": estimator, "offsets": offsets}
+    return {"type": "Learner", "estimator": estimator}
+
+
+def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
+    """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and learners.
+
+    A row of a table becomes a lookup by features, a linear learner a halfspace or linear scores. Of other
+    learners the fitted attributes are written, see `fitted_to_plain`.
 
     Raises
     ------
@@ -313,15 +334,14 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         classifier = classifier.lookup()
     if isinstance(classifier, Lookup):
         return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
-    if isinstance(classifier, ScoreCut):
-        return _halfspace(classifier.estimator, float(classifier.cut))
-    if isinstance(classifier, ScoreOffsets):
-        return _linear_scores(classifier.estimator, classifier.offsets)
     if isinstance(classifier, LinearScores):
         offsets = plain_numbers(classifier.offsets)
         return {"type": "LinearScores", "normals": classifier.normals.tolist(), "offsets": offsets}
-    if hasattr(classifier, "get_params"):  # an estimator with its own cut
-        return _halfspace(classifier)
+    if isinstance(classifier, ScoreCut | ScoreOffsets) or hasattr(classifier, "get_params"):
+        try:
+            return _linear(classifier)
+        except DeclarationError:
+            return _learnt(classifier)
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
 
 
@@ -344,8 +364,16 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
         return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))
     if kind == "Lookup":
         return Lookup(np.asarray(data["rows"], dtype=float), np.asarray(data["values"], dtype=np.int64))
+    if kind == "ScoreCut":
+        return ScoreCut(fitted_from_plain(data["estimator"]), float(data["cut"]))
+    if kind == "ScoreOffsets":
+        return ScoreOffsets(fitted_from_plain(data["estimator"]), numbers_from_plain(data["offsets"]))
+    if kind == "Learner":
+        made: Classifier = fitted_from_plain(data["estimator"])
+        return made
     if kind == "LinearScores":
         return LinearScores(numbers_from_plain(data["normals"]), numbers_from_plain(data["offsets"]))
     raise DeclarationError(
-        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, LinearScores or Lookup"
+        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, LinearScores, Lookup, "
+        "ScoreCut, ScoreOffsets or Learner"
     )
