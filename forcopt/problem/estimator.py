@@ -23,7 +23,7 @@ from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.learning.tables import Schema, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
-from forcopt.problem.policy import Policy, column_names, crossing_title, crossings, promise_of
+from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
@@ -174,6 +174,12 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             X = aligned(X, list(self.feature_names_in_))
         return X
 
+    def _unused(self) -> Vocabulary | None:
+        """The sensitive columns of a frame that may stand beside the features of a policy."""
+        asked = [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
+        names = tuple(name for name in asked if isinstance(name, str)) if np.iterable(asked) else ()
+        return Vocabulary(names, ()) if names else None
+
     def _learns_frames(self) -> bool:
         """Whether the learner takes a frame as it is."""
         return False
@@ -308,7 +314,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         salt = int(self.random_state) if isinstance(self.random_state, Integral) else 0
         labels = tuple(self.classes_.tolist())
         fields = {"labels": labels, "raw": self._raw, "salt": salt, "promise": promise_of(solution)}
-        return Policy(schema=self._schema, **fields, **parts)
+        return Policy(schema=self._schema, **{"groups": self._unused(), **fields, **parts})
 
     def _groups(
         self, X: Any, given: Any, constraint: Notion, kept: Array | None = None, **others: Any

@@ -233,10 +233,9 @@ class Policy(PolicyFile):
         elif "schema" not in fields:
             names = getattr(decision, "features", ())
             names = names if isinstance(names, tuple) else getattr(decision, "feature_names", ())
-            table = getattr(problem, "features", None)
-            table = (
-                getattr(getattr(problem, "hypotheses", None), "features", None) if table is None else table
-            )
+            holders = (problem, getattr(problem, "hypotheses", None))
+            tables = (getattr(part, "features", None) for part in holders)
+            table = next((t for t in tables if t is not None), None)
             given["raw"] = hasattr(table, "iloc")
             if not names and table is None:
                 raise DeclarationError("rows of a table predict no other records, so they cannot be served")
@@ -400,10 +399,7 @@ class Policy(PolicyFile):
 
     def __repr__(self) -> str:
         names = self.schema.names or [f"{len(self.schema.kinds)} columns"]
-        lines = [
-            f"policy from {', '.join(names)}"
-            + (f" to {', '.join(map(str, self.labels))}" * bool(self.labels))
-        ]
+        lines = [f"policy from {', '.join(names)} to {', '.join(map(str, self.labels)) or 'a number'}"]
         if self.needs_groups and self.groups is not None:
             lines.append(f"by {', '.join(self.groups.columns)}; an unknown group: {self.groups.unknown}")
         if self.promise:
@@ -415,9 +411,8 @@ class Policy(PolicyFile):
 def promise_of(solution: Solution) -> dict[str, Any]:
     """The constraint, and what the decision keeps of it on the training records; see `Policy`."""
     assessed = None if solution.private else solution.evaluation
-    constraint = getattr(solution.problem, "constraint", None)
     return {
-        "constraint": repr(constraint),
+        "constraint": repr(getattr(solution.problem, "constraint", None)),
         "status": str(solution.status),
         "error": None if assessed is None else float(assessed.objective),
         "gap": {} if assessed is None
@@ -435,9 +430,7 @@ def _part(part: Any) -> dict[str, Any] | None:
     if part is None:
         return None
     if not hasattr(part, "to_dict"):
-        raise DeclarationError(
-            f"a {type(part).__name__} has no plain form, so it cannot be written to a file"
-        )
+        raise DeclarationError(f"a {type(part).__name__} has no plain form, so it has no file")
     package = type(part).__module__.rpartition(".")[0].partition(".")[2]
     return {"kind": f"{package}.{type(part).__name__}", **part.to_dict()}
 

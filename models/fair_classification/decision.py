@@ -18,6 +18,7 @@ from forcopt.fairness.records import read_groups
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.learning.hypotheses import aligned, as_cells
+from forcopt.learning.policy import mixed
 from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
@@ -91,11 +92,9 @@ class RawTable:
             return cls(given.copy())
         import pandas as pd
 
-        schema = Schema(
-            tuple(given["names"]), tuple(tuple(k) if isinstance(k, list) else k for k in given["kinds"])
-        )
+        kinds = tuple(tuple(k) if isinstance(k, list) else k for k in given["kinds"])
         frame = pd.DataFrame(dict(zip(given["names"], given["columns"], strict=True)))
-        return cls(schema.cast(frame))
+        return cls(Schema(tuple(given["names"]), kinds).cast(frame))
 
     def to_dict(self) -> dict[str, Any]:
         """The columns, their names and kinds."""
@@ -326,10 +325,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         With C classes, above two, the probability of each, shape ``(n, C)``.
         """
         cells = as_cells(self.votes(records), self.classes)
-        chance = np.zeros(cells.shape[1])
-        for weight, row in zip(self.weights, cells, strict=True):  # BLAS adds in another order for one record
-            chance += weight * row
-        chance = np.clip(chance, 0.0, 1.0)
+        chance = np.clip(mixed(self.weights, cells), 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:

@@ -57,7 +57,8 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         is treated as the mixture of those that share the most values with it.
     unknown : {"refuse", "mixture"}, optional
         Whether a group with a value that training lacks is refused, or gets such a mixture, with a warning.
-        By default ``"mixture"`` for ``combine="each"``, where the known values still count; else ``"refuse"``.
+        By default ``"mixture"`` for ``combine="each"``, where the known values still count; else
+        ``"refuse"``.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
         `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, `names` are
@@ -200,10 +201,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = self._solved(problem, backend=self.backend, **options)
-        vocabulary = (
-            None if blind else self._vocabulary(X, sensitive_features, given, solution.decision.groups)
-        )
-        self.policy_: Policy = self._policy(solution, front=front, law=solution.decision, groups=vocabulary)
+        law = solution.decision
+        known = None if blind else self._vocabulary(X, sensitive_features, given, law.groups)
+        self.policy_: Policy = self._policy(solution, front=front, law=law, groups=known)
         return self
 
     def _vocabulary(self, X: Any, given: Any, training: Training, names: tuple[str, ...]) -> Vocabulary:
@@ -246,9 +246,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             self.estimator_ = self.estimator
             known = getattr(self.estimator_, "classes_", self.classes_)
             if len(self.classes_) == 2 and not np.array_equal(known, self.classes_):
-                raise DeclarationError(
-                    f"estimator knows the labels {list(known)}; y has {list(self.classes_)}"
-                )
+                raise DeclarationError(f"estimator has labels {list(known)}; y has {list(self.classes_)}")
         else:
             self.estimator_ = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
             self.estimator_ = clone(self.estimator_)
@@ -257,10 +255,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 last = last.steps[-1][1]
             if weights is not None and not has_fit_parameter(last, "sample_weight"):
                 raise DeclarationError(f"estimator is {self.estimator_!r}; its fit takes no sample_weight")
+            given = {} if weights is None else {weight_name(self.estimator_): weights}
             with config_context(enable_metadata_routing=False):
-                self.estimator_.fit(
-                    X, y, **({} if weights is None else {weight_name(self.estimator_): weights})
-                )
+                self.estimator_.fit(X, y, **given)
 
     def _served(self, X: Any, sensitive_features: Any) -> tuple[Array, Any]:
         """The probability of the second class, or of each, and the place of each record's group."""
