@@ -20,7 +20,7 @@ from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut, ScoreOffsets
 from forcopt.learning.thresholds import Threshold
-from forcopt.learning.tolerances import ROUNDING, SAME_SCORE, SUM
+from forcopt.learning.tolerances import SUM
 
 VERSION = 1
 
@@ -186,132 +186,11 @@ class StoredClassifiers:
         return self.classifiers[number]
 
 
-@dataclass(frozen=True, eq=False)
-class LinearScores:
-    """Predicts the class with the largest linear score.
-
-    Attributes
-    ----------
-    normals : Array
-        Shape ``(C, d)``.
-    offsets : Array
-        Shape ``(C,)``; minus infinite for a class that is never predicted.
-    """
-
-    normals: Array
-    offsets: Array
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row of X."""
-        scores = np.asarray(X, dtype=float) @ self.normals.T + self.offsets
-        return np.asarray(scores.argmax(axis=1))
-
-
-def linear_form(estimator: Any) -> tuple[Array, Array]:
-    """Normals and offsets of a fitted linear classifier of scikit-learn, with or without a `StandardScaler`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With ``coef_`` and ``intercept_``, or a pipeline of a `StandardScaler` and such an estimator.
-
-    Returns
-    -------
-    tuple[Array, Array]
-        The scores are ``normals @ x + offsets``, one for two classes; shapes ``(r, d)`` and ``(r,)``.
-
-    Raises
-    ------
-    DeclarationError
-        For another estimator, and if ``decision_function`` is another function.
-    """
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    last, before = steps[-1], steps[:-1]
-    coefficients = getattr(last, "coef_", None)
-    scalers = [step for step in before if hasattr(step, "scale_") and hasattr(step, "mean_")]
-    linear = coefficients is not None and hasattr(last, "decision_function")
-    if not linear or len(scalers) != len(before) or len(scalers) > 1:
-        raise DeclarationError(
-            f"{estimator!r} has no plain form: only linear classifiers, with a StandardScaler before or "
-            "without, are written to a file; write others with pickle"
-        )
-    normals = np.atleast_2d(np.asarray(coefficients, dtype=float))
-    offsets = np.broadcast_to(np.ravel(np.asarray(last.intercept_, dtype=float)), len(normals)).copy()
-    for scaler in scalers:
-        if scaler.scale_ is not None:
-            normals = normals / scaler.scale_
-        if scaler.with_mean:
-            offsets -= normals @ scaler.mean_
-    if not _is_score(estimator, normals, offsets):
-        raise DeclarationError(f"{estimator!r} has no plain form: its score is not that of its coefficients")
-    return normals, offsets
-
-
-def _is_score(estimator: Any, normals: Array, offsets: Array) -> bool:
-    """Whether the decision function is this affine map, at points that determine it and at others."""
-    width = normals.shape[1]
-    points = np.vstack([np.zeros(width), np.eye(width), np.random.default_rng(0).normal(size=(20, width))])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names of columns
-        scores = np.asarray(estimator.decision_function(points), dtype=float)
-    size = np.abs(points) @ np.abs(normals).T + np.abs(offsets)
-    ours = points @ normals.T + offsets
-    theirs = scores[:, None] if scores.ndim == 1 else scores
-    return ours.shape == theirs.shape and bool((np.abs(ours - theirs) <= SAME_SCORE * size + ROUNDING).all())
-
-
-def _halfspace(estimator: Any, cut: float | None = None) -> dict[str, Any]:
-    """A linear classifier of two classes; without a cut it predicts 1 where the score is above 0."""
-    normals, offsets = linear_form(estimator)
-    if len(normals) > 1:
-        raise DeclarationError(f"{estimator!r} has no plain form: it has more than two classes")
-    offset = float(offsets[0])
-    return {
-        "type": "Halfspace",
-        "normal": normals[0].tolist(),
-        "offset": float(np.nextafter(offset, -np.inf)) if cut is None else offset - cut,
-    }
-
-
-def _linear_scores(estimator: Any, given: Array) -> dict[str, Any]:
-    """A linear classifier of several classes, some of which it may never have met."""
-    normals, offsets = linear_form(estimator)
-    known = np.asarray(estimator.classes_).astype(np.int64)
-    if len(known) == 2 and len(normals) == 1:
-        normals, offsets = np.vstack([0 * normals, normals]), np.append(0.0, offsets)
-    if len(normals) != len(known):
-        raise DeclarationError(f"{estimator!r} has no plain form: it has no score for each class")
-    every, total = np.zeros((len(given), normals.shape[1])), np.full(len(given), -np.inf)
-    every[known], total[known] = normals, offsets + given[known]
-    return {"type": "LinearScores", "normals": every.tolist(), "offsets": plain_numbers(total)}
-
-
-def _linear(classifier: Any) -> dict[str, Any]:
-    """A linear learner with its cut or offsets, without the estimator."""
-    if isinstance(classifier, ScoreOffsets):
-        return _linear_scores(classifier.estimator, classifier.offsets)
-    if isinstance(classifier, ScoreCut):
-        return _halfspace(classifier.estimator, float(classifier.cut))
-    return _halfspace(classifier)
-
-
-def _learnt(classifier: Any) -> dict[str, Any]:
-    """Any other learner, with its cut or offsets."""
-    cut = isinstance(classifier, ScoreCut | ScoreOffsets)
-    estimator = fitted_to_plain(classifier.estimator if cut else classifier)
-    if isinstance(classifier, ScoreCut):
-        return {"type": "ScoreCut", "estimator": estimator, "cut": float(classifier.cut)}
-    if isinstance(classifier, ScoreOffsets):
-        offsets = plain_numbers(classifier.offsets)
-        return {"type": "ScoreOffsets", "estimator": estimator, "offsets": offsets}
-    return {"type": "Learner", "estimator": estimator}
-
-
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and learners.
 
-    A row of a table becomes a lookup by features, a linear learner a halfspace or linear scores. Of other
-    learners the fitted attributes are written, see `fitted_to_plain`.
+    A row of a table becomes a lookup by features. Of learners the fitted attributes are written, see
+    `fitted_to_plain`.
 
     Raises
     ------
@@ -334,14 +213,14 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         classifier = classifier.lookup()
     if isinstance(classifier, Lookup):
         return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
-    if isinstance(classifier, LinearScores):
-        offsets = plain_numbers(classifier.offsets)
-        return {"type": "LinearScores", "normals": classifier.normals.tolist(), "offsets": offsets}
-    if isinstance(classifier, ScoreCut | ScoreOffsets) or hasattr(classifier, "get_params"):
-        try:
-            return _linear(classifier)
-        except DeclarationError:
-            return _learnt(classifier)
+    if isinstance(classifier, ScoreCut):
+        estimator, cut = fitted_to_plain(classifier.estimator), float(classifier.cut)
+        return {"type": "ScoreCut", "estimator": estimator, "cut": cut}
+    if isinstance(classifier, ScoreOffsets):
+        estimator, offsets = fitted_to_plain(classifier.estimator), plain_numbers(classifier.offsets)
+        return {"type": "ScoreOffsets", "estimator": estimator, "offsets": offsets}
+    if hasattr(classifier, "get_params"):  # an estimator with its own cut
+        return {"type": "Learner", "estimator": fitted_to_plain(classifier)}
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
 
 
@@ -371,9 +250,7 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
     if kind == "Learner":
         made: Classifier = fitted_from_plain(data["estimator"])
         return made
-    if kind == "LinearScores":
-        return LinearScores(numbers_from_plain(data["normals"]), numbers_from_plain(data["offsets"]))
     raise DeclarationError(
-        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, LinearScores, Lookup, "
+        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, Lookup, "
         "ScoreCut, ScoreOffsets or Learner"
     )

@@ -259,26 +259,26 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             with config_context(enable_metadata_routing=False):
                 self.estimator_.fit(X, y, **given)
 
-    def _served(self, X: Any, sensitive_features: Any) -> tuple[Array, Any]:
-        """The probability of the second class, or of each, and the place of each record's group."""
+    def _served(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Any]:
+        """Features, the probability of the second class, or of each, and the place of each group."""
         check_is_fitted(self)
-        groups = None
+        table, groups = self._table(X), None
         if self.policy_.needs_groups:
             groups, names = self._sensitive(X, sensitive_features)
             if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
                 groups = DataFrame(groups, columns=names)
         places = self.policy_.locate(groups)
-        return self.policy_.answer(self._table(X), places), places
+        return table, self.policy_.answer(table, places), places
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
-        chance = self._served(X, sensitive_features)[0]
+        _, chance, _ = self._served(X, sensitive_features)
         return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        chance, places = self._served(X, sensitive_features)
-        alike = self._table(X) if self.draws == "row" else chance.reshape(len(chance), -1)
+        table, chance, places = self._served(X, sensitive_features)
+        alike = table if self.draws == "row" else chance.reshape(len(chance), -1)
         drawn = draw(chance, self.policy_.numbers(alike, places), self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])
 
