@@ -14,17 +14,13 @@ from forcopt.errors import DeclarationError
 def predict(
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="A file that Policy.save wrote.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with the features by name.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of the screen.")
-    ] = None,
-    trusted: Annotated[
-        bool, typer.Option("--trusted", help="Read a pickle in POLICY: it may run code.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A file to write.")] = None,
+    trusted: Annotated[bool, typer.Option("--trusted", help="Read a pickle, which may run code.")] = False,
 ) -> None:
-    """Predict by a saved policy: a CSV file with a row for each row of DATA.
+    """Predict by a saved policy: a CSV table with a row for each row of DATA.
 
-    Its columns are the prediction, which a lottery draws from the row, and the probability of each label. Columns
-    of DATA that the policy does not know are left out.
+    It has the prediction, which a lottery draws from the row, and the probability of each label. Columns of
+    DATA that the policy does not know are left out.
     """
     import pandas as pd
 

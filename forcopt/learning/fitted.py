@@ -146,11 +146,14 @@ def _plain(value: Any) -> Any:
     make, given, state, *_ = (*value.__reduce_ex__(2), None) if own else (None, (), ())
     if not isinstance(state, dict | None):
         raise DeclarationError(f"{kind.__module__}.{kind.__qualname__} has no plain form")
-    arguments = given[1:] if make is copyreg.__newobj__ else given
+    if make is copyreg.__newobj__:
+        given = given[1:]
+    elif given and given[0] is kind and given[2] is None:  # Cython's, after it a checksum
+        given = ()
     attributes = None if state is None else {name: _plain(part) for name, part in state.items()}
     return {
         "object": f"{kind.__module__}.{kind.__name__}",
-        "arguments": [_plain(part) for part in arguments],
+        "arguments": [_plain(part) for part in given],
         "state": attributes,
     }
 
