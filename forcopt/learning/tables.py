@@ -87,7 +87,8 @@ class Schema:
             raise DeclarationError(f"X is {given}; the policy was learnt from {rule}, so it takes {rule}")
         if self.names:
             return self.cast(aligned(X, self.names))
-        table = sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+        kind: Any = float if self.plain else object
+        table = sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=kind)
         if table.ndim != 2 or table.shape[1] != len(self.kinds):
             raise DeclarationError(f"X has shape {table.shape}; it must be (n, {len(self.kinds)})")
         return table
@@ -136,7 +137,7 @@ def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
         if not wrong.any():
             return column.astype(float if kind == "number" or missing.any() else bool)
     at = int(np.argmax(wrong))
-    raise DeclarationError(f"X: column {name!r} holds {column.iloc[at]!r} in row {at}; {rule}")
+    raise DeclarationError(f"X: column {name!r} holds {column.tolist()[at]!r} in row {at}; {rule}")
 
 
 def row_numbers(X: Any, salt: int = 0) -> Array:
@@ -187,10 +188,12 @@ def row_numbers(X: Any, salt: int = 0) -> Array:
 
 def _words(column: Any) -> Array:
     """64 bits for each entry of a column: its float, or a digest of its text."""
-    if isinstance(column, np.ndarray) or getattr(column.dtype, "kind", "O") in "biuf":
+    if getattr(column.dtype, "kind", "O") in "biuf":
         numbers = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 is 0.0
         return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
-    codes, values = column.factorize()  # -1 where missing
+    import pandas as pd
+
+    codes, values = pd.factorize(column)  # -1 where missing
     texts = [str(v).encode() for v in values.tolist()] + [b""]
     digests = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
     return np.array(digests, dtype=np.uint64)[codes]

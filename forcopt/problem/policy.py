@@ -227,7 +227,7 @@ class Policy(PolicyFile):
         law = decision if hasattr(decision, "uses_groups") else None
         given: dict[str, Any] = {"front": None if law else decision, "law": law}
         if law is not None:
-            given["schema"] = Schema((), ("number",))
+            given["schema"] = Schema((), ("text" if hasattr(decision, "classes") else "number",))
             names = ((name,) for name in law.groups)
             given["groups"] = Vocabulary(("column 0",), tuple((name, 1.0) for name in names))
         elif "schema" not in fields:
