@@ -102,6 +102,9 @@ class GroupRates:
     noise : CountNoise, optional
         A bound on the noise of the counts, if they are noisy. Notions then relax their rows by as much as
         noise within the bound may move rates, so that each fair predictor stays feasible.
+    counted : bool, default False
+        Whether `mass` counts independent records, and the predictor remixes predictions or cuts a score that
+        do not depend on them; then rates of the population are known up to a margin.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class GroupRates:
     groups: tuple[str, ...] = ()
     predicted: Any = None
     noise: CountNoise | None = None
+    counted: bool = False
 
     def __post_init__(self) -> None:
         mass = as_numbers(self.mass, "mass")
@@ -168,6 +172,14 @@ class GroupRates:
         mass = (cell_sums @ np.ones(len(codes))).reshape(shape)
         return cls((cell_sums @ predicted).reshape(shape), mass, names, predicted)
 
+    def union(self, member: Array, names: tuple[str, ...]) -> GroupRates:
+        """The rates of unions of groups: `member` says which groups belong to each, shape ``(unions, K)``."""
+        union = member.astype(float)
+        noise = None if self.noise is None else CountNoise(self.noise.bound, union @ self.noise.counts)
+        positives, mass = union @ self.positives, union @ self.mass
+        alone = bool((union.sum(axis=1) == 1).all())  # several thresholds cut the score of a union
+        return GroupRates(positives, mass, names, self.predicted, noise, self.counted and alone)
+
     def total(self, outcomes: Table) -> Any:
         """How much of each group has one of these outcomes, a table as in `Rate`; shape ``(K,)``."""
         if_zero, if_one = (np.array(row, dtype=float) for row in outcomes)
@@ -212,6 +224,14 @@ class GroupRates:
     def overall(self, rate: Rate) -> Any:
         """A rate in the whole population (the groups must not overlap); a scalar."""
         return self.total(rate.event).sum() / self.total(rate.given).sum()
+
+    def named(self, *rates: Rate, end: str = "") -> dict[str, float]:
+        """The rates of each group that has records for them, by name, with `end` before the group."""
+        found = {}
+        for rate in rates:
+            shares = zip(self.groups, self.total(rate.event), self.total(rate.given), strict=True)
+            found |= {f"{rate.name}{end} of {g}": float(k / n) for g, k, n in shares if n > 0}
+        return found
 
     def defines(self, rate: Rate) -> bool:
         """Whether every group has somebody to take the rate over (for numbers)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,11 +27,13 @@ from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import (
     UNCONSTRAINED,
     GroupedClassifier,
+    Training,
     column_names,
     combined,
     crossing_title,
     crossings,
     draw,
+    parted,
     subset,
 )
 
@@ -52,6 +55,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         too, such as ``constraint__tolerance``.
     prefit : bool, default False
         The estimator is already fitted. Fit thresholds on other records than it was fitted on.
+    held_out : float, optional
+        The share of the records that the estimator is not fitted on; the thresholds then are fitted on these
+        alone. A constraint with `confidence` needs it, or `prefit`.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
     combine : {"cross", "each"}, default "cross"
@@ -114,6 +120,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         constraint: Notion | None = None,
         *,
         prefit: bool = False,
+        held_out: float | None = None,
         sensitive: Any = None,
         combine: Literal["cross", "each"] = "cross",
         privacy: PrivacyBudget | None = None,
@@ -126,6 +133,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.estimator = estimator
         self.constraint = constraint
         self.prefit = prefit
+        self.held_out = held_out
         self.sensitive = sensitive
         self.combine = combine
         self.privacy = privacy
@@ -172,8 +180,12 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 "names"
             )
         given = self._training(X, y, sensitive_features, sample_weight)
+        if given.constraint.promise and not self.prefit and self.held_out is None:
+            raise DeclarationError(
+                "constraint: its confidence holds for a score of other records; pass held_out=0.5, or prefit"
+            )
         self._learn_crossings(X, sensitive_features, given.kept, given.weights)
-        self._fit_estimator(given.features, self.classes_[given.labels], given.weights)
+        given = self._fit_estimator(given)
         self._blind = given.groups is None
         groups = ("all",) * len(given.labels) if given.groups is None else given.groups
         score = self._score(given.features)
@@ -211,7 +223,17 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     def _learner(self) -> Any:
         return self.estimator
 
-    def _fit_estimator(self, X: Array, y: Array, weights: Array | None) -> None:
+    def _fit_estimator(self, given: Training) -> Training:
+        """Fit on the records that are not held out; gives those that thresholds are fitted on."""
+        learnt = given
+        if self.held_out is not None:
+            if self.prefit or not 0 < self.held_out < 1:
+                raise DeclarationError(
+                    f"held_out is {self.held_out!r}; it must be between 0 and 1, and None with prefit"
+                )
+            seed = self.random_state if isinstance(self.random_state, Integral) else None
+            learnt, given = parted(given, self.held_out, seed)
+        X, y, weights = learnt.features, self.classes_[learnt.labels], learnt.weights
         if self.prefit:
             try:
                 check_is_fitted(self.estimator)
@@ -229,6 +251,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 raise DeclarationError(f"estimator is {self.estimator_!r}; its fit takes no sample_weight")
             with config_context(enable_metadata_routing=False):
                 self.estimator_.fit(X, y, **({} if weights is None else {name: weights}))
+        return given
 
     def _score(self, X: Any) -> Array:
         """The score of each record; with more than two labels the predicted label as text."""
