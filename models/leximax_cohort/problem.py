@@ -1,11 +1,11 @@
-"""The declaration: candidates, their worth to each group, and the size of the cohort."""
+"""The declaration: candidates, their worth to each group, the size of the cohort, and the objective."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
+from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
 from forcopt.models.leximax_cohort.panel import panel_fields, reason, replacement_fields
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
@@ -45,9 +46,9 @@ class Quotas(NamedTuple):
 
 
 class LeximaxCohort(Problem):
-    """Choose a cohort of candidates for the leximax vector of group utilities.
+    """Choose a cohort of candidates for the leximax vector of group utilities, or for another objective.
 
-    The utility of a group is the sum of the chosen candidates' values for it. The smallest utility
+    The utility of a group is the sum of the chosen candidates' values for it. By default the smallest utility
     is maximised, then the second smallest, and so on. A candidate may be chosen by lot:
     then utilities are expectations, and the decision is the probabilities (marginals). With a whole
     size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
@@ -57,6 +58,13 @@ class LeximaxCohort(Problem):
     ----------
     utilities : Numbers
         The worth of each candidate to each group, shape ``(n, m)``; not negative, unless `signed`.
+    objective : str, default "leximin"
+        ``"leximin"``, ``"maximin"``, ``"nash"``, ``"goldilocks"``, ``"minimax"``, ``"linear"``,
+        ``"variance"`` or ``"entropy"``, see `objectives.welfare`; or ``"uniform"``: every cohort that meets
+        the demands is equally likely, which is the lottery of the greatest entropy. Groups for whom only
+        forbidden candidates are of worth do not count, but for ``"leximin"``.
+    weight : float, default 1.0
+        Of the smallest utility in ``"goldilocks"`` and ``"linear"``.
     size : float
         Of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
     integer : bool, default False
@@ -86,7 +94,10 @@ class LeximaxCohort(Problem):
 
     References
     ----------
-    Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3.
+    Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3. Flanigan, Gölz, Gupta, Hennig and Procaccia,
+    "Fair algorithms for selecting citizens' assemblies", Nature 596 (2021), for leximin, maximin and Nash
+    welfare of panels. Baharav and Flanigan, "Fair, manipulation-robust, and transparent sortition", EC 2024,
+    for minimax, Goldilocks and linear objectives.
 
     Examples
     --------
@@ -95,13 +106,20 @@ class LeximaxCohort(Problem):
     >>> s = p.solve()
     >>> s.decision.marginals.round(6).tolist(), s.decision.utilities.round(6).tolist()
     ([0.5, 0.5, 0.0], [0.3, 0.5, 0.5])
+    >>> q = LeximaxCohort(
+    ...     utilities=np.eye(3), size=1, features={"sex": ["f", "m", "m"]}, quotas={"sex": {"m": [0, 1]}},
+    ...     objective="minimax",
+    ... )
+    >>> round(q.solve().objective, 6)
+    0.333333
     """
 
     family: ClassVar[str] = "cohort"
-    sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "saturation"
 
     utilities: Numbers
+    objective: Objective = "leximin"
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     size: float = Field(gt=0, allow_inf_nan=False)
     integer: bool = False
     features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
@@ -144,6 +162,12 @@ class LeximaxCohort(Problem):
             raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
         if self.households and len(self.households) != n:
             raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
+        if self.objective in POSITIVE and (self.utilities < 0).any():
+            raise DeclarationError(f"objective {self.objective!r} is for utilities of at least 0")
+        if self.objective == "uniform" and (self.integer or not self.is_whole):
+            raise DeclarationError(
+                "objective 'uniform' is of lotteries: size must be whole, and integer=False"
+            )
         self._check_positions()
         self._check_quotas()
         return self
@@ -269,6 +293,23 @@ class LeximaxCohort(Problem):
     # -- derived from the fields -----------------------------------------------------------------------------
 
     @property
+    def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
+        """Whether the objective is minimised or maximised."""
+        return "min" if self.objective in MINIMIZED else "max"
+
+    @cached_property
+    def counted(self) -> Array:
+        """The positions of the groups that count in the objective."""
+        _, upper = self.bounds
+        lost = (self.utilities != 0).any(axis=0) & ~(self.utilities[upper > 0] != 0).any(axis=0)
+        return np.flatnonzero(~lost | (self.objective == "leximin") | lost.all())
+
+    @property
+    def even(self) -> float:
+        """The probability of an equal chance: the size by the number of candidates who are not forbidden."""
+        return self.size / max(float((self.bounds[1] > 0).sum()), 1.0)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the size is an integer."""
         return float(self.size).is_integer()
@@ -283,7 +324,9 @@ class LeximaxCohort(Problem):
         """The unit in which methods count utilities: 1, or a power of two near the largest, if that is tiny
         or huge, since tolerances of solvers are absolute."""
         top = float(np.abs(self.utilities).max())
-        return 1.0 if top == 0.0 or 1e-2 <= top <= 1e4 else float(2.0 ** np.round(np.log2(top)))
+        if self.objective not in LINEAR or top == 0.0 or 1e-2 <= top <= 1e4:
+            return 1.0
+        return float(2.0 ** np.round(np.log2(top)))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -349,6 +392,10 @@ class LeximaxCohort(Problem):
 
     def choose_method(self) -> str:
         """Choose a method that is exact for these fields."""
+        if self.objective == "uniform":
+            return "uniform"
+        if self.objective != "leximin" and (self.integer or self.mixes):
+            return "convex-program"
         return "compact" if self.integer else "saturation" if self.mixes else "column-generation"
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -379,7 +426,7 @@ class LeximaxCohort(Problem):
         Returns
         -------
         Evaluation
-            The smallest utility; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
+            The objective; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
             ``"forbidden"``, ``"households"`` and ``"integrality"``; as metrics the mean utility and the
             lowest levels.
         """
@@ -400,12 +447,21 @@ class LeximaxCohort(Problem):
         over = np.maximum(classes.least - counts, counts - classes.most)
         violations |= dict(zip(classes.names, over.tolist(), strict=True))
         metrics = {"mean": float(levels.mean())}
+        if self.objective == "uniform":
+            value = CohortLottery.entropy_of(decision)
+        else:
+            value = self.value(self.utilities.T[self.counted] @ x)
         metrics |= {f"level {r}": float(v) for r, v in enumerate(levels[:_SHOWN], 1)}
         return Evaluation(
-            objective=float(levels[0]),
+            objective=value,
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             metrics=metrics,
         )
+
+    def value(self, utilities: Array, counts: Array | None = None) -> float:
+        """The objective at utilities of the counted groups, each of which stands for `counts` groups."""
+        counts = np.ones(len(utilities)) if counts is None else counts
+        return float(welfare(self.objective, utilities, counts, self.weight, self.even))
 
     def read(self, decision: CohortLottery | Any) -> Array:
         """The marginals of a decision.
