@@ -215,7 +215,8 @@ def measure(name: str, notion: str, bound: float, title: str, method: Method, sp
 
 def main(quick: bool, out: Path) -> None:
     warnings.filterwarnings("ignore")
-    used = ("numpy", "scipy", "highspy", "scikit-learn", "fairlearn")
+    used = ["numpy", "scipy", "highspy", "scikit-learn", "fairlearn"]
+    used += ["aif360"] if EqOddsPostprocessing is not None else []
     page = Page("Fair classifiers on fresh data", out, *used, note="One thread; logistic regression.")
     rows: list[list[str]] = []
     for name in DATA[:1] if quick else DATA:
@@ -235,7 +236,7 @@ def results(rows: list[list[str]]) -> str:
         "at the bound is above it on about half of the splits. `confidence=0.95` leaves a margin for the "
         "size of the groups and fits thresholds on one half of the training data. `certified` tests the "
         "policies of seven limits on 40 % of the training data, and takes the last that passes. A refusal "
-        "says that the records do not suffice for the promise. CPU seconds are those of one split, with the predictions. "
-        "aif360's post-processors draw labels.\n\n"
+        "says that the records do not suffice for the promise. CPU seconds are those of one split, with the "
+        "predictions. aif360's post-processors draw labels.\n\n"
     )
     return text + table(HEAD, rows)

@@ -334,7 +334,7 @@ def _reach(classes: _Classes, pricing: _Pricing, known: Array, trace: Trace) -> 
             names = [classes.names[j] for j in np.flatnonzero(lost)[:5]]
             raise DeclarationError(
                 f"the utility of {', '.join(names)} is 0 in every cohort, so that objective "
-                f"{classes.problem.objective!r} is infinite: forbid these candidates, or take another objective"
+                f"{classes.problem.objective!r} is infinite: forbid these candidates or change the objective"
             )
     return known
 

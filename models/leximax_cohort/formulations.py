@@ -93,7 +93,7 @@ def only_leximin(problem: LeximaxCohort) -> None:
     """
     if problem.objective != "leximin":
         raise DeclarationError(
-            f"objective is {problem.objective!r}; the method is for 'leximin': use {problem.choose_method()!r}"
+            f"objective is {problem.objective!r}; the method takes 'leximin': use {problem.choose_method()!r}"
         )
 
 

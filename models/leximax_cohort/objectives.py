@@ -1,4 +1,4 @@
-"""The objectives of a lottery over cohorts: one function of the groups' utilities for numbers and for models."""
+"""The objectives of a lottery over cohorts: one function of the groups' utilities, for numbers and models."""
 
 from __future__ import annotations
 

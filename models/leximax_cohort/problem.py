@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -16,7 +16,7 @@ from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
-from forcopt.models.leximax_cohort.panel import panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class LeximaxCohort(Problem):
     quotas : Mapping[str, Mapping[Name, tuple[float, float]]], optional
         The least and the greatest number of members with a level of a feature, such as
         ``{"sex": {"f": [1, 2]}}``. A level that no candidate has may have a least number of 0 only.
+    flexible : Mapping[str, Mapping[Name, tuple[float, float]]], optional
+        The ends to which quotas may be relaxed if they contradict each other (`relaxed`); without, to any.
     forced, forbidden : Integers, optional
         Positions of candidates who must, or must not, be chosen.
     slack : Numbers, default 0.0
@@ -124,6 +126,7 @@ class LeximaxCohort(Problem):
     integer: bool = False
     features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
     quotas: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
+    flexible: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
     forced: Integers = Field(default=(), validate_default=True)
     forbidden: Integers = Field(default=(), validate_default=True)
     slack: Numbers = Field(default=0.0, validate_default=True)
@@ -200,6 +203,12 @@ class LeximaxCohort(Problem):
                     raise DeclarationError(
                         f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
                     )
+        for feature, bounds in self.flexible.items():
+            for level, (low, high) in bounds.items():
+                least, most = self.quotas.get(feature, {}).get(level, (np.nan, np.nan))
+                if not 0 <= low <= least <= most <= high:
+                    rule = f"it must hold the quota, [{least:g}, {most:g}]"
+                    raise DeclarationError(f"flexible.{feature}.{level} is [{low:g}, {high:g}]; {rule}")
 
     # -- panels ----------------------------------------------------------------------------------------------
 
@@ -211,7 +220,9 @@ class LeximaxCohort(Problem):
         size: int,
         *,
         identifier: str | None = None,
-        household: str | None = None,
+        household: str | Sequence[str] | None = None,
+        include: Iterable[Any] = (),
+        exclude: Iterable[Any] = (),
         **fields: Any,
     ) -> Self:
         """Declare a panel: every candidate is a group, and the smallest probability is maximised.
@@ -222,13 +233,17 @@ class LeximaxCohort(Problem):
             One row for each candidate, or a CSV file of it.
         quotas : DataFrame, str, Path or Mapping
             One row for each value of a feature, with the columns ``feature`` (or ``category``), ``value`` (or
-            ``name``), ``min`` and ``max``; a CSV file of it; or a mapping as in `quotas`.
+            ``name``), ``min`` and ``max``, perhaps ``min_flex`` and ``max_flex``; a CSV file of it; or a
+            mapping as in `quotas`. Panelot's columns ``category, feature, min, max`` are read, too.
         size : int
             Of the panel.
         identifier : str, optional
-            The column that names the candidates; the index by default.
-        household : str, optional
-            The column with the household or address: at most one member of each is chosen.
+            The column that names the candidates; the index by default: the numbers of the rows, from 0.
+        household : str or sequence of str, optional
+            The column with the household, or those of the address: at most one member of each is chosen.
+            Upper case makes no difference; someone without an address has a household of their own.
+        include, exclude : iterable, optional
+            Names of candidates who must, or must not, be chosen.
         fields : Any
             Other fields of the problem.
 
@@ -267,7 +282,7 @@ class LeximaxCohort(Problem):
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:
             raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")
-        return made
+        return made.after_dropouts(include, exclude)
 
     def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
         """Declare the same panel with the staying members, and without the dropouts.
@@ -290,7 +305,41 @@ class LeximaxCohort(Problem):
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**own, **replacement_fields(self, kept, dropped)})
 
+    def relaxed(self, *, time_limit: float | None = None) -> Self:
+        """Declare the same panel with the least relaxation of its quotas, the one that the reason proposes.
+
+        Parameters
+        ----------
+        time_limit : float, optional
+            Seconds.
+
+        Raises
+        ------
+        DeclarationError
+            If no relaxation is enough, or none is found in time.
+
+        Examples
+        --------
+        >>> from forcopt.models import LeximaxCohort
+        >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
+        >>> LeximaxCohort(utilities=np.eye(4), size=3, **fields).relaxed().quotas
+        {'sex': {'f': (2.0, 3.0)}}
+        """
+        found = least_relaxation(self, time_limit=time_limit)
+        if found is None:
+            raise DeclarationError(self.infeasibility_reason(time_limit))
+        quotas = {feature: dict(levels) for feature, levels in self.quotas.items()}
+        for change in found:
+            quotas[change.feature][change.level] = change.needed
+        return self.replace(quotas=quotas)
+
     # -- derived from the fields -----------------------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The candidates' names: the groups', if each candidate is one; else their positions."""
+        n = len(self.utilities)
+        return self.groups if len(self.groups) == n else tuple(map(str, range(n)))
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
@@ -386,7 +435,7 @@ class LeximaxCohort(Problem):
         >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
         >>> p = LeximaxCohort(utilities=np.eye(4), size=3, **fields)
         >>> p.infeasibility_reason()
-        'the quotas contradict each other; the least relaxation: sex = f (at least 3 -> 2)'
+        'the quotas contradict each other; the least relaxation: 1 fewer of sex = f (at least 3 -> 2)'
         """
         return reason(self, time_limit)
 

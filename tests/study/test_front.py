@@ -41,7 +41,7 @@ def test_a_certified_policy_keeps_the_tolerance_in_the_population():
     fresh = records(60_000, seed=99)
     clf, broken = FairClassifier(DemographicParity(), Thresholds(0)), []
     for seed in range(15):
-        X, y, a = records(1200, seed)
+        X, y, a = records(2000, seed)
         front = fair_front(
             clf, np.arange(8) / 30, X, y, sensitive_features=a, held_out=0.5, confidence=0.9, seed=seed
         )
