@@ -155,9 +155,7 @@ def calibrations(quick: bool) -> tuple[str, list[Row]]:
         cells = [f"{shape:g}", f"{found.noise.scale:.6f}", f"{seconds:.2f} s"]
         rows.append(cells)
         progress(*cells)
-        headlines.append(
-            row(f"calibrate noise of shape {shape:g} for 7 numbers", f"{cells[1]}, {cells[2]}")
-        )
+        headlines.append(row(f"calibrate noise of shape {shape:g} for 7 numbers", f"{cells[1]}, {cells[2]}"))
     return table(["shape", "scale", "time"], rows), headlines
 
 

@@ -5,7 +5,7 @@ It needs scikit-learn, so no module of the library imports it at load time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -50,6 +50,8 @@ class TrainingReport:
         Disparities, and the rates of each group.
     method, message : str
         The method, and the reason why it ended.
+    promise : str
+        What the constraint promises on fresh records; empty if it holds on the records of the fit alone.
     iterations : int
         As the method counts them.
     seconds : float
@@ -76,10 +78,12 @@ class TrainingReport:
     message: str
     iterations: int
     seconds: float
+    promise: str = ""
 
     @classmethod
     def of(cls, solution: Solution) -> TrainingReport:
         """The report of a solution; for a private solution without error, violations and rates."""
+        constraint = getattr(solution.problem, "constraint", None)
         assessed = None if solution.private else solution.evaluation
         return cls(
             status=solution.status,
@@ -87,6 +91,7 @@ class TrainingReport:
             bound=-np.inf if assessed is None else solution.bound,
             violations={} if assessed is None else dict(assessed.violations),
             metrics={} if assessed is None else dict(assessed.metrics),
+            promise="" if constraint is None else constraint.promise,
             **{name: getattr(solution, name) for name in ("method", "message", "iterations", "seconds")},
         )
 
@@ -117,6 +122,20 @@ class Training:
     kept: Array | None
     groups: Any
     constraint: Notion
+
+
+def parted(given: Training, share: float, seed: Any) -> tuple[Training, Training]:
+    """Split training records by chance: those to learn from, and a share that is held out."""
+    held = np.random.default_rng(seed).permutation(len(given.labels)) < share * len(given.labels)
+
+    def part(kept: Array) -> Training:
+        groups = None if given.groups is None else subset(given.groups, kept)
+        weights = None if given.weights is None else given.weights[kept]
+        return replace(
+            given, features=given.features[kept], labels=given.labels[kept], weights=weights, groups=groups
+        )
+
+    return part(~held), part(held)
 
 
 class GroupedEstimator(BaseEstimator):  # type: ignore[misc]

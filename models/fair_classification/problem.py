@@ -416,19 +416,13 @@ class FairClassification(Problem):
         rates: Any = self.rates(predicted)
         if isinstance(decision, SeesGroups):
             rates = decision.rates_for(self)
-        metrics = dict(self.demand.disparity(rates))
+        metrics = {**self.demand.disparity(rates), **self.demand.left_out(rates)}
         parts = [("", rates)]
         if self.classes:
             parts = [(f" of class {name}", rates.of_class(c)) for c, name in enumerate(self.classes)]
-        measured = [(rate, *part) for part in parts for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)]
-        measured.append((ERROR, "", rates.of_error() if self.classes else rates))
-        for rate, end, part in measured:
-            if part.defines(rate):
-                values = part.rate(rate)
-                metrics |= {
-                    f"{rate.name}{end} of {g}": float(v)
-                    for g, v in zip(self.groups.names, values, strict=True)
-                }
+        for end, part in parts:
+            metrics |= part.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION, end=end)
+        metrics |= (rates.of_error() if self.classes else rates).named(ERROR)
         multipliers = getattr(decision, "multipliers", None)
         fits = multipliers is not None and multipliers.shape == (self.lagrangian.size,)
         if fits and self.oracle.exact and self.oracle.closed_form:

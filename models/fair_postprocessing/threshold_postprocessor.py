@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from forcopt.problem.estimator import (
     GroupedClassifier,
     Training,
     draw,
+    parted,
     subset,
 )
 from forcopt.problem.policy import Policy, Vocabulary, crossing_title
@@ -49,6 +51,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         too, such as ``constraint__tolerance``.
     prefit : bool, default False
         The estimator is already fitted. Fit thresholds on other records than it was fitted on.
+    held_out : float, optional
+        The share of the records that the estimator is not fitted on; the thresholds then are fitted on these
+        alone. A constraint with `confidence` needs it, or `prefit`.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
     combine : {"cross", "each"}, default "cross"
@@ -117,6 +122,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         constraint: Notion | None = None,
         *,
         prefit: bool = False,
+        held_out: float | None = None,
         sensitive: Any = None,
         combine: Literal["cross", "each"] = "cross",
         unknown: Literal["refuse", "mixture"] | None = None,
@@ -130,6 +136,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.estimator = estimator
         self.constraint = constraint
         self.prefit = prefit
+        self.held_out = held_out
         self.sensitive = sensitive
         self.combine = combine
         self.unknown = unknown
@@ -177,9 +184,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 "names"
             )
         given = self._training(X, y, sensitive_features, sample_weight)
-        self._fit_estimator(given.features, self.classes_[given.labels], given.weights)
+        if given.constraint.promise and not self.prefit and self.held_out is None:
+            raise DeclarationError(
+                "constraint: its confidence holds for a score of other records; pass held_out=0.5, or prefit"
+            )
+        given = self._fit_estimator(given)
         blind = given.groups is None
-        groups = ("all",) * len(given.labels) if blind else given.groups
+        groups = ("all",) * len(given.labels) if given.groups is None else given.groups
         front = FittedScore(self.estimator_, tuple(self.classes_.tolist()))
         score = front.predict(given.features)
         problem: ScorePostprocessing | MulticlassPostprocessing
@@ -237,7 +248,17 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             not self.prefit or hasattr(self.estimator, "feature_names_in_")
         )
 
-    def _fit_estimator(self, X: Array, y: Array, weights: Array | None) -> None:
+    def _fit_estimator(self, given: Training) -> Training:
+        """Fit on the records that are not held out; gives those that thresholds are fitted on."""
+        learnt = given
+        if self.held_out is not None:
+            if self.prefit or not 0 < self.held_out < 1:
+                raise DeclarationError(
+                    f"held_out is {self.held_out!r}; it must be between 0 and 1, and None with prefit"
+                )
+            seed = self.random_state if isinstance(self.random_state, Integral) else None
+            learnt, given = parted(given, self.held_out, seed)
+        X, y, weights = learnt.features, self.classes_[learnt.labels], learnt.weights
         if self.prefit:
             try:
                 check_is_fitted(self.estimator)
@@ -255,9 +276,10 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 last = last.steps[-1][1]
             if weights is not None and not has_fit_parameter(last, "sample_weight"):
                 raise DeclarationError(f"estimator is {self.estimator_!r}; its fit takes no sample_weight")
-            given = {} if weights is None else {weight_name(self.estimator_): weights}
+            weighted = {} if weights is None else {weight_name(self.estimator_): weights}
             with config_context(enable_metadata_routing=False):
-                self.estimator_.fit(X, y, **given)
+                self.estimator_.fit(X, y, **weighted)
+        return given
 
     def _served(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Any]:
         """Features, the probability of the second class, or of each, and the place of each group."""

@@ -388,7 +388,8 @@ def test_a_private_front_reports_released_numbers_only():
     true = FairClassifier(EqualizedOdds(0.1), Thresholds(direction="above")).fit(X, y, sensitive_features=a)
     data = pickle.dumps(clf).decode("latin-1") + repr(clf.report_)
     for name, value in true.report_.metrics.items():
-        assert name not in data and np.float64(value).tobytes().decode("latin-1") not in data
+        assert name not in data
+        assert value == 0 or np.float64(value).tobytes().decode("latin-1") not in data
 
 
 def test_the_mixture_is_drawn_with_its_classifiers(tmp_path):
