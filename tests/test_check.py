@@ -616,11 +616,11 @@ def saved_matrix(path):
 
 
 def saved_rates(path):
-    from forcopt.fairness import RateTable
+    from forcopt.fairness import GroupReport
 
     rng = np.random.default_rng(2)
     drawn, truth = rng.integers(0, 2, (2, 60))
-    table = RateTable.from_predictions(drawn, rng.choice(["a", "b"], 60), truth)
+    table = GroupReport.from_predictions(drawn, rng.choice(["a", "b"], 60), truth)
     table.save_proof(path)
     assert len(json.loads(path.read_text())["rates"]) == 6
     return "table", [["a", 1, 1], ["b", 1, 1], ["a", 0, 1], ["b", 0, 0]]
@@ -643,10 +643,10 @@ def test_what_no_file_states_is_refused(tmp_path):
         m.irreducible_subset().save_proof(tmp_path / "p.json")
     with pytest.raises(fo.DeclarationError, match="no constraint"):
         IrreducibleSubset(()).save_proof(tmp_path / "p.json")
-    from forcopt.fairness import ERROR, RateTable
+    from forcopt.fairness import ERROR, GroupReport
 
     with pytest.raises(fo.DeclarationError, match="rates"):
-        RateTable.from_predictions([1], ["a"], [1], rates=(ERROR,)).save_proof(tmp_path / "p.json")
+        GroupReport.from_predictions([1], ["a"], [1], metrics=ERROR).save_proof(tmp_path / "p.json")
 
 
 def test_a_feasible_conic_model_is_not_proved_infeasible():

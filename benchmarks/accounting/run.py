@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.report import Page, Row, parser, progress, row, table
 from forcopt.privacy import (
-    Accountant,
     AdditiveMechanism,
     ApproximateDP,
     DiscreteGaussian,
@@ -25,6 +24,7 @@ from forcopt.privacy import (
     Gaussian,
     GeneralizedGaussian,
     Laplace,
+    Ledger,
     PoissonSample,
     Profile,
     calibrate,
@@ -155,9 +155,7 @@ def calibrations(quick: bool) -> tuple[str, list[Row]]:
         cells = [f"{shape:g}", f"{found.noise.scale:.6f}", f"{seconds:.2f} s"]
         rows.append(cells)
         progress(*cells)
-        headlines.append(
-            row(f"calibrate noise of shape {shape:g} for 7 numbers", f"{cells[1]}, {cells[2]}")
-        )
+        headlines.append(row(f"calibrate noise of shape {shape:g} for 7 numbers", f"{cells[1]}, {cells[2]}"))
     return table(["shape", "scale", "time"], rows), headlines
 
 
@@ -172,7 +170,7 @@ def ledger(quick: bool) -> tuple[str, list[Row]]:
     }
     rows, headlines = [], []
     for name, releases in kinds.items():
-        account, times = Accountant(ApproximateDP(20.0, DELTA)), []
+        account, times = Ledger(ApproximateDP(20.0, DELTA)), []
         for release in releases[: 10 if quick else 50]:
             times.append(timed(lambda: account.spend(release))[1])  # noqa: B023
         spent, seconds = timed(account.spent)

@@ -38,11 +38,11 @@ from forcopt.fairness.rates import (
     CountNoise,
     GroupRates,
     Rate,
-    RateTable,
     binomial_interval,
     calibration_gaps,
 )
 from forcopt.fairness.records import read_binary, read_groups, tabulate
+from forcopt.fairness.report import GroupReport
 
 __all__ = [
     "ERROR",
@@ -69,6 +69,7 @@ __all__ = [
     "ExposureParity",
     "FalsePositiveParity",
     "GroupRates",
+    "GroupReport",
     "InGroupFairness",
     "Merged",
     "Notion",
@@ -82,7 +83,6 @@ __all__ = [
     "Rate",
     "RateParity",
     "RateRatio",
-    "RateTable",
     "SelectionParity",
     "binomial_interval",
     "calibration_gaps",

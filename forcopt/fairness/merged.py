@@ -12,7 +12,7 @@ from pydantic import Field
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.notions import AllOf, Notion
-from forcopt.fairness.rates import ERROR, CountNoise, GroupRates, Rate
+from forcopt.fairness.rates import ERROR, GroupRates, Rate
 from forcopt.language.constraint import Constraint
 
 
@@ -71,10 +71,7 @@ class Merged(Notion):
             )
         names = tuple(dict.fromkeys(self.values[g] for g in rates.groups if g in self.values))
         member: Array = np.array([[self.values.get(g) == name for g in rates.groups] for name in names])
-        union = member.astype(float)
-        noise = None if rates.noise is None else CountNoise(rates.noise.bound, union @ rates.noise.counts)
-        titles = tuple(f"{self.column}={name}" for name in names)
-        return GroupRates(union @ rates.positives, union @ rates.mass, titles, noise=noise)
+        return rates.union(member, tuple(f"{self.column}={name}" for name in names))
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """The rows of the notion over the unions."""
@@ -83,6 +80,15 @@ class Merged(Notion):
     def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
         """The demands of the notion over the unions."""
         return self.notion.demands(self.merged(rates))
+
+    @property
+    def promise(self) -> str:
+        """The promise of the notion."""
+        return self.notion.promise and f"{self.notion.promise} by {self.column}"
+
+    def left_out(self, rates: GroupRates) -> dict[str, float]:
+        """The unions that the notion leaves out."""
+        return self.notion.left_out(self.merged(rates))
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The disparities of the unions, by the name of rate and column."""
@@ -194,6 +200,11 @@ class Classwise:
         """Each linear rate of the notion, with the rates of the groups that it compares."""
         for _, notion, part in self.parts(rates):
             yield from notion.demands(part)
+
+    def left_out(self, rates: ClassRates) -> dict[str, float]:
+        """The groups that are dropped or pooled for a class."""
+        parts = ((end, notion.left_out(part)) for end, notion, part in self.parts(rates))
+        return {name + end: share for end, found in parts for name, share in found.items()}
 
     def disparity(self, rates: ClassRates) -> dict[str, Any]:
         """The disparities by the name of rate and class."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -55,6 +55,15 @@ class Notion(Declared):
         """The positions of the records that it looks at one by one; none for a demand on groups."""
         return np.zeros(0, dtype=np.int64)
 
+    @property
+    def promise(self) -> str:
+        """What it promises on fresh records; empty for a notion that holds on the given records alone."""
+        return ""
+
+    def left_out(self, rates: GroupRates) -> dict[str, float]:
+        """A text for each rate and group that is not compared by itself, with its share; for reports."""
+        return {}
+
     @abstractmethod
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: how unequal the groups are; for expressions, a convex expression."""
@@ -70,11 +79,57 @@ class Notion(Declared):
 
 
 class _OfRates(Notion):
-    """The common part of the notions on the rates of all pairs of groups: a free column for each rate."""
+    """The common part of the notions on the rates of all pairs of groups: a free column for each rate.
+
+    Attributes
+    ----------
+    undefined : {"refuse", "drop", "pool"}, default "refuse"
+        The treatment of a group without records over which a rate is taken, or with a share of at most
+        `smallest` of them, in the rows of this rate: an error, if it has none; the group is not compared; or
+        all such groups are compared as one, if they have records.
+    smallest : float, default 0.0
+        A share of the records that a rate is taken over.
+    """
+
+    undefined: Literal["refuse", "drop", "pool"] = Field(default="refuse", kw_only=True)
+    smallest: float = Field(default=0.0, ge=0.0, lt=1.0, allow_inf_nan=False, kw_only=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        fields = type(self).model_fields
+        for name, value in super().__repr_args__():
+            if name is None or not fields[name].kw_only or value != fields[name].default:
+                yield name, value
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """Constraints of K rows for each rate, named after it; none for a single group."""
-        return [] if len(rates.groups) == 1 else [r for rate in self.rates for r in self._rows(rates, rate)]
+        compared = ((rate, self.compared(rates, rate)) for rate in self.rates)
+        return [row for rate, over in compared if len(over.groups) > 1 for row in self._rows(over, rate)]
+
+    def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
+        """Each linear rate of the notion, with the rates of the groups that it compares."""
+        yield from ((rate, self.compared(rates, rate)) for rate in self.rates if rate.is_linear)
+
+    def compared(self, rates: GroupRates, rate: Rate) -> GroupRates:
+        """The groups that are compared by a rate, see `undefined`."""
+        if self.undefined == "refuse":
+            return rates
+        given = rates.total(rate.given)
+        small = given <= self.smallest * given.sum()
+        names, member = np.array(rates.groups, dtype=object), np.eye(len(small))[~small]
+        kept = names[~small].tolist()
+        if self.undefined == "pool" and given[small].sum() > 0:
+            member, kept = np.vstack([member, small]), [*kept, " + ".join(names[small])]
+        return rates.union(member, tuple(kept))
+
+    def left_out(self, rates: GroupRates) -> dict[str, float]:
+        """The groups that are dropped or pooled, see `undefined`."""
+        found = {}
+        for rate in self.rates if self.undefined != "refuse" else ():
+            given, kept = rates.total(rate.given), self.compared(rates, rate).groups
+            for group, share in zip(rates.groups, given / max(given.sum(), SHARE), strict=True):
+                if group not in kept:
+                    found[f"share of {group} ({self.undefined}) in the {rate.name}"] = float(share)
+        return found
 
     @abstractmethod
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
@@ -105,13 +160,66 @@ class RateParity(_OfRates):
     ----------
     tolerance : float, default 0.0
         From 0 (equal) to 1 (anything goes); gamma in Jagielski et al. (2019).
+    confidence : float, optional
+        The tolerance then holds in the population that the records are drawn from with this probability; see
+        Notes. By default it holds on the records.
+
+    Notes
+    -----
+    With `confidence` 1 - d the rows of two groups leave a margin for each of them. With K groups and R rates
+    the margin of n records is ``sqrt(log(2 K R / d) / (2 n))``: by the inequality of Dvoretzky, Kiefer and
+    Wolfowitz with Massart's constant, the rates of no threshold on a score are farther from those of the
+    population, for all groups and rates together, if the score was fitted on other records. By Hoeffding's
+    inequality the same holds of remixed binary predictions. So thresholds and remixes take it; selection,
+    false and true positive rates have it.
+
+    References
+    ----------
+    Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Corollary 1; Hoeffding
+    (1963), Theorem 2.
     """
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
+    confidence: float | None = Field(default=None, gt=0.0, lt=1.0, kw_only=True)
+
+    @property
+    def promise(self) -> str:
+        """The tolerance, if it holds with a probability."""
+        names = " and ".join(rate.name for rate in self.rates)
+        limit = f"no two groups differ by more than {self.tolerance:g} in {names}"
+        return "" if self.confidence is None else f"with probability {self.confidence:g} {limit}"
+
+    def margin(self, rates: GroupRates, rate: Rate) -> Array:
+        """How far the rate of each group may be from that of the population, shape ``(K,)``; see Notes.
+
+        Raises
+        ------
+        DeclarationError
+            For rates that no margin is known of, and for too few records.
+        """
+        if self.confidence is None:
+            return np.zeros(len(rates.groups))
+        if not rates.counted or rate not in (SELECTION, FALSE_POSITIVE, TRUE_POSITIVE):
+            raise DeclarationError(
+                f"confidence is {self.confidence:g}; a margin is known for selection, false and true "
+                "positive rates of thresholds or remixes by group, without weights, channel or privacy"
+            )
+        records = rates.total(rate.given)
+        chances = 2 * len(rates.groups) * len(self.rates) / (1.0 - self.confidence)
+        found = np.sqrt(np.log(chances) / (2 * records))
+        if 2 * found.max() > self.tolerance:
+            enough = 2 * np.log(chances) / max(self.tolerance, SHARE) ** 2
+            raise DeclarationError(
+                f"confidence: group {rates.groups[int(found.argmax())]!r} has {records.min():.0f} records "
+                f"for its {rate.name}, enough for a tolerance of {2 * found.max():.4f}; "
+                f"{self.tolerance:g} takes {enough:.0f}"
+            )
+        return np.asarray(found)
 
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
         # Of noisy counts two groups may differ by the tolerance and both their slacks.
         (values, level, name), slack = self._with_level(rates, rate, "least"), rates.slack(rate)
+        slack = slack - self.margin(rates, rate)
         row = (values - level).between(0.0 - slack, self.tolerance + slack)
         row.name, row.labels = name, [f"{name}[{group}]" for group in rates.groups]
         return [row]
@@ -127,14 +235,19 @@ class RateParity(_OfRates):
         """
         found = {}
         for rate in self.rates:
-            values = rates.rate(rate)
-            spread = values.max() - values.min()
+            values = self.compared(rates, rate).rate(rate)
+            spread = values.max() - values.min() if len(values) else 0.0
             found[rate.name] = spread if isinstance(spread, Expression) else float(spread)
         return found
 
     def violation(self, rates: GroupRates) -> dict[str, float]:
-        """For each rate by its name: the disparity above the tolerance, or 0."""
-        return {name: max(d - self.tolerance, 0.0) for name, d in self.disparity(rates).items()}
+        """For each rate by its name: the disparity, with margins, above the tolerance, or 0."""
+        found = {name: max(d - self.tolerance, 0.0) for name, d in self.disparity(rates).items()}
+        for rate, over in self.demands(rates) if self.confidence is not None else ():
+            values, margin = over.rate(rate), self.margin(over, rate)
+            if len(values) > 1:
+                found[rate.name] = max(np.ptp([values - margin, values + margin]) - self.tolerance, 0.0)
+        return found
 
 
 class EqualizedOdds(RateParity):
@@ -344,6 +457,15 @@ class AllOf(Notion):
         """The positions of the records that any of them looks at."""
         return np.unique(np.concatenate([notion.records for notion in self.notions]))
 
+    @property
+    def promise(self) -> str:
+        """The promises of all of them."""
+        return "; ".join(filter(None, (notion.promise for notion in self.notions)))
+
+    def left_out(self, rates: GroupRates) -> dict[str, float]:
+        """The groups that any of them leaves out."""
+        return {name: share for notion in self.notions for name, share in notion.left_out(rates).items()}
+
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The disparities of all of them."""
         return {name: d for notion in self.notions for name, d in notion.disparity(rates).items()}
@@ -396,12 +518,12 @@ class RateRatio(_OfRates):
         """
         found = {}
         for rate in self.rates:
-            values = rates.rate(rate)
+            values = self.compared(rates, rate).rate(rate)
             if isinstance(values, Expression):
                 raise DeclarationError(
                     f"the ratio of the {rate.name}s is not convex; demand it by rows instead"
                 )
-            largest = float(values.max())
+            largest = float(values.max(initial=0.0))
             found[f"relative {rate.name}"] = 1.0 - float(values.min()) / largest if largest > 0 else 0.0
         return found
 
@@ -409,8 +531,9 @@ class RateRatio(_OfRates):
         """For each rate: by how much the smallest is below `ratio` times the largest, or 0."""
         found = {}
         for rate in self.rates:
-            values = rates.rate(rate)
-            found[f"relative {rate.name}"] = max(self.ratio * float(values.max()) - float(values.min()), 0.0)
+            values = self.compared(rates, rate).rate(rate)
+            short = self.ratio * values.max() - values.min() if len(values) else 0.0
+            found[f"relative {rate.name}"] = max(float(short), 0.0)
         return found
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.records import read_binary, read_groups, same_length, tabulate
+from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.expression import Expression
-from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+    pass
 
 
 Table = tuple[tuple[int, int], tuple[int, int]]
@@ -108,6 +102,9 @@ class GroupRates:
     noise : CountNoise, optional
         A bound on the noise of the counts, if they are noisy. Notions then relax their rows by as much as
         noise within the bound may move rates, so that each fair predictor stays feasible.
+    counted : bool, default False
+        Whether `mass` counts independent records, and the predictor remixes predictions or cuts a score that
+        do not depend on them; then rates of the population are known up to a margin.
 
     Examples
     --------
@@ -121,6 +118,7 @@ class GroupRates:
     groups: tuple[str, ...] = ()
     predicted: Any = None
     noise: CountNoise | None = None
+    counted: bool = False
 
     def __post_init__(self) -> None:
         mass = as_numbers(self.mass, "mass")
@@ -174,6 +172,14 @@ class GroupRates:
         mass = (cell_sums @ np.ones(len(codes))).reshape(shape)
         return cls((cell_sums @ predicted).reshape(shape), mass, names, predicted)
 
+    def union(self, member: Array, names: tuple[str, ...]) -> GroupRates:
+        """The rates of unions of groups: `member` says which groups belong to each, shape ``(unions, K)``."""
+        union = member.astype(float)
+        noise = None if self.noise is None else CountNoise(self.noise.bound, union @ self.noise.counts)
+        positives, mass = union @ self.positives, union @ self.mass
+        alone = bool((union.sum(axis=1) == 1).all())  # several thresholds cut the score of a union
+        return GroupRates(positives, mass, names, self.predicted, noise, self.counted and alone)
+
     def total(self, outcomes: Table) -> Any:
         """How much of each group has one of these outcomes, a table as in `Rate`; shape ``(K,)``."""
         if_zero, if_one = (np.array(row, dtype=float) for row in outcomes)
@@ -219,6 +225,14 @@ class GroupRates:
         """A rate in the whole population (the groups must not overlap); a scalar."""
         return self.total(rate.event).sum() / self.total(rate.given).sum()
 
+    def named(self, *rates: Rate, end: str = "") -> dict[str, float]:
+        """The rates of each group that has records for them, by name, with `end` before the group."""
+        found = {}
+        for rate in rates:
+            shares = zip(self.groups, self.total(rate.event), self.total(rate.given), strict=True)
+            found |= {f"{rate.name}{end} of {g}": float(k / n) for g, k, n in shares if n > 0}
+        return found
+
     def defines(self, rate: Rate) -> bool:
         """Whether every group has somebody to take the rate over (for numbers)."""
         return bool((self.total(rate.given) > 0).all())
@@ -261,11 +275,7 @@ def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
     return values @ joint - outputs * joint.sum(axis=0)
 
 
-_STATED = {
-    SELECTION: "acceptance",
-    TRUE_POSITIVE: "true positive",
-    FALSE_POSITIVE: "false positive",
-}
+STATED = {SELECTION: "acceptance", TRUE_POSITIVE: "true positive", FALSE_POSITIVE: "false positive"}
 """Rates that a certificate states, and their names there."""
 
 EVERY = (SELECTION, ERROR, FALSE_POSITIVE, TRUE_POSITIVE, POSITIVE_PREDICTIVE, NEGATIVE_PREDICTIVE)
@@ -283,8 +293,8 @@ def binomial_interval(
     confidence : float, default 0.95
         The probability with which the interval holds the true one.
     method : str, default "clopper-pearson"
-        ``"clopper-pearson"`` covers with at least the confidence, for every number of trials; ``"wilson"`` is
-        shorter, and covers with nearly the confidence on average.
+        ``"clopper-pearson"`` is for counts of independent events; ``"chernoff"`` also for sums of independent
+        numbers from 0 to 1, such as probabilities. Both cover with at least the confidence.
 
     Returns
     -------
@@ -298,8 +308,7 @@ def binomial_interval(
 
     References
     ----------
-    Clopper and Pearson (1934); Wilson (1927); Brown, Cai and DasGupta (2001), Interval estimation for a
-    binomial proportion.
+    Clopper and Pearson (1934); Hoeffding (1963), Theorem 1, for ``"chernoff"``.
 
     Examples
     --------
@@ -307,7 +316,6 @@ def binomial_interval(
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.0, 0.4439], [0.3085, 0.9748])
     """
-    from scipy.special import ndtri
     from scipy.stats import beta
 
     if not 0.0 < confidence < 1.0:
@@ -317,189 +325,23 @@ def binomial_interval(
     if method == "clopper-pearson":
         low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
         high = np.where(k < n, beta.ppf(1.0 - tail, k + 1, np.maximum(n - k, 1)), 1.0)
-    elif method == "wilson":
-        z, some = float(ndtri(1.0 - tail)), np.maximum(n, 1)
-        share = k / some
-        middle = (share + z**2 / (2 * some)) / (1 + z**2 / some)
-        half = z / (1 + z**2 / some) * np.sqrt(share * (1 - share) / some + z**2 / (4 * some**2))
-        low, high = np.where(k > 0, middle - half, 0.0), np.where(k < n, middle + half, 1.0)
+    elif method == "chernoff":
+        share = np.clip(k / np.maximum(n, 1), 0.0, 1.0)
+        allowed = -np.log(tail) / np.maximum(n, 1)
+        low, high = 1.0 - _farthest(1.0 - share, allowed), _farthest(share, allowed)
     else:
-        raise DeclarationError(f"the method is {method!r}; it must be 'clopper-pearson' or 'wilson'")
+        raise DeclarationError(f"the method is {method!r}; it must be 'clopper-pearson' or 'chernoff'")
     nobody = n == 0
     return np.where(nobody, 0.0, low), np.where(nobody, 1.0, high)
 
 
-@dataclass(frozen=True, eq=False)
-class RateTable:
-    """Rates of predictions in each group and overall, with confidence intervals.
+def _farthest(share: Array, allowed: Array) -> Array:
+    """The largest p whose relative entropy from `share` is at most `allowed`, rounded up, by bisection."""
+    from scipy.special import rel_entr
 
-    Attributes
-    ----------
-    groups : tuple[str, ...]
-        Names of the K groups.
-    rates : tuple[Rate, ...]
-        The R rates.
-    counts : Array
-        Records by group, prediction and label; shape ``(K, 2, 2)``.
-    confidence : float, default 0.95
-        Of each interval for itself, not of all together.
-    method : str, default "clopper-pearson"
-        See `binomial_interval`.
-
-    Examples
-    --------
-    >>> t = RateTable.from_predictions([1, 0, 1, 1], ["a", "a", "b", "b"], [1, 0, 0, 1], rates=(SELECTION,))
-    >>> t.frame().round(3)
-                     rate    group  records  estimate    low   high
-    0  selection rate        a        2      0.50  0.013  0.987
-    1  selection rate        b        2      1.00  0.158  1.000
-    2  selection rate  overall        4      0.75  0.194  0.994
-    >>> t.summary().round(3)
-                     rate  difference  ratio
-    0  selection rate         0.5    0.5
-    """
-
-    groups: tuple[str, ...]
-    rates: tuple[Rate, ...]
-    counts: Array
-    confidence: float = 0.95
-    method: Literal["clopper-pearson", "wilson"] = "clopper-pearson"
-
-    @classmethod
-    def from_predictions(
-        cls,
-        predictions: Any,
-        groups: Any,
-        labels: Any,
-        *,
-        rates: Sequence[Rate] = EVERY,
-        confidence: float = 0.95,
-        method: Literal["clopper-pearson", "wilson"] = "clopper-pearson",
-    ) -> Self:
-        """Count records.
-
-        Parameters
-        ----------
-        predictions : array_like
-            0 or 1 for each record: drawn ones, if the classifier is randomised.
-        groups : array_like
-            The group of each record.
-        labels : array_like
-            0 or 1 for each record.
-        rates : Sequence[Rate], optional
-            Selection, error, false and true positive rate and both predictive values by default.
-        confidence : float, default 0.95
-            Of the intervals.
-        method : Literal["clopper-pearson", "wilson"], default "clopper-pearson"
-            See `binomial_interval`.
-
-        Raises
-        ------
-        DeclarationError
-            For columns of different length, or other values than 0 and 1.
-        """
-        counts, names = tabulate(predictions, groups, labels)
-        binomial_interval(0, 1, confidence, method)  # refuses both, if they are wrong
-        return cls(names, tuple(rates), counts.transpose(1, 0, 2), confidence, method)
-
-    @property
-    def events(self) -> Array:
-        """How many records of each group have the event of each rate, shape ``(K, R)``."""
-        return self._totals([rate.event for rate in self.rates])
-
-    @property
-    def trials(self) -> Array:
-        """How many records of each group each rate counts, shape ``(K, R)``."""
-        return self._totals([rate.given for rate in self.rates])
-
-    def _totals(self, tables: Sequence[Table]) -> Array:
-        return np.asarray(np.tensordot(self.counts, np.array(tables), ((1, 2), (1, 2))))
-
-    def save_proof(self, path: str | Path) -> None:
-        """Write the records and their rates as the certificate ``rates``, to be counted again by others.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, which ``python -m forcopt.check`` reads. It holds group, label and prediction of each
-            record, and the selection, true and false positive rates of the table.
-
-        Raises
-        ------
-        DeclarationError
-            If the table has none of these rates.
-        """
-        stated = [
-            [_STATED[rate], name, str(Fraction(int(event), int(trial)))]
-            for name, events, trials in zip(self.groups, self.events, self.trials, strict=True)
-            for rate, event, trial in zip(self.rates, events, trials, strict=True)
-            if rate in _STATED and trial
-        ]
-        if not stated:
-            raise DeclarationError("rates has no selection, true positive or false positive rate")
-        rows = [
-            [self.groups[k], int(label), int(predicted)]
-            for (k, predicted, label), count in np.ndenumerate(self.counts)
-            for _ in range(int(count))
-        ]
-        data = {"kind": "rates", "table": rows, "rates": stated}
-        Path(path).write_text(json.dumps(data), encoding="utf-8")
-
-    def frame(self) -> pd.DataFrame:
-        """A row for each rate and group, and for each rate overall; NaN without a record."""
-        import pandas as pd
-
-        events = np.vstack([self.events, self.events.sum(axis=0)])
-        trials = np.vstack([self.trials, self.trials.sum(axis=0)])
-        low, high = binomial_interval(events, trials, self.confidence, self.method)
-        share = np.where(trials > 0, events / np.maximum(trials, 1), np.nan)
-        names = [*self.groups, "overall"]
-        return pd.DataFrame(
-            {
-                "rate": np.repeat([rate.name for rate in self.rates], len(names)),
-                "group": names * len(self.rates),
-                "records": trials.T.ravel(),
-                "estimate": share.T.ravel(),
-                "low": low.T.ravel(),
-                "high": high.T.ravel(),
-            }
-        )
-
-    def summary(self) -> pd.DataFrame:
-        """For each rate the largest difference and the smallest ratio between groups that have records."""
-        import pandas as pd
-
-        rows = []
-        for r, rate in enumerate(self.rates):
-            some = self.trials[:, r] > 0
-            shares = self.events[some, r] / self.trials[some, r]
-            spread = (np.nan, np.nan)
-            if len(shares):
-                largest = float(shares.max())
-                spread = largest - float(shares.min()), float(shares.min()) / largest if largest else 1.0
-            rows.append({"rate": rate.name, "difference": spread[0], "ratio": spread[1]})
-        return pd.DataFrame(rows)
-
-    def __repr__(self) -> str:
-        return str(self.frame().to_string(index=False, float_format="{:.4f}".format))
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the rates of all groups with their intervals, a panel for each rate.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        """
-        frame = self.frame()
-        figure = new_figure(1.5 + 2.2 * len(self.rates), 1.2 + 0.4 * len(self.groups))
-        panels = figure.subplots(1, len(self.rates), sharey=True, squeeze=False)[0]
-        for axes, rate in zip(panels, self.rates, strict=True):
-            rows = frame[frame["rate"] == rate.name]
-            middle = rows["estimate"].to_numpy()
-            reach = np.abs(np.stack([middle - rows["low"], rows["high"] - middle]))
-            axes.errorbar(middle, np.arange(len(rows)), xerr=reach, fmt="o", capsize=3)
-            axes.set(title=rate.name, xlim=(0, 1), yticks=np.arange(len(rows)), yticklabels=rows["group"])
-            axes.invert_yaxis()
-        write_figure(figure, path)
-        return figure
+    low, high = share, np.ones_like(share)
+    for _ in range(60):
+        p = (low + high) / 2
+        within = rel_entr(share, p) + rel_entr(1.0 - share, 1.0 - p) <= allowed
+        low, high = np.where(within, p, low), np.where(within, high, p)
+    return high

@@ -18,7 +18,7 @@ def dp_event(profile: Profile) -> Any:
     ----------
     profile : Profile
         Of Gaussian, Laplace or discrete Laplace noise, randomized responses, Poisson samples of these, their
-        compositions, or known by its rho only; `Accountant.profile` gives that of a ledger.
+        compositions, or known by its rho only; `Ledger.profile` gives that of a ledger.
 
     Returns
     -------

@@ -205,7 +205,7 @@ class MulticlassPostprocessing(Problem):
         return Evaluation(
             objective=float(self.error(p)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=self.demand.disparity(rates),
+            metrics=self.demand.disparity(rates) | self.demand.left_out(rates),
         )
 
     def probabilities(self, decision: Any) -> Array:

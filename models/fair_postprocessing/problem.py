@@ -274,7 +274,8 @@ class FairPostprocessing(Problem):
         """
         seen = probabilities if self.channel is None else probabilities @ self._transition
         positives = (self.by_group * seen[:, :, None]).sum(axis=0)
-        return GroupRates(positives, self.by_group.sum(axis=0), self.groups)
+        counted = self.channel is None and self.privacy is None
+        return GroupRates(positives, self.by_group.sum(axis=0), self.groups, counted=counted)
 
     @property
     def _transition(self) -> Array:
@@ -347,10 +348,7 @@ class FairPostprocessing(Problem):
         }
         disparity = {} if undefined else self.constraint.disparity(rates)
         metrics = {"largest disparity": max(disparity.values(), default=float(bool(undefined)))}
-        for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
-            if rates.defines(rate):
-                values = rates.rate(rate)
-                metrics |= {f"{rate.name} of {g}": float(v) for g, v in zip(self.groups, values, strict=True)}
+        metrics |= self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
         return Evaluation(
             objective=float(self.error(probabilities)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},

@@ -201,8 +201,7 @@ class ScorePostprocessing(Problem):
         check_declared(self.names, self.privacy)
         if len(set(self.names)) < len(self.names):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
-        nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
-        for rate, rates in self.constraint.demands(nobody):
+        for rate, rates in self.constraint.demands(self.rates(np.zeros_like(self.mass))):
             if self.privacy is None:
                 rates.rate(rate)
         return self
@@ -231,6 +230,11 @@ class ScorePostprocessing(Problem):
         """The weight of each group and label, shape ``(K, 2)``."""
         cells = self._read[0] * 2 + self.labels
         return np.bincount(cells, self.record_weights, 2 * len(self.group_names)).reshape(-1, 2)
+
+    def rates(self, positives: Any) -> GroupRates:
+        """The rates of each group, if so much of each group and label is predicted 1; shape ``(K, 2)``."""
+        counted = self.weights is None and self.privacy is None
+        return GroupRates(positives, self.mass, self.group_names, counted=counted)
 
     @cached_property
     def hulls(self) -> tuple[RocHull, ...]:
@@ -266,15 +270,10 @@ class ScorePostprocessing(Problem):
         chance = decision.probability(self.scores, list(self.groups))
         cells = self._read[0] * 2 + self.labels
         positives = np.bincount(cells, self.record_weights * chance, self.mass.size).reshape(-1, 2)
-        rates = GroupRates(positives, self.mass, self.group_names)
+        rates = self.rates(positives)
         undefined = undefined_rates(rates, self.constraint)
-        metrics = {} if undefined else dict(self.constraint.disparity(rates))
-        for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
-            if rates.defines(rate):
-                values = rates.rate(rate)
-                metrics |= {
-                    f"{rate.name} of {g}": float(v) for g, v in zip(self.group_names, values, strict=True)
-                }
+        metrics = self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
+        metrics |= {} if undefined else self.constraint.disparity(rates)
         violations = undefined or self.constraint.violation(rates)
         return Evaluation(
             objective=float(rates.overall(ERROR)),
@@ -306,7 +305,7 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
         (positives.ravel(), ((2 * group[:, None] + [0, 1]).ravel(), np.repeat(columns, 2))),
         shape=(2 * count, len(group)),
     )
-    rates = GroupRates((cells @ mixture).reshape((count, 2)), problem.mass, problem.group_names)
+    rates = problem.rates((cells @ mixture).reshape((count, 2)))
     fairness = problem.constraint.rows(rates)
     model.subject_to(fairness)
     error = rates.overall(ERROR)

@@ -7,13 +7,13 @@ import pytest
 
 from forcopt import DeclarationError
 from forcopt.privacy import (
-    Accountant,
     AdditiveMechanism,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    Ledger,
     PoissonSample,
     Profile,
     Staircase,
@@ -46,7 +46,7 @@ def test_events_have_the_epsilon_of_their_profile(profile):
 def test_a_ledger_as_events():
     accounting = pytest.importorskip("dp_accounting")
     rdp = pytest.importorskip("dp_accounting.rdp")
-    account = Accountant(ApproximateDP(5.0, 1e-6))
+    account = Ledger(ApproximateDP(5.0, 1e-6))
     account.spend(AdditiveMechanism(Gaussian(scale=4.0)))
     account.spend(Profile.concentrated(0.02))
     event = dp_event(account.profile())

@@ -7,11 +7,11 @@ from forcopt import DeclarationError
 from forcopt.privacy import (
     GDP,
     ZCDP,
-    Accountant,
     AdditiveMechanism,
     ApproximateDP,
     BudgetSpentError,
     Gaussian,
+    Ledger,
     PoissonSample,
     Profile,
     PureDP,
@@ -47,7 +47,7 @@ def test_budgets_that_add_up_are_their_own_filters():
 
 def test_a_ledger_of_a_filter_refuses_what_overspends():
     budget = adaptive(ApproximateDP(1.0, 1e-6))
-    account = Accountant(budget)
+    account = Ledger(budget)
     for _ in range(19):
         account.spend(AdditiveMechanism(Gaussian(scale=20.0)))  # rho .00125 each
     with pytest.raises(BudgetSpentError):
