@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forcopt.language import __all__ as _language
     from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
+    from forcopt.problem.policy import Policy
     from forcopt.study.compare import compare
     from forcopt.study.comparison import Comparison
     from forcopt.study.estimates import Estimates
@@ -50,6 +51,7 @@ _LATER = {
     "Handles": "forcopt.problem",
     "Method": "forcopt.problem",
     "Outcome": "forcopt.problem",
+    "Policy": "forcopt.problem.policy",
     "Problem": "forcopt.problem",
     "Solution": "forcopt.problem",
     "compare": "forcopt.study",

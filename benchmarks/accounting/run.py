@@ -1,4 +1,4 @@
-"""Runs the benchmark of privacy accounting beside dp-accounting, and writes a Markdown table.
+"""Runs the benchmark of privacy accounting beside dp-accounting and OpenDP, and writes a Markdown table.
 
     python benchmarks/accounting/run.py --out benchmarks/accounting/results.md
 
@@ -17,15 +17,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.report import Page, Row, parser, progress, row, table
 from forcopt.privacy import (
-    Accountant,
     AdditiveMechanism,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    GeneralizedGaussian,
     Laplace,
+    Ledger,
     PoissonSample,
     Profile,
+    calibrate,
 )
 
 DELTA = 1e-6
@@ -112,6 +114,51 @@ def compositions(quick: bool) -> tuple[str, list[Row]]:
     return note + table(head, rows), headlines
 
 
+def gaussians(quick: bool) -> tuple[str, list[Row]]:
+    """Beside OpenDP, whose curve for zCDP is a bound; ours is that of the law."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain, metric = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    rows, headlines = [], []
+    for count in (1, 10) if quick else (1, 10, 100):
+        scale = 4.0 * math.sqrt(count)
+        one = dp.m.make_gaussian(domain, metric, scale=scale)
+        together = dp.c.make_composition([one] * count) if count > 1 else one
+        curve = dp.c.make_zCDP_to_approxDP(together)
+        peer, taken = timed(lambda: curve.map(1.0).epsilon(DELTA))  # noqa: B023
+        found, seconds = timed(lambda: (Gaussian(scale=scale).profile(1) ** count).epsilon(DELTA))  # noqa: B023
+        cells = [f"{count} Gaussians of scale {scale:g}", f"{found:.6f}", f"{1000 * seconds:.1f} ms"]
+        cells += [f"{peer:.6f}", f"{1000 * taken:.1f} ms"]
+        rows.append(cells)
+        progress(*cells)
+        headlines.append(
+            row(
+                f"epsilon at delta {DELTA:g}: {cells[0]}",
+                f"{cells[1]}, {cells[2]}",
+                f"OpenDP {cells[3]}, {cells[4]}",
+                f"{taken / max(seconds, 1e-6):.1f}",
+            )
+        )
+    note = "OpenDP composes the rho of each part, and converts the sum to (epsilon, delta).\n\n"
+    return note + table(["composition", "epsilon", "time", "OpenDP", "time"], rows), headlines
+
+
+def calibrations(quick: bool) -> tuple[str, list[Row]]:
+    """The least generalized Gaussian noise for seven numbers that all change by 1."""
+    rows, headlines = [], []
+    for shape in (3.0, 4.0) if quick else (1.5, 3.0, 4.0, 6.5):
+        budget = ApproximateDP(1.0, DELTA)
+        found, seconds = timed(
+            lambda: calibrate(GeneralizedGaussian, budget, norm="linf", dimension=7, shape=shape)  # noqa: B023
+        )
+        cells = [f"{shape:g}", f"{found.noise.scale:.6f}", f"{seconds:.2f} s"]
+        rows.append(cells)
+        progress(*cells)
+        headlines.append(row(f"calibrate noise of shape {shape:g} for 7 numbers", f"{cells[1]}, {cells[2]}"))
+    return table(["shape", "scale", "time"], rows), headlines
+
+
 def ledger(quick: bool) -> tuple[str, list[Row]]:
     kinds = {
         "Laplace, discrete Laplace and discrete Gaussian": [
@@ -123,7 +170,7 @@ def ledger(quick: bool) -> tuple[str, list[Row]]:
     }
     rows, headlines = [], []
     for name, releases in kinds.items():
-        account, times = Accountant(ApproximateDP(20.0, DELTA)), []
+        account, times = Ledger(ApproximateDP(20.0, DELTA)), []
         for release in releases[: 10 if quick else 50]:
             times.append(timed(lambda: account.spend(release))[1])  # noqa: B023
         spent, seconds = timed(account.spent)
@@ -140,7 +187,12 @@ def ledger(quick: bool) -> tuple[str, list[Row]]:
     return table(head, rows), headlines
 
 
-PARTS = {"Compositions": compositions, "A ledger": ledger}
+PARTS = {
+    "Compositions": compositions,
+    "Beside OpenDP": gaussians,
+    "Calibration": calibrations,
+    "A ledger": ledger,
+}
 
 if __name__ == "__main__":
     options = parser(__doc__, *PARTS).parse_args()
@@ -151,6 +203,7 @@ if __name__ == "__main__":
         "numpy",
         "scipy",
         "dp-accounting",
+        "opendp",
         note="Times are of the processor.",
     )
     page.run({name: PARTS[name] for name in options.parts}, options.quick)

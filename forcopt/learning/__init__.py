@@ -3,8 +3,9 @@
 from forcopt.learning.finite import AllFunctions, Finite, ListedHypotheses
 from forcopt.learning.halfspaces import Halfspace, Halfspaces
 from forcopt.learning.hypotheses import Classifier, Constant, Hypotheses, Hypothesis, Oracle, OracleTimeout
-from forcopt.learning.learner import Learner
+from forcopt.learning.learner import FittedScore, Learner
 from forcopt.learning.policy import RandomizedPolicy, systematic_draw
+from forcopt.learning.tables import Schema
 from forcopt.learning.thresholds import Stumps, Threshold, Thresholds
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Classifier",
     "Constant",
     "Finite",
+    "FittedScore",
     "Halfspace",
     "Halfspaces",
     "Hypotheses",
@@ -21,6 +23,7 @@ __all__ = [
     "Oracle",
     "OracleTimeout",
     "RandomizedPolicy",
+    "Schema",
     "Stumps",
     "Threshold",
     "Thresholds",

@@ -15,11 +15,12 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.finite import Lookup, TableRow
+from forcopt.learning.fitted import TRUSTED, fitted_from_plain, fitted_to_plain, plain_numbers
 from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut, ScoreOffsets
 from forcopt.learning.thresholds import Threshold
-from forcopt.learning.tolerances import ROUNDING, SAME_SCORE, SUM
+from forcopt.learning.tolerances import SUM
 
 VERSION = 1
 
@@ -53,13 +54,21 @@ class PolicyFile:
         Path(path).write_text(json.dumps(data, allow_nan=False, indent=1) + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, trusted: bool = False) -> Self:
         """Read a policy from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        trusted : bool, default False
+            Whether the file may hold a pickle, which can run any code.
 
         Raises
         ------
         DeclarationError
-            For a file that holds another kind of policy, or a later version.
+            For a file that holds another kind of policy, or a later version, and for a pickle in a file that
+            is not trusted.
         """
         try:
             data = json.loads(Path(path).read_text())
@@ -73,9 +82,12 @@ class PolicyFile:
                 f"{path} has version {data.get('version')!r}; this one reads up to {VERSION}"
             )
         fields = _Fields(data)
+        token = TRUSTED.set(trusted)
         try:
             policy = cls.from_dict(fields)
-            again = json.loads(json.dumps(policy.to_dict()))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of pickles, which the writer saw
+                again = json.loads(json.dumps(policy.to_dict()))
         except DeclarationError as error:
             raise DeclarationError(f"{path}: {error}") from None
         except KeyError as error:
@@ -83,6 +95,8 @@ class PolicyFile:
             raise DeclarationError(f"{path} is incomplete: the field {error}{place} is missing") from None
         except (TypeError, AttributeError, ValueError, OverflowError, IndexError) as error:
             raise DeclarationError(f"{path}: {fields.last} is wrong: {error}") from None
+        finally:
+            TRUSTED.reset(token)
         for name, value in data.items():
             if name not in ("policy", "version") and (place := _difference(name, value, again.get(name))):
                 raise DeclarationError(f"{path}: {place}")
@@ -101,6 +115,8 @@ class _Fields(dict[str, Any]):
 
 def _difference(place: str, given: Any, read: Any) -> str:
     """Where plain data differ from those that the policy made of them writes; empty if they agree."""
+    if place.endswith(("._sklearn_version", ".pickle")):  # scikit-learn warns of another version itself
+        return ""
     if isinstance(given, dict) and isinstance(read, dict) and set(given) == set(read):
         pairs = [(f"{place}.{name}", given[name], read[name]) for name in given]
     elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
@@ -110,23 +126,6 @@ def _difference(place: str, given: Any, read: Any) -> str:
     else:
         return f"{place} is {given!r}, which would be read as {read!r}"
     return next(filter(None, (_difference(*pair) for pair in pairs)), "")
-
-
-def plain_numbers(values: Any) -> Any:
-    """An array as nested lists for JSON, with None for NaN and text for infinite entries.
-
-    Examples
-    --------
-    >>> plain_numbers(np.array([[1.0, np.nan], [np.inf, 0.5]]))
-    [[1.0, None], ['inf', 0.5]]
-    """
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    if isinstance(values, list):
-        return [plain_numbers(v) for v in values]
-    if isinstance(values, float) and not np.isfinite(values):
-        return None if np.isnan(values) else str(values)
-    return values
 
 
 def numbers_from_plain(values: Any) -> Array:
@@ -187,110 +186,11 @@ class StoredClassifiers:
         return self.classifiers[number]
 
 
-@dataclass(frozen=True, eq=False)
-class LinearScores:
-    """Predicts the class with the largest linear score.
-
-    Attributes
-    ----------
-    normals : Array
-        Shape ``(C, d)``.
-    offsets : Array
-        Shape ``(C,)``; minus infinite for a class that is never predicted.
-    """
-
-    normals: Array
-    offsets: Array
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row of X."""
-        scores = np.asarray(X, dtype=float) @ self.normals.T + self.offsets
-        return np.asarray(scores.argmax(axis=1))
-
-
-def linear_form(estimator: Any) -> tuple[Array, Array]:
-    """Normals and offsets of a fitted linear classifier of scikit-learn, with or without a `StandardScaler`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With ``coef_`` and ``intercept_``, or a pipeline of a `StandardScaler` and such an estimator.
-
-    Returns
-    -------
-    tuple[Array, Array]
-        The scores are ``normals @ x + offsets``, one for two classes; shapes ``(r, d)`` and ``(r,)``.
-
-    Raises
-    ------
-    DeclarationError
-        For another estimator, and if ``decision_function`` is another function.
-    """
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    last, before = steps[-1], steps[:-1]
-    coefficients = getattr(last, "coef_", None)
-    scalers = [step for step in before if hasattr(step, "scale_") and hasattr(step, "mean_")]
-    linear = coefficients is not None and hasattr(last, "decision_function")
-    if not linear or len(scalers) != len(before) or len(scalers) > 1:
-        raise DeclarationError(
-            f"{estimator!r} has no plain form: only linear classifiers, with a StandardScaler before or "
-            "without, are written to a file; write others with pickle"
-        )
-    normals = np.atleast_2d(np.asarray(coefficients, dtype=float))
-    offsets = np.broadcast_to(np.ravel(np.asarray(last.intercept_, dtype=float)), len(normals)).copy()
-    for scaler in scalers:
-        if scaler.scale_ is not None:
-            normals = normals / scaler.scale_
-        if scaler.with_mean:
-            offsets -= normals @ scaler.mean_
-    if not _is_score(estimator, normals, offsets):
-        raise DeclarationError(f"{estimator!r} has no plain form: its score is not that of its coefficients")
-    return normals, offsets
-
-
-def _is_score(estimator: Any, normals: Array, offsets: Array) -> bool:
-    """Whether the decision function is this affine map, at points that determine it and at others."""
-    width = normals.shape[1]
-    points = np.vstack([np.zeros(width), np.eye(width), np.random.default_rng(0).normal(size=(20, width))])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names of columns
-        scores = np.asarray(estimator.decision_function(points), dtype=float)
-    size = np.abs(points) @ np.abs(normals).T + np.abs(offsets)
-    ours = points @ normals.T + offsets
-    theirs = scores[:, None] if scores.ndim == 1 else scores
-    return ours.shape == theirs.shape and bool((np.abs(ours - theirs) <= SAME_SCORE * size + ROUNDING).all())
-
-
-def _halfspace(estimator: Any, cut: float | None = None) -> dict[str, Any]:
-    """A linear classifier of two classes; without a cut it predicts 1 where the score is above 0."""
-    normals, offsets = linear_form(estimator)
-    if len(normals) > 1:
-        raise DeclarationError(f"{estimator!r} has no plain form: it has more than two classes")
-    offset = float(offsets[0])
-    return {
-        "type": "Halfspace",
-        "normal": normals[0].tolist(),
-        "offset": float(np.nextafter(offset, -np.inf)) if cut is None else offset - cut,
-    }
-
-
-def _linear_scores(estimator: Any, given: Array) -> dict[str, Any]:
-    """A linear classifier of several classes, some of which it may never have met."""
-    normals, offsets = linear_form(estimator)
-    known = np.asarray(estimator.classes_).astype(np.int64)
-    if len(known) == 2 and len(normals) == 1:
-        normals, offsets = np.vstack([0 * normals, normals]), np.append(0.0, offsets)
-    if len(normals) != len(known):
-        raise DeclarationError(f"{estimator!r} has no plain form: it has no score for each class")
-    every, total = np.zeros((len(given), normals.shape[1])), np.full(len(given), -np.inf)
-    every[known], total[known] = normals, offsets + given[known]
-    return {"type": "LinearScores", "normals": every.tolist(), "offsets": plain_numbers(total)}
-
-
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
-    """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and linear learners.
+    """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and learners.
 
-    A row of a table becomes a lookup by features.
+    A row of a table becomes a lookup by features. Of learners the fitted attributes are written, see
+    `fitted_to_plain`.
 
     Raises
     ------
@@ -314,14 +214,13 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     if isinstance(classifier, Lookup):
         return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
     if isinstance(classifier, ScoreCut):
-        return _halfspace(classifier.estimator, float(classifier.cut))
+        estimator, cut = fitted_to_plain(classifier.estimator), float(classifier.cut)
+        return {"type": "ScoreCut", "estimator": estimator, "cut": cut}
     if isinstance(classifier, ScoreOffsets):
-        return _linear_scores(classifier.estimator, classifier.offsets)
-    if isinstance(classifier, LinearScores):
-        offsets = plain_numbers(classifier.offsets)
-        return {"type": "LinearScores", "normals": classifier.normals.tolist(), "offsets": offsets}
+        estimator, offsets = fitted_to_plain(classifier.estimator), plain_numbers(classifier.offsets)
+        return {"type": "ScoreOffsets", "estimator": estimator, "offsets": offsets}
     if hasattr(classifier, "get_params"):  # an estimator with its own cut
-        return _halfspace(classifier)
+        return {"type": "Learner", "estimator": fitted_to_plain(classifier)}
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
 
 
@@ -344,8 +243,14 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
         return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))
     if kind == "Lookup":
         return Lookup(np.asarray(data["rows"], dtype=float), np.asarray(data["values"], dtype=np.int64))
-    if kind == "LinearScores":
-        return LinearScores(numbers_from_plain(data["normals"]), numbers_from_plain(data["offsets"]))
+    if kind == "ScoreCut":
+        return ScoreCut(fitted_from_plain(data["estimator"]), float(data["cut"]))
+    if kind == "ScoreOffsets":
+        return ScoreOffsets(fitted_from_plain(data["estimator"]), numbers_from_plain(data["offsets"]))
+    if kind == "Learner":
+        made: Classifier = fitted_from_plain(data["estimator"])
+        return made
     raise DeclarationError(
-        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, LinearScores or Lookup"
+        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, Lookup, "
+        "ScoreCut, ScoreOffsets or Learner"
     )

@@ -310,7 +310,7 @@ def aligned(X: Any, names: Sequence[str], given: Sequence[str] = ()) -> Any:
             raise DeclarationError(
                 f"X {what} column {', '.join(map(repr, wrong))}; the features are {', '.join(names)}"
             )
-    if given:
+    if given and not hasattr(X, "iloc"):
         return X[:, [found.index(name) for name in names]]
     return X if found == list(names) else X[list(names)]
 

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
 from forcopt.learning.hypotheses import Hypotheses, Hypothesis, Oracle, as_cells, constants, costs_by_class
+from forcopt.learning.tables import rows_of
 from forcopt.learning.thresholds import Cuts, Offsets, best_cuts
 from forcopt.learning.tolerances import LEAST
 
@@ -96,6 +98,65 @@ class Learner(Hypotheses):
     def class_oracle(self, features: Array, classes: int) -> LearnerOracle:
         """The oracle for these records and several classes."""
         return LearnerOracle(self.estimator, features, self.cut == "best", classes)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScore:
+    """The score of a fitted classifier; of several classes the predicted label, as text.
+
+    Attributes
+    ----------
+    estimator : Any
+        A fitted classifier. Its score is ``predict_proba``, else ``decision_function``, else its label.
+    classes : tuple[Any, ...]
+        Its labels.
+    """
+
+    estimator: Any
+    classes: tuple[Any, ...]
+
+    def predict(self, X: Any) -> Array:
+        """The score or the label of each row of X, shape ``(n,)``.
+
+        Raises
+        ------
+        DeclarationError
+            If the estimator predicts another label.
+        """
+        if len(self.classes) == 2 and hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+        if len(self.classes) == 2 and hasattr(self.estimator, "decision_function"):
+            return np.asarray(self.estimator.decision_function(X), dtype=float)
+        found = np.asarray(self.estimator.predict(X))
+        known = np.isin(found, np.array(self.classes))
+        if not known.all():
+            raise DeclarationError(f"estimator predicts {found[np.argmin(known)]!r}, which is no label of y")
+        if len(self.classes) == 2:
+            return np.asarray(found == self.classes[1], dtype=float)
+        return np.array(list(map(str, found.tolist())))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The estimator and its labels as plain data."""
+        return {"estimator": fitted_to_plain(self.estimator), "classes": list(self.classes)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The score of plain data."""
+        return cls(fitted_from_plain(data["estimator"]), tuple(data["classes"]))
+
+
+def weight_name(estimator: Any) -> str:
+    """The name of the weights in ``fit``: of a pipeline those of its last step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> weight_name(make_pipeline(make_pipeline(LogisticRegression())))
+    'pipeline__logisticregression__sample_weight'
+    """
+    steps = getattr(estimator, "steps", None)
+    return f"{steps[-1][0]}__{weight_name(steps[-1][1])}" if steps else "sample_weight"
 
 
 def _score(fitted: Any) -> Callable[[Any], Any] | None:
@@ -185,7 +246,7 @@ class LearnerOracle(Oracle):
         self.before: list[tuple[Array, Any]] = []  # scaled costs and fits to go on from
         steps = getattr(estimator, "steps", None)
         self.goes_on = bool(getattr(steps[-1][1] if steps else estimator, "warm_start", False))
-        self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+        self.weights = weight_name(estimator)
 
     def best(self, costs: Array) -> Hypothesis:
         """Fit the estimator to the records, weighted by their savings; a constant if one class saves most."""
@@ -200,7 +261,7 @@ class LearnerOracle(Oracle):
 
         fitted = self._fresh(costs * scale, np.unique(targets))
         every = len(rows) == len(table) and bool((rows == np.arange(len(table))).all())
-        features = self.features if every else self.features[rows]
+        features = self.features if every else rows_of(self.features, rows)
         try:
             # a pipeline takes its last step's weights by name only while routing is off
             with config_context(enable_metadata_routing=False):

@@ -73,6 +73,14 @@ class RandomizedPolicy(ABC):
         return self.draw(X, seed)
 
 
+def mixed(weights: Array, rows: Array) -> Array:
+    """The weighted sum of rows, in one order: BLAS adds in another order for one record."""
+    total = np.zeros(rows.shape[1])
+    for weight, row in zip(weights, rows, strict=True):
+        total += weight * row
+    return total
+
+
 def chosen_classes(chance: Array, numbers: Array) -> Array:
     """The class that a number in [0, 1) chooses for each record.
 

@@ -13,9 +13,6 @@ ROUNDING = 1e-12
 """Scores that a learner computes are equal if they differ by less, relative to their size: the same record
 has another last digit in another batch."""
 
-SAME_SCORE = 1e-6
-"""Scores of a stored and a fitted classifier agree up to this, relative to the size of their terms."""
-
 SAME_ANGLE = 1e-9
 """Lines closer than this are one: decimals that are collinear on paper are off by rounding. In radians."""
 

@@ -53,11 +53,10 @@ def prepared(
     kept = model.prepared.get(key)
     if kept is None or not same_marks(kept.marks, marks):
         compiled = compile_anew()
-        session = None if kept is None else kept.session
-        if session is None or not session.goes_on(compiled):
-            kept = _Prepared(marks, compiled)
+        if kept is not None and kept.session is not None and kept.session.goes_on(compiled):
+            kept = _Prepared(marks, compiled, kept.settings, kept.session)
         else:
-            kept = _Prepared(marks, compiled, kept.settings, session)
+            kept = _Prepared(marks, compiled)
     model.prepared.pop(key, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))

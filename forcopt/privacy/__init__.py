@@ -1,6 +1,5 @@
 """Private mechanisms as objects: noise, profiles, calibration, accounts, sampling designs, audits."""
 
-from forcopt.privacy.accountant import Accountant, BudgetSpentError
 from forcopt.privacy.amplification import (
     ClusterSample,
     Design,
@@ -24,6 +23,8 @@ from forcopt.privacy.budget import (
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
+from forcopt.privacy.interop import dp_event
+from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
     AdditiveMechanism,
@@ -46,35 +47,42 @@ from forcopt.privacy.noises import (
     Staircase,
     TabulatedNoise,
 )
+from forcopt.privacy.odometers import adaptive, odometer
 from forcopt.privacy.profile import Profile
-from forcopt.privacy.queries import ClampedSum, Count, Query, QueryMechanism
+from forcopt.privacy.queries import Calibrated, Measurement, Query, Sensitivity
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 from forcopt.privacy.randomness import Randomness, Release, Secure, Simulated, randomness
+from forcopt.privacy.release import TableRelease
+from forcopt.privacy.schema import Bounded, Categories, Schema
+from forcopt.privacy.table import Table
 
 __all__ = [
     "GDP",
     "ZCDP",
-    "Accountant",
     "AdditiveMechanism",
     "ApproximateDP",
     "Audit",
     "Both",
+    "Bounded",
     "BoundedNoise",
     "Bracket",
     "Budget",
     "BudgetSpentError",
+    "Calibrated",
+    "Categories",
     "Channel",
-    "ClampedSum",
     "ClusterSample",
-    "Count",
     "Design",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Entry",
     "ExponentialMechanism",
     "Gaussian",
     "GeneralizedGaussian",
     "KNorm",
     "Laplace",
+    "Ledger",
+    "Measurement",
     "Mechanism",
     "Neighbours",
     "Noise",
@@ -87,22 +95,28 @@ __all__ = [
     "ProportionalAllocation",
     "PureDP",
     "Query",
-    "QueryMechanism",
     "RandomizedResponse",
     "RandomizedRounding",
     "Randomness",
     "Release",
     "SampleRelation",
     "Sampled",
+    "Schema",
     "Secure",
+    "Sensitivity",
     "SimpleRandomSample",
     "Simulated",
     "Staircase",
     "StratifiedSample",
+    "Table",
+    "TableRelease",
     "TabulatedNoise",
+    "adaptive",
     "audit",
     "calibrate",
     "composed_epsilon",
+    "dp_event",
     "draw",
+    "odometer",
     "randomness",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, inf, log, sqrt
+from math import ceil, exp, expm1, inf, log, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +133,7 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
     The root is found on a coarse lattice, and again near it on each finer one.
     """
     found = composition(tuple(parts), LARGEST)
-    target, before = log(delta), inf
+    target, before = nextafter(log(delta), -inf), inf  # so that its exponential is at most delta
     found.reach(target)
 
     def over(epsilon: float) -> float:
@@ -142,9 +142,12 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
     root, step = least, min(1.0, most)
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        if before - root <= SETTLED_ROOT:
+        narrow = min(WIDEST, NEXT_ROOT * root)
+        kept = before - root <= SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
+        if kept or found.rounded.ends(root - narrow)[0] > target:
             found.settled = root
-        if root in (least, inf) or found.final(root, *found.rounded.ends(root)):
+            return root
+        if not found.refine(*found.rounded.ends(root), max(over(root - narrow), SMALLEST)):
             return root
         before, step = root, NEXT_ROOT * (1 + root)
 
@@ -178,6 +181,9 @@ def first_below(
 
 FARTHEST = 1e5
 """Nats: no larger epsilon is searched for."""
+
+WIDEST = 5e-5
+"""Nats: how far below its upper end a bracket of an epsilon may reach."""
 
 UPPER = 3e-4
 """The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""

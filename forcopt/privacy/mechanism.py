@@ -79,19 +79,8 @@ class Channel(Declared):
 class Mechanism(Channel):
     """A channel whose outputs are close for neighbouring data, by its profile.
 
-    ``one & other`` releases both; ``mechanism.on(design)`` runs on a sample of the records.
-
-    Attributes
-    ----------
-    shows_size : bool
-        Whether the output gives away how many numbers went in, so that these must not be a random number of
-        records.
+    ``one & other`` releases both; ``mechanism.on(design)`` has the profile of a sample of the records.
     """
-
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`."""
-        return False
 
     @property
     def neighbours(self) -> Neighbours | None:
@@ -148,11 +137,6 @@ class PostProcessed(Mechanism):
         name = getattr(self.then, "__qualname__", None) or getattr(self.then, "__name__", "a function")
         return {"type": "PostProcessed", "channel": self.channel.describe(), "then": name}
 
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`; the function may keep the size."""
-        return isinstance(self.channel, Mechanism) and self.channel.shows_size
-
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`."""
         if not isinstance(self.channel, Mechanism):
@@ -206,11 +190,6 @@ class Both(Mechanism):
         """See `Channel`."""
         outputs, deviations = zip(*(part.drawn(values, rng) for part in self.parts), strict=True)
         return outputs, sum(deviations)
-
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`."""
-        return any(part.shows_size for part in self.parts)
 
     def describe(self) -> dict[str, Any]:
         """See `Channel`."""
@@ -335,11 +314,6 @@ class AdditiveMechanism(Mechanism):
             return np.asarray(exact + self.noise.sample(exact.shape, rng))
         return _with_opendp(self.noise, exact)
 
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`: each number is released."""
-        return True
-
     def total_variation(self, output: Any) -> float:
         """See `Channel`."""
         return self.noise.total_variation * int(np.size(output))
@@ -348,6 +322,27 @@ class AdditiveMechanism(Mechanism):
     def error(self) -> float:
         """The root mean square error of each number."""
         return sqrt(self.noise.variance)
+
+    def margin(self, level: float) -> float:
+        """How far the noise moves a number at most, with probability `level`."""
+        tail = (1 - level) / 2
+        return float(max(self.noise.quantile(1 - tail), -self.noise.quantile(tail)))
+
+    def covers(self, change: Any, shape: tuple[int, ...]) -> None:
+        """Refuse a query of another number of numbers, or of a larger `Sensitivity`.
+
+        Raises
+        ------
+        DeclarationError
+            Naming the two numbers.
+        """
+        size, most = int(np.prod(shape)), float(getattr(change, self.norm))
+        if size != self.dimension and not (self.dimension == 1 and self._any_number):
+            raise DeclarationError(f"dimension is {self.dimension}; the query has {size} numbers")
+        if self.sensitivity < most:
+            raise DeclarationError(
+                f"sensitivity is {self.sensitivity:g} in {self.norm}; one unit changes the query by {most:g}"
+            )
 
 
 def _with_opendp(noise: Noise, exact: Array) -> Array:
@@ -368,7 +363,9 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
 
 
 class Sampled(Mechanism):
-    """A mechanism on a sample of the records: whoever is not sampled loses nothing.
+    """The profile of a mechanism on a sample of the records: whoever is not sampled loses nothing.
+
+    A release on a sample is a query of a `Table` with a design.
 
     Parameters
     ----------
@@ -383,13 +380,7 @@ class Sampled(Mechanism):
     Raises
     ------
     DeclarationError
-        For a mechanism of another relation; at a release, for a design of random size with a mechanism that
-        gives the number of sampled records away, such as noise on each of them.
-
-    Notes
-    -----
-    Each record is chosen with exactly the declared probability, so that a release quotes the deviation of the
-    mechanism's draws alone: a number of records would be as private as they are.
+        For a mechanism of another relation, and at a release.
 
     References
     ----------
@@ -398,13 +389,10 @@ class Sampled(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Count, Laplace, PoissonSample, Simulated
-    >>> count = Count() >> AdditiveMechanism(Laplace(epsilon=1.0))
-    >>> tenth = count.on(PoissonSample(rate=0.1))
+    >>> from forcopt.privacy import Laplace, PoissonSample
+    >>> tenth = AdditiveMechanism(Laplace(epsilon=1.0)).on(PoissonSample(rate=0.1))
     >>> round(tenth.profile().epsilon(0.0), 6)
     0.158565
-    >>> tenth.release(np.zeros(2000), Simulated(1)).values.round(1).tolist()
-    [188.4]
     """
 
     mechanism: Mechanism
@@ -432,40 +420,17 @@ class Sampled(Mechanism):
             raise DeclarationError(f"distance is {distance}; a sampled mechanism has a profile for 1")
         return self.design.amplify(self.mechanism.profile(), self.population)
 
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`."""
-        return self.mechanism.shows_size
-
     def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`: `values` is a table, or an array whose rows are records; the mechanism gets rows."""
-        return self.drawn(values, rng)[0]
-
-    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
-        """See `Channel`."""
-        self._hides_size()
-        rows, _ = self.design.take(values, rng.generator())
-        order = np.sort(rows)
-        return self.mechanism.drawn(values.iloc[order] if hasattr(values, "iloc") else values[order], rng)
+        """See `Channel`: refused, as the size of the output may give away that of the sample."""
+        kind = type(self.design).__name__
+        raise DeclarationError(
+            f"Sampled states a profile and draws no sample: release a query of Table(..., design={kind}(...))"
+        )
 
     def describe(self) -> dict[str, Any]:
         """See `Channel`."""
         own = {"design": self.design.to_dict(), "population": self.population}
         return {"type": "Sampled", "mechanism": self.mechanism.describe(), **own}
-
-    def _hides_size(self) -> None:
-        kind = type(self.design).__name__
-        if self.design.neighbours == "add_remove" and self.mechanism.shows_size:
-            raise DeclarationError(
-                f"Sampled: {type(self.mechanism).__name__} releases a number for each record, and {kind} "
-                "takes a random number of records, which the profile does not cover: put a query before the "
-                "noise, such as Count() >> mechanism or ClampedSum(lower=0, upper=1) >> mechanism"
-            )
-        if self.design.reads_names:
-            raise DeclarationError(
-                f"Sampled: {kind} counts the clusters that occur, which a single record may change: give "
-                "names, those of all clusters"
-            )
 
 
 def whole_distance(distance: int) -> int:
@@ -512,14 +477,28 @@ class ExponentialMechanism(Mechanism):
         """See `Mechanism`: the worst that pure privacy allows, an upper bound."""
         return Profile.pure(self.epsilon * whole_distance(distance))
 
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`: the choice is among as many candidates as there are losses."""
-        return True
+    @classmethod
+    def calibrated(cls, budget: Any) -> Any:
+        """The largest epsilon within a budget, for the sensitivity of a query; see `Calibrated`."""
+        from forcopt.privacy.queries import Calibrated
 
-    def send(self, values: Any, rng: Randomness) -> int:
-        """See `Channel`: the place of the chosen candidate, given the losses, shape ``(h,)``."""
+        return Calibrated(cls, budget)
+
+    def covers(self, change: Any, shape: tuple[int, ...]) -> None:
+        """Refuse a query of a larger sensitivity; see `AdditiveMechanism.covers`."""
+        if self.sensitivity < change.l1:
+            raise DeclarationError(
+                f"sensitivity is {self.sensitivity:g}; one unit changes the query by up to {change.l1:g}"
+            )
+
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """See `Channel`: the place of the chosen candidate, given the losses, shape ``(h,)``.
+
+        Of losses of shape ``(k, h)`` k places; the sensitivity then is that of all k rows together.
+        """
         losses = as_numbers(values, "losses").astype(float)
+        if losses.ndim == 2 and losses.size:
+            return np.array([self.send(row, rng) for row in losses])
         if losses.ndim != 1 or not len(losses):
             raise DeclarationError(f"losses has shape {losses.shape}; it must be (h,), at least one")
         scale = 2 * self.sensitivity / self.epsilon

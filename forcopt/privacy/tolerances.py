@@ -115,3 +115,6 @@ NEAREST_SHIFT = 1e-13
 
 BESIDE_ATOMS = 1e-9
 """Nats: the least margin beside the ends of a span, so that atoms at the ends are within."""
+
+SHOWN_DELTA = 1e-6
+"""Probability: the delta at which a release states its epsilon, besides the loss without a delta."""

@@ -5,27 +5,25 @@ It needs scikit-learn, so no module of the library imports it at load time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, DemographicParity, Notion
-from forcopt.fairness.records import as_texts
 from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
+from forcopt.learning.tables import Schema, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
+from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
@@ -195,13 +193,40 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             X = aligned(X, list(self.feature_names_in_))
         return X
 
+    def _unused(self) -> Vocabulary | None:
+        """The sensitive columns of a frame that may stand beside the features of a policy."""
+        asked = [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
+        names = tuple(name for name in asked if isinstance(name, str)) if np.iterable(asked) else ()
+        return Vocabulary(names, ()) if names else None
+
+    def _learns_frames(self) -> bool:
+        """Whether the learner takes a frame as it is."""
+        return False
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Features and labels to learn from; sets the schema of the features."""
+        table = given = self._features(X)
+        self._raw = bool(names_of(table)) and hasattr(table, "iloc") and self._learns_frames()
+        if not self._raw:
+            table, column = validate_data(self, table, y, y_numeric=is_regressor(self), **self._accepted())
+        else:
+            validate_data(self, table, skip_check_array=True)
+            column = column_or_1d(y, warn=True)
+            check_consistent_length(table, column)
+        self._schema = Schema.of(given if names_of(given) else table)
+        return table, column
+
     def _accepted(self) -> dict[str, Any]:
         """The tables that the estimator takes, as arguments of ``validate_data``."""
         return {}
 
     def _table(self, X: Any) -> Any:
         """The features of records to predict, checked."""
-        return validate_data(self, self._features(X, served=True), reset=False, **self._accepted())
+        table = self._features(X, served=True)
+        if not self._raw:
+            return validate_data(self, table, reset=False, **self._accepted())
+        table = validate_data(self, table, reset=False, skip_check_array=True)
+        return self._schema.cast(table) if hasattr(table, "iloc") else table
 
     def _check_combine(self) -> None:
         check_choice("combine", self.combine, "cross", "each")
@@ -272,7 +297,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         """The checked records; sets ``classes_``."""
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
         check_labels(y)
-        features, column = validate_data(self, self._features(X), y, **self._accepted())
+        features, column = self._checked(X, y)
         check_classification_targets(column)
         self.classes_ = np.unique(column)
         count = len(self.classes_)
@@ -288,7 +313,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         # as if these records were left out; pairs name records by position, so that all stay
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
-            features, labels, weights = features[kept], labels[kept], weights[kept]
+            features, labels, weights = rows_of(features, kept), labels[kept], weights[kept]
         groups, constraint = self._groups(
             X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
         )
@@ -302,6 +327,13 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
             raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
         self.report_ = TrainingReport.of(solution)
         return solution
+
+    def _policy(self, solution: Solution, **parts: Any) -> Policy:
+        """The policy to serve; its lottery draws by `random_state`, if that is a number."""
+        salt = int(self.random_state) if isinstance(self.random_state, Integral) else 0
+        labels = tuple(self.classes_.tolist())
+        fields = {"labels": labels, "raw": self._raw, "salt": salt, "promise": promise_of(solution)}
+        return Policy(schema=self._schema, **{"groups": self._unused(), **fields, **parts})
 
     def _groups(
         self, X: Any, given: Any, constraint: Notion, kept: Array | None = None, **others: Any
@@ -360,19 +392,19 @@ def check_labels(y: Any) -> None:
             )
 
 
-def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: Any) -> Array:
+def draw(probability: Array, numbers: Array, draws: Literal["record", "row"], seed: Any) -> Array:
     """Draw a class for each record, see the notes of `FairClassifier`.
 
     Parameters
     ----------
     probability : Array
         Of the second of two classes, shape ``(n,)``, or of each class, shape ``(n, C)``.
-    rows : ndarray or sparse array
-        Features that distinguish records, shape ``(n, d)``.
+    numbers : Array
+        In [0, 1), shape ``(n,)``: the same for records that are alike.
     draws : {"record", "row"}
-        Whether equal rows are sampled systematically, or share one number.
+        Whether records that are alike are sampled systematically, or share their number.
     seed : int, numpy.random.Generator or numpy.random.RandomState, optional
-        The source of randomness.
+        The source of randomness for ``"record"``.
 
     Returns
     -------
@@ -380,15 +412,15 @@ def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: A
         The number of each record's class, int64 of shape ``(n,)``.
     """
     if draws == "row":
-        return chosen_classes(probability, _row_numbers(rows, 0 if seed is None else int(seed)))
+        return chosen_classes(probability, numbers)
     if probability.ndim == 2:
-        strata = np.unique(_row_numbers(rows, 0), return_inverse=True)[1]
+        strata = np.unique(numbers, return_inverse=True)[1]
         return chosen_classes(probability, systematic_numbers(strata, _generator(seed)))
     ones = np.asarray(probability >= 1.0, dtype=np.int64)
     mixed = np.flatnonzero((probability > 0.0) & (probability < 1.0))
     if len(mixed):
         # two rows with one number would share a stratum, which changes no probability
-        strata = np.unique(_row_numbers(rows[mixed], 0), return_inverse=True)[1]
+        strata = np.unique(numbers[mixed], return_inverse=True)[1]
         ones[mixed] = systematic_draw(probability[mixed], strata, _generator(seed))
     return ones
 
@@ -411,13 +443,6 @@ def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
         table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
         table = table.toarray() if issparse(table) else table
     return (table[:, 0] if len(positions) == 1 else table), names
-
-
-def column_names(table: Any) -> list[str]:
-    """The names of the columns of a frame; ``column 0``, ... of an array."""
-    if hasattr(table, "columns"):
-        return list(map(str, table.columns))
-    return [f"column {j}" for j in range(np.shape(table)[1])]
 
 
 def combined(
@@ -471,20 +496,6 @@ def combined(
     return [title_of[row] for row in rows], AllOf(notions=tuple(demands))
 
 
-def crossings(table: Any) -> list[tuple[str | None, ...]]:
-    """The values of each record in several sensitive columns as text, None where missing."""
-    columns = np.asarray(table, dtype=object).T.tolist()
-    plain = [[None if is_missing(v) else v for v in column] for column in columns]
-    known = [[v for v in column if v is not None] for column in plain]
-    texts = [dict(zip(values, as_texts(values, "sensitive_features"), strict=True)) for values in known]
-    return list(zip(*([t.get(v) for v in c] for c, t in zip(plain, texts, strict=True)), strict=True))
-
-
-def crossing_title(names: Sequence[str], row: tuple[str | None, ...]) -> str:
-    """The name of a crossing, such as ``sex=f & race=u``."""
-    return " & ".join(f"{name}={'?' if v is None else v}" for name, v in zip(names, row, strict=True))
-
-
 def subset(groups: Any, kept: Array) -> Any:
     """The groups of some records, a column or a table."""
     if isinstance(groups, ObservedGroups):
@@ -495,29 +506,3 @@ def subset(groups: Any, kept: Array) -> Any:
     if isinstance(given, list):
         return [value for value, keep in zip(given, kept.tolist(), strict=True) if keep]
     return given.iloc[np.flatnonzero(kept)] if hasattr(given, "iloc") else given[kept]
-
-
-def _row_numbers(X: Any, seed: int) -> Array:
-    """A number in [0, 1) for each row that looks random but depends on row and seed only.
-
-    Splitmix64 for arrays, BLAKE2 of the entries for sparse ones.
-    """
-    if issparse(X):
-        table = csr_array(X)
-        key = seed.to_bytes(16, "little")
-        lots = []
-        for start, end in pairwise(table.indptr.tolist()):
-            kept = start + np.flatnonzero(table.data[start:end] != 0)
-            entries = table.indices[kept].astype(np.int64).tobytes() + table.data[kept].tobytes()
-            lots.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
-        return np.asarray((np.array(lots, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-    numbers = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
-    words = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
-    state = np.full(len(words), seed, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for word in words.T:
-            state = (state ^ word) + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state ^= state >> np.uint64(31)
-    return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)

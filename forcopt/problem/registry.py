@@ -95,18 +95,20 @@ def example_file(name: str) -> Path | None:
     return None
 
 
-def load(spec: str | Path) -> Problem:
-    """Read a declaration from a JSON or TOML file, or a shipped example by name.
+def load(spec: str | Path, *, trusted: bool = False) -> Any:
+    """Read a declaration from a JSON or TOML file, or a shipped example by name; or a policy from its file.
 
     Parameters
     ----------
     spec : str or Path
         A path, or the name of an example.
+    trusted : bool, default False
+        Whether the file of a policy may hold a pickle, which can run any code.
 
     Returns
     -------
-    Problem
-        The declared problem.
+    Problem or Policy
+        The declared problem, or the policy that `Policy.save` wrote.
 
     Raises
     ------
@@ -141,6 +143,10 @@ def load(spec: str | Path) -> Problem:
         ) from None
     if not isinstance(data, dict):
         raise DeclarationError(f"{path} holds no declaration: it must be a table of fields")
+    if "policy" in data:
+        from forcopt.problem.policy import Policy
+
+        return Policy.load(path, trusted=trusted)
     try:
         return declared_problem(data)
     except UnknownNameError as error:

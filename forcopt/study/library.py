@@ -20,7 +20,7 @@ from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.exchange import MODEL_SUFFIXES, read, read_into
-from forcopt.problem import Evaluation, Handles, Problem, examples, load, problem_classes
+from forcopt.problem import Evaluation, Handles, Problem, examples, problem_classes
 from forcopt.problem.registry import example_file
 from forcopt.study.run import model_size
 from forcopt.study.store import metadata
@@ -118,7 +118,7 @@ def problem_of(spec: str | Path) -> Problem:
     if str(spec).lower().endswith(MODEL_SUFFIXES):
         return ModelFile(path=str(spec))
     if Path(spec).exists() or example_file(str(spec)):
-        return load(spec)
+        return Problem.load(spec)
     every = instances()
     if str(spec) in every:
         return every[str(spec)].make()

@@ -56,7 +56,7 @@ class Ledger:
     >>> ledger.ask([4, 5], 0.4)
     >>> ledger.ask([1, 1], 0.4)
     Traceback (most recent call last):
-    forcopt.privacy.accountant.BudgetSpentError: query [1, 1]: window 2 has spent 0.8 of 1;
+    forcopt.privacy.ledger.BudgetSpentError: query [1, 1]: window 2 has spent 0.8 of 1;
     the query takes 0.4
     >>> ledger.spent.tolist()
     [0.4, 0.8, 0.8, 0.8, 0.8, 0.4]

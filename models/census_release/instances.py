@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.instance import Instance, by_name
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import noise_variances
-from forcopt.privacy import Accountant, DiscreteGaussian, DiscreteLaplace, Laplace, Noise, Profile, randomness
+from forcopt.privacy import DiscreteGaussian, DiscreteLaplace, Laplace, Ledger, Noise, Profile, randomness
 from forcopt.privacy.tolerances import LAW_SUM
 
 
@@ -26,7 +26,7 @@ def measure(
     noise: Literal["geometric", "laplace"] = "geometric",
     workload: Any = None,
     shares: Any = None,
-    accountant: Accountant | None = None,
+    ledger: Ledger | None = None,
     seed: int | np.random.Generator | None = None,
     **fields: Any,
 ) -> ConsistentRelease:
@@ -47,8 +47,8 @@ def measure(
     shares : array_like, optional
         The queries' shares of each level's budget, which sum to 1. Queries without common types need none:
         a person is in one of them, so that each gets the whole budget.
-    accountant : Accountant, optional
-        The ledger of all releases about the same people, which the measurement spends from before it is made.
+    ledger : Ledger, optional
+        Of all releases about the same people, which the measurement spends from before it is made.
     seed : int or Generator, optional
         Simulates; without it the noise is drawn securely.
     fields : Any
@@ -65,7 +65,7 @@ def measure(
         For a hierarchy without counts, budgets that are not above 0 or do not fit, both budgets, a workload
         that does not fit, or shares that do not sum to 1.
     BudgetSpentError
-        If the accountant's budget does not allow the measurement.
+        If the ledger's budget does not allow the measurement.
 
     Examples
     --------
@@ -101,10 +101,10 @@ def measure(
         raise DeclarationError("noise is 'laplace'; for rho the noise is discrete Gaussian")
     each = budget[:, None] * split
     source, noisy = randomness(seed=seed), []
-    if accountant is not None:
+    if ledger is not None:
         kind = Profile.pure if rho is None else Profile.concentrated
         spent = Profile.together(kind(float(b)) for b in budget)
-        accountant.spend(spent, name="census measurement", neighbours="substitute")
+        ledger.spend(spent, name="census measurement", neighbours="substitute")
     for level, values in enumerate(hierarchy.sums(counts)):
         columns = values @ rows.T
         drawn = [_law(float(b), rho is not None, noise).sample(len(columns), source) for b in each[level]]

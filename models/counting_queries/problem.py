@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.tolerances import DELTA_SLACK
-from forcopt.privacy.accountant import Accountant
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
-from forcopt.privacy.randomness import Randomness, Release
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 
@@ -128,47 +125,23 @@ class CountingQueries(Problem):
         return Evaluation(metrics[self.error], violations, metrics)
 
     def mechanism(self, law: Noise) -> AdditiveMechanism:
-        """The mechanism that adds independent draws of a law to the counts."""
-        self._check(law)
-        if isinstance(law, KNorm):
-            raise DeclarationError("KNorm is joint noise; draw from it with sample")
-        return AdditiveMechanism(noise=law, sensitivity=1.0, norm="linf", dimension=self.queries)
+        """The mechanism that adds independent draws of a law to the counts.
 
-    def release(
-        self, law: Noise, counts: Any, rng: Randomness | None = None, accountant: Accountant | None = None
-    ) -> Release:
-        """Answer the counts.
-
-        Parameters
-        ----------
-        law : Noise
-            A law that `evaluate` finds private.
-        counts : array_like
-            Shape ``(queries,)``.
-        rng : Secure or Simulated
-            `Secure` by default; with ``Simulated(seed)`` the release is a simulation, and marked as one.
-        accountant : Accountant, optional
-            The ledger of all releases about the same people, which the release spends from before it is made.
+        ``(query >> p.mechanism(law)).release(ledger)`` answers a query of a `forcopt.privacy.Table` with as
+        many counts, of which one person changes each by at most 1.
 
         Raises
         ------
-        BudgetSpentError
-            If the accountant's budget does not allow the release.
         DeclarationError
-            For a law that is not private enough, or counts of another shape.
+            For a law that is not private enough, and for joint noise.
         """
-        given = as_numbers(counts, "counts")
-        if given.shape != (self.queries,):
-            raise DeclarationError(f"counts has shape {given.shape}; it must be ({self.queries},)")
-        broken = self.evaluate(law).violations
-        if broken:
+        if broken := self.evaluate(law).violations:
             raise DeclarationError(
                 f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively"
             )
-        mechanism = self.mechanism(law)
-        if accountant is not None:
-            accountant.spend(mechanism, name="counting queries")
-        return mechanism.release(given, rng)
+        if isinstance(law, KNorm):
+            raise DeclarationError("KNorm is joint noise; draw from it with sample")
+        return AdditiveMechanism(noise=law, sensitivity=1.0, norm="linf", dimension=self.queries)
 
     def _check(self, law: Noise | KNorm) -> None:
         if not isinstance(law, Noise | KNorm):

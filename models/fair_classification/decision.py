@@ -18,6 +18,8 @@ from forcopt.fairness.records import read_groups
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.learning.hypotheses import aligned, as_cells
+from forcopt.learning.policy import mixed
+from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import finished, panel
@@ -41,6 +43,8 @@ def as_table(X: Any) -> Any:
 
 
 def _read_features(value: Any) -> Any:
+    if isinstance(value, RawTable):
+        return value.frame
     if isinstance(value, Mapping):
         if set(value) != set(KEYS):
             raise DeclarationError(f"the keys are {', '.join(value)}; they must be {', '.join(KEYS)}")
@@ -70,7 +74,39 @@ def _with_missing(value: Any) -> Array:
     return numbers
 
 
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """A frame that reaches the learner as it is, with text and categories."""
+
+    frame: Any
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+        return self.frame.columns
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """A copy of a frame; or the frame of plain data, which `to_dict` wrote."""
+        if hasattr(given, "iloc"):
+            return cls(given.copy())
+        import pandas as pd
+
+        kinds = tuple(tuple(k) if isinstance(k, list) else k for k in given["kinds"])
+        frame = pd.DataFrame(dict(zip(given["names"], given["columns"], strict=True)))
+        return cls(Schema(tuple(given["names"]), kinds).cast(frame))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The columns, their names and kinds."""
+        schema, frame = Schema.of(self.frame), self.frame.astype(object)
+        columns = [frame[name].where(frame[name].notna(), None).tolist() for name in schema.names]
+        kinds = [list(kind) if isinstance(kind, tuple) else kind for kind in schema.kinds]
+        return {"names": list(schema.names), "kinds": kinds, "columns": columns}
+
+
 def _plain(features: Any) -> Any:
+    if hasattr(features, "iloc"):
+        return RawTable(features).to_dict()
     if sp.issparse(features):
         entries: Any = features.tocoo()
         row, column = entries.coords
@@ -205,6 +241,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         The names of the features, in order: a frame is aligned by them.
     labels : tuple, optional
         The label of each class, which `predict` returns; the numbers by default.
+    raw : bool, default False
+        Whether the classifiers take a frame, as their learner did; else an array of numbers.
 
     Raises
     ------
@@ -219,6 +257,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     classes: int = 2
     features: tuple[str, ...] = field(default=(), repr=False)
     labels: tuple[Any, ...] = field(default=(), repr=False)
+    raw: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
@@ -251,6 +290,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         multiplier_bound: float | None = None,
         classes: int = 2,
         features: tuple[str, ...] = (),
+        raw: bool = False,
     ) -> RandomizedClassifier:
         """A mixture of hypotheses; equal ones are joined, and ones without weight left out.
 
@@ -264,7 +304,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])
         kept = tuple(c for c, _ in joined.values())
-        return cls(kept, total / total.sum(), multipliers, multiplier_bound, classes, features)
+        law = total / total.sum()
+        return cls(kept, law, multipliers, multiplier_bound, classes, features, raw=raw)
 
     def votes(self, X: Any) -> Array:
         """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``.
@@ -274,7 +315,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         DeclarationError
             For a frame that lacks a feature, or has another column, by its name.
         """
-        features = as_table(aligned(X, self.features))  # an array, as in training
+        table = aligned(X, self.features)
+        features = table if self.raw and hasattr(table, "iloc") else as_table(table)  # as in training
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 
     def probability(self, records: Any) -> Array:
@@ -283,10 +325,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         With C classes, above two, the probability of each, shape ``(n, C)``.
         """
         cells = as_cells(self.votes(records), self.classes)
-        chance = np.zeros(cells.shape[1])
-        for weight, row in zip(self.weights, cells, strict=True):  # BLAS adds in another order for one record
-            chance += weight * row
-        chance = np.clip(chance, 0.0, 1.0)
+        chance = np.clip(mixed(self.weights, cells), 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
@@ -308,6 +347,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             **({} if self.classes == 2 else {"classes": self.classes}),
             **({"features": list(self.features)} if self.features else {}),
             **({"labels": list(self.labels)} if self.labels else {}),
+            **({"raw": True} if self.raw else {}),
         }
 
     @classmethod
@@ -320,6 +360,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             classes=int(data.get("classes", 2)),
             features=tuple(data.get("features", ())),
             labels=tuple(data.get("labels", ())),
+            raw=bool(data.get("raw", False)),
         )
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None, problem: Any = None) -> Figure:

@@ -22,10 +22,10 @@ from forcopt.models.fair_classification.lagrangian import Inequalities, check_op
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LOUDER
 from forcopt.privacy import (
-    Accountant,
     AdditiveMechanism,
     ExponentialMechanism,
     Laplace,
+    Ledger,
     PrivacyBudget,
     Profile,
     Randomness,
@@ -354,7 +354,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
-    accountant: Accountant | None = None,
+    ledger: Ledger | None = None,
     mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -387,8 +387,8 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
-    accountant : Accountant, optional
-        The ledger of all releases about the same people. The run spends the whole of `privacy` from it before
+    ledger : Ledger, optional
+        Of all releases about the same people. The run spends the whole of `privacy` from it before
         the first round, even if it ends early, fails or is simulated.
     mechanism : callable, default AdditiveMechanism
         Adds the Laplace noise that it is given, or more: see `forcopt.models.secure_sum.SharedNoise`. With
@@ -401,9 +401,9 @@ def dp_oracle_learner(
     Raises
     ------
     DeclarationError
-        See `plan`; if the bounds are vacuous; and for an accountant of a run that is not private.
+        See `plan`; if the bounds are vacuous; and for a ledger for a run that is not private.
     BudgetSpentError
-        If the accountant's budget does not allow the run.
+        If the ledger's budget does not allow the run.
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups
@@ -416,8 +416,8 @@ def dp_oracle_learner(
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
-    if accountant is not None:
-        _spend(problem, accountant, as_printed)
+    if ledger is not None:
+        _spend(problem, ledger, as_printed)
     rng = randomness(seed=seed)
     noise = _laplace(mechanism, planned.noise)
     louder = noise.error**2 > noise.noise.variance * (1 + LOUDER)
@@ -528,12 +528,12 @@ def _printed(problem: FairClassification, bound: float, rounds: int | None, beta
     return planned
 
 
-def _spend(problem: FairClassification, accountant: Accountant, as_printed: bool) -> None:
+def _spend(problem: FairClassification, ledger: Ledger, as_printed: bool) -> None:
     privacy = problem.privacy
     if privacy is None or (as_printed and privacy.floor is None):
-        raise DeclarationError("accountant: the run is not private, so no budget allows it")
+        raise DeclarationError("ledger: the run is not private, so no budget allows it")
     profile = Profile.pure(privacy.epsilon, privacy.delta)
-    accountant.spend(profile, name="dp-oracle-learner", neighbours="substitute")
+    ledger.spend(profile, name="dp-oracle-learner", neighbours="substitute")
 
 
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -14,10 +13,11 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import Notion
 from forcopt.learning import Hypotheses, Learner
-from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.decision import SeesGroups
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import GroupedClassifier, draw
+from forcopt.problem.policy import Policy
 
 
 class FairClassifier(GroupedClassifier):
@@ -57,8 +57,9 @@ class FairClassifier(GroupedClassifier):
     classes_ : numpy.ndarray
         The labels. Of two the second is the better treatment; with more a notion holds classwise, see
         `FairClassification`.
-    policy_ : RandomizedClassifier
-        The classifiers and the probability of each. It holds no training records, except as a learner keeps
+    policy_ : Policy
+        What to save and to serve. Its `front` is the `RandomizedClassifier`: the classifiers and the
+        probability of each. It holds no training records, except as a learner keeps
         them itself (nearest neighbours do), and for the classes `AllFunctions` and `Finite`, which are
         tables of records.
     report_ : TrainingReport
@@ -171,10 +172,10 @@ class FairClassifier(GroupedClassifier):
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
         )
         options = dict(self.options or {})
-        if "accountant" in options:
+        if "ledger" in options:
             raise DeclarationError(
                 "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
-                "its own; solve FairClassification with the accountant"
+                "its own; solve FairClassification with the ledger"
             )
         solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):
@@ -182,7 +183,7 @@ class FairClassifier(GroupedClassifier):
                 f"method is {self.method!r}, whose predictions need the group of each record, which predict "
                 "is not given here; solve a FairClassification by it"
             )
-        self.policy_: RandomizedClassifier = replace(solution.decision, labels=tuple(self.classes_.tolist()))
+        self.policy_: Policy = self._policy(solution, front=solution.decision)
         if self.keep_solution:
             self.solution_ = solution
         elif hasattr(self, "solution_"):
@@ -191,6 +192,9 @@ class FairClassifier(GroupedClassifier):
 
     def _learner(self) -> Any:
         return self.learner.estimator if isinstance(self.learner, Learner) else self.learner
+
+    def _learns_frames(self) -> bool:
+        return self.learner is not None and not isinstance(self._learner(), Hypotheses)
 
     def _takes_several(self) -> bool:
         learner = self._learner()
@@ -203,12 +207,13 @@ class FairClassifier(GroupedClassifier):
     def probability(self, X: Any) -> Array:
         """The probability of the second class for each row, shape ``(n,)``; of more, of each: ``(n, C)``."""
         check_is_fitted(self)
-        return self.policy_.probability(self._table(X))
+        return self.policy_.answer(self._table(X), None)
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
         check_is_fitted(self)
-        return self.policy_.predict_proba(self._table(X))
+        chance = self.probability(X)
+        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any) -> Array:
         """Draw a class for each row; see Notes.
@@ -225,5 +230,6 @@ class FairClassifier(GroupedClassifier):
         """
         check_is_fitted(self)
         X = self._table(X)
-        drawn = draw(self.policy_.probability(X), X, self.draws, self.random_state)
+        numbers = self.policy_.numbers(X, None)
+        drawn = draw(self.policy_.answer(X, None), numbers, self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -27,9 +27,15 @@ from forcopt.fairness import (
     read_binary,
 )
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.hypotheses import aligned, as_cells, take_names
+from forcopt.learning.hypotheses import aligned, as_cells, names_of, take_names
 from forcopt.learning.tolerances import SUM
-from forcopt.models.fair_classification.decision import Features, Groups, RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.decision import (
+    Features,
+    Groups,
+    RandomizedClassifier,
+    RawTable,
+    SeesGroups,
+)
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
 from forcopt.models.fair_classification.tolerances import PROBABILITY
 from forcopt.privacy import PrivacyBudget
@@ -115,6 +121,11 @@ class FairClassification(Problem):
     @model_validator(mode="before")
     @classmethod
     def _names_features(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("hypotheses") is not None:
+            given, learns = data.get("features"), data["hypotheses"]
+            frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
+            if frame or (isinstance(given, Mapping) and "kinds" in given):  # it reaches the learner as it is
+                data = {**data, "features": RawTable.of(given)}
         return take_names(data)
 
     @field_validator("features")
@@ -368,8 +379,9 @@ class FairClassification(Problem):
     ) -> RandomizedClassifier:
         """The decision that mixes hypotheses, see `RandomizedClassifier.of`."""
         return RandomizedClassifier.of(
-            weights, hypotheses, multipliers, multiplier_bound, self.class_count, self.feature_names
-        )
+            weights, hypotheses, multipliers, multiplier_bound, self.class_count, self.feature_names,
+            hasattr(self.features, "iloc"),
+        )  # fmt: skip
 
     def rates(self, predicted: Any) -> Any:
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``.

@@ -14,6 +14,7 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
+from forcopt.learning.tables import rows_of
 from forcopt.models.fair_classification.decision import GroupColumn, RandomizedClassifier
 from forcopt.models.fair_classification.lagrangian import GRACE, check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -178,7 +179,7 @@ def two_step(
     looser = constraint if first_tolerance is None else type(constraint)(tolerance=first_tolerance)
     try:
         start = FairClassification(
-            features=problem.features[learn],
+            features=rows_of(problem.features, learn),
             labels=problem.labels[learn],
             groups=GroupColumn(problem.groups.codes[learn], problem.groups.names),
             constraint=looser,
@@ -190,7 +191,7 @@ def two_step(
     learnt = start.solve(first, backend=backend, time_limit=deadline.left, **limit)
     if learnt.decision is None:
         return Outcome(None, status=learnt.status, message=f"step 1: {learnt.message}")
-    drawn = learnt.decision.predict(problem.features[remix], seed=rng)
+    drawn = learnt.decision.predict(rows_of(problem.features, remix), seed=rng)
     try:
         second = FairPostprocessing.from_predictions(
             drawn,

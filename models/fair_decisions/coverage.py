@@ -68,11 +68,6 @@ class Nested(Mechanism):
         """See `Mechanism`."""
         return self.mechanism.profile(distance)
 
-    @property
-    def shows_size(self) -> bool:
-        """See `Mechanism`."""
-        return True
-
     def total_variation(self, output: Any) -> float:
         """See `Channel`."""
         return self.mechanism.total_variation(output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -315,6 +316,15 @@ class Dawa(Mechanism):
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`: the worst that pure privacy allows, an upper bound."""
         return Profile.pure(self.epsilon * whole_distance(distance))
+
+    def covers(self, change: Any, shape: tuple[int, ...]) -> None:
+        """Refuse a query of which one unit changes more than one count, or one by more than 1."""
+        if change.l1 > 1:
+            raise DeclarationError(f"Dawa takes counts; one unit changes the query by {change.l1:g}, not 1")
+
+    def margin(self, level: float) -> float:
+        """NaN: the error of a bucket's mean depends on the counts."""
+        return nan
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`: counts along the last axis."""

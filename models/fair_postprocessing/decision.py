@@ -89,11 +89,20 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             For a group that is not among `groups`, and for true groups where reports are needed or reports
             where true groups are.
         """
+        chance = self.probability(predictions, groups)
+        return np.asarray(np.random.default_rng(seed).random(len(chance)) < chance, dtype=np.int64)
+
+    def probability(self, predictions: Any, groups: Any) -> Array:
+        """The probability that each record is predicted 1, shape ``(n,)``; takes the same as `predict`."""
         check_label_order("predict", {"predictions": predictions, "groups": groups})
         base, codes = read_binary(predictions, "predictions"), self.codes(groups)
         same_length(predictions=base, groups=codes)
-        draws = np.random.default_rng(seed).random(len(base))
-        return np.asarray(draws < self.probabilities[base, codes], dtype=np.int64)
+        return np.asarray(self.probabilities[base, codes])
+
+    @property
+    def uses_groups(self) -> bool:
+        """Whether two groups differ in their law."""
+        return bool(np.ptp(self.probabilities, axis=1).any())
 
     def codes(self, groups: Any) -> Array:
         """The position in `groups` of each record's group, shape ``(n,)``; see `predict`.
@@ -238,6 +247,11 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         same_length(predictions=predicted, groups=codes)
         return np.asarray(self.probabilities[predicted, codes])
 
+    @property
+    def uses_groups(self) -> bool:
+        """Whether two groups differ in their law."""
+        return bool(np.ptp(self.probabilities, axis=1).any())
+
     def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw the position of a class for each record; the same int gives the same draws."""
         ends = np.cumsum(self.probability(predictions, groups), axis=1)
@@ -345,6 +359,12 @@ class RandomizedThresholds(PolicyFile):
             below = np.append(0.0, np.cumsum(weights))
             chance[members] = below[np.searchsorted(cuts, values[members], side="right")]
         return np.clip(chance, 0.0, 1.0)
+
+    @property
+    def uses_groups(self) -> bool:
+        """Whether two groups differ in their law."""
+        laws = zip(self.thresholds, self.weights, strict=True)
+        return len({(cuts.tobytes(), weights.tobytes()) for cuts, weights in laws}) > 1
 
     def predict(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each record, independently; the same int gives the same draws."""

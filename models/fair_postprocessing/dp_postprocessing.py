@@ -15,7 +15,7 @@ from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing, emptied
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
-from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudget, randomness
+from forcopt.privacy import AdditiveMechanism, Laplace, Ledger, PrivacyBudget, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -109,7 +109,7 @@ def dp_postprocessing(
     *,
     beta: float = 0.05,
     as_printed: bool = False,
-    accountant: Accountant | None = None,
+    ledger: Ledger | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -132,8 +132,8 @@ def dp_postprocessing(
         Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
         may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
         exceeded.
-    accountant : Accountant, optional
-        The ledger of all releases about the same people. The run spends from it before it looks at the
+    ledger : Ledger, optional
+        Of all releases about the same people. The run spends from it before it looks at the
         counts, whether it then succeeds, fails or is simulated.
     time_limit : float, optional
         Seconds for the linear program.
@@ -146,13 +146,13 @@ def dp_postprocessing(
     DeclarationError
         Without privacy, or for a notion other than parity of rates.
     BudgetSpentError
-        If the accountant's budget does not allow the run.
+        If the ledger's budget does not allow the run.
     """
     deadline = Deadline(time_limit)
     parities, noise = _parities_of(problem.constraint), _largest_noise(problem, beta)
     rng, mechanism = randomness(seed=seed), _mechanism(problem)
-    if accountant is not None:
-        accountant.spend(mechanism, name="dp-postprocessing", neighbours="substitute")
+    if ledger is not None:
+        ledger.spend(mechanism, name="dp-postprocessing", neighbours="substitute")
     noisy = np.asarray(mechanism.release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
@@ -221,7 +221,7 @@ def dp_thresholds(
     *,
     edges: Any = None,
     beta: float = 0.05,
-    accountant: Accountant | None = None,
+    ledger: Ledger | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -240,8 +240,8 @@ def dp_thresholds(
         reveal the group.
     beta : float, default 0.05
         The probability with which the bounds may fail.
-    accountant : Accountant, optional
-        The ledger of all releases about the same people. The run spends from it before it counts, whether it
+    ledger : Ledger, optional
+        Of all releases about the same people. The run spends from it before it counts, whether it
         then succeeds, fails or is simulated.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
@@ -252,7 +252,7 @@ def dp_thresholds(
     DeclarationError
         Without privacy or edges, and with weights.
     BudgetSpentError
-        If the accountant's budget does not allow the run.
+        If the ledger's budget does not allow the run.
 
     Notes
     -----
@@ -288,8 +288,8 @@ def dp_thresholds(
     mechanism = AdditiveMechanism(
         Laplace(scale=SENSITIVITY / privacy.epsilon), sensitivity=SENSITIVITY, dimension=counts.size
     )
-    if accountant is not None:
-        accountant.spend(mechanism, name="dp-thresholds", neighbours="substitute")
+    if ledger is not None:
+        ledger.spend(mechanism, name="dp-thresholds", neighbours="substitute")
     noisy = np.asarray(mechanism.release(counts, rng))
 
     model = Model("private thresholds")

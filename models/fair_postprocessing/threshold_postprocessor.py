@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.sparse import csr_array, hstack, issparse
+from pandas import DataFrame
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -17,25 +18,20 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import Notion
-from forcopt.fairness.records import read_groups
+from forcopt.learning.learner import FittedScore, weight_name
 from forcopt.learning.thresholds import levels
 from forcopt.learning.tolerances import ROUNDING
-from forcopt.models.fair_postprocessing.decision import RandomizedRemix, RandomizedThresholds
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import (
-    UNCONSTRAINED,
     GroupedClassifier,
     Training,
-    column_names,
-    combined,
-    crossing_title,
-    crossings,
     draw,
     parted,
     subset,
 )
+from forcopt.problem.policy import Policy, Vocabulary, crossing_title
 
 
 class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ignore[misc]
@@ -64,6 +60,10 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         The constraint for several sensitive columns, see `FairClassifier`. Thresholds differ by the groups
         that the columns form together. With ``"each"`` a group of known values that did not occur in training
         is treated as the mixture of those that share the most values with it.
+    unknown : {"refuse", "mixture"}, optional
+        Whether a group with a value that training lacks is refused, or gets such a mixture, with a warning.
+        By default ``"mixture"`` for ``combine="each"``, where the known values still count; else
+        ``"refuse"``.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
         `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, `names` are
@@ -87,8 +87,10 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         The labels. Of two the second is the better treatment; with more a notion holds classwise.
     estimator_ : estimator
         The fitted classifier.
-    policy_ : RandomizedThresholds or RandomizedRemix
-        The thresholds of each group; with more than two labels the law of the label for each predicted one.
+    policy_ : Policy
+        What to save and to serve. Its `law` are the `RandomizedThresholds` of the groups; with more than two
+        labels the `RandomizedRemix`, the law of the label for each predicted one. If groups do not differ in
+        their law, `predict` asks for no groups.
     report_ : TrainingReport
         Training error, bound and rates; with `privacy` the message alone, as all else is of the true groups.
 
@@ -123,6 +125,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         held_out: float | None = None,
         sensitive: Any = None,
         combine: Literal["cross", "each"] = "cross",
+        unknown: Literal["refuse", "mixture"] | None = None,
         privacy: PrivacyBudget | None = None,
         names: Any = None,
         edges: Any = None,
@@ -136,6 +139,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.held_out = held_out
         self.sensitive = sensitive
         self.combine = combine
+        self.unknown = unknown
         self.privacy = privacy
         self.names = names
         self.edges = edges
@@ -184,11 +188,11 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             raise DeclarationError(
                 "constraint: its confidence holds for a score of other records; pass held_out=0.5, or prefit"
             )
-        self._learn_crossings(X, sensitive_features, given.kept, given.weights)
         given = self._fit_estimator(given)
-        self._blind = given.groups is None
+        blind = given.groups is None
         groups = ("all",) * len(given.labels) if given.groups is None else given.groups
-        score = self._score(given.features)
+        front = FittedScore(self.estimator_, tuple(self.classes_.tolist()))
+        score = front.predict(given.features)
         problem: ScorePostprocessing | MulticlassPostprocessing
         if len(self.classes_) > 2:
             names = tuple(map(str, self.classes_))
@@ -204,12 +208,28 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 constraint=given.constraint,
                 weights=given.weights,
                 privacy=self.privacy,
-                names=tuple(self.names or (("all",) if self._blind and self.privacy is not None else ())),
+                names=tuple(self.names or (("all",) if blind and self.privacy is not None else ())),
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = self._solved(problem, backend=self.backend, **options)
-        self.policy_: RandomizedThresholds | RandomizedRemix = solution.decision
+        law = solution.decision
+        known = None if blind else self._vocabulary(X, sensitive_features, given, law.groups)
+        self.policy_: Policy = self._policy(solution, front=front, law=law, groups=known)
         return self
+
+    def _vocabulary(self, X: Any, given: Any, training: Training, names: tuple[str, ...]) -> Vocabulary:
+        """The groups that the thresholds know; of private ones only the names are known."""
+        unknown = self.unknown or ("mixture" if self.combine == "each" else "refuse")
+        given, columns = self._sensitive(X, given)
+        if training.kept is not None:
+            given = subset(given, training.kept)
+        if np.ndim(given) == 2 and np.shape(given)[1] == 1:
+            given = given.iloc[:, 0] if hasattr(given, "iloc") else np.asarray(given)[:, 0]
+        found = Vocabulary.of(given, training.weights, unknown, columns)
+        if self.privacy is None:
+            return found
+        rows = {crossing_title(found.columns, row): row for row, _ in found.known}
+        return replace(found, known=tuple((rows.get(name, (name,)), 1.0) for name in names))
 
     def _edges(self) -> Any:
         """The public thresholds, a rounding below the numbers: a score that is one of them reaches it."""
@@ -222,6 +242,11 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
 
     def _learner(self) -> Any:
         return self.estimator
+
+    def _learns_frames(self) -> bool:
+        return self.estimator is not None and (
+            not self.prefit or hasattr(self.estimator, "feature_names_in_")
+        )
 
     def _fit_estimator(self, given: Training) -> Training:
         """Fit on the records that are not held out; gives those that thresholds are fitted on."""
@@ -240,136 +265,43 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             except (NotFittedError, TypeError) as error:
                 raise DeclarationError(f"prefit is True, but estimator is not fitted: {error}") from None
             self.estimator_ = self.estimator
+            known = getattr(self.estimator_, "classes_", self.classes_)
+            if len(self.classes_) == 2 and not np.array_equal(known, self.classes_):
+                raise DeclarationError(f"estimator has labels {list(known)}; y has {list(self.classes_)}")
         else:
             self.estimator_ = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
             self.estimator_ = clone(self.estimator_)
-            steps = getattr(self.estimator_, "steps", None)
-            name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
-            if weights is not None and not has_fit_parameter(
-                (steps or [("", self.estimator_)])[-1][1], "sample_weight"
-            ):
+            last = self.estimator_
+            while hasattr(last, "steps"):
+                last = last.steps[-1][1]
+            if weights is not None and not has_fit_parameter(last, "sample_weight"):
                 raise DeclarationError(f"estimator is {self.estimator_!r}; its fit takes no sample_weight")
+            weighted = {} if weights is None else {weight_name(self.estimator_): weights}
             with config_context(enable_metadata_routing=False):
-                self.estimator_.fit(X, y, **({} if weights is None else {name: weights}))
+                self.estimator_.fit(X, y, **weighted)
         return given
 
-    def _score(self, X: Any) -> Array:
-        """The score of each record; with more than two labels the predicted label as text."""
-        if len(self.classes_) > 2:
-            found = np.asarray(self.estimator_.predict(X))
-            place = np.minimum(np.searchsorted(self.classes_, found), len(self.classes_) - 1)
-            if (self.classes_[place] != found).any():
-                at = int(np.argmax(self.classes_[place] != found))
-                raise DeclarationError(f"estimator predicts {found[at]!r}, which is no label of y")
-            return np.array(list(map(str, self.classes_)))[place]
-        if hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(self.estimator_.predict_proba(X), dtype=float)[:, 1]
-        if hasattr(self.estimator_, "decision_function"):
-            return np.asarray(self.estimator_.decision_function(X), dtype=float)
-        return np.asarray(np.asarray(self.estimator_.predict(X)) == self.classes_[1], dtype=float)
-
-    def _scored(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Array, Array]:
-        """Features, scores, the number of each group, and the probability of the second class, or of each."""
+    def _served(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Any]:
+        """Features, the probability of the second class, or of each, and the place of each group."""
         check_is_fitted(self)
-        given = X
-        X = self._table(X)
-        score = self._score(X)
-        if self._blind:
-            groups: Any = ["all"] * len(score)
-        else:
-            groups, names = self._sensitive(given, sensitive_features)
-            if groups is None:
-                raise DeclarationError("sensitive_features is None; the thresholds differ by group")
-            if self._crossings:
-                return self._scored_crossings(X, score, groups)
-            if np.ndim(groups) == 2:
-                groups, _ = combined(groups, UNCONSTRAINED, self.combine, names)
-        codes, _ = read_groups(groups, self.policy_.groups)
-        return X, score, codes, self.policy_.probability(score, groups)
-
-    def _learn_crossings(self, X: Any, given: Any, kept: Array | None, weights: Array | None) -> None:
-        """Remember the crossings of several sensitive columns and how much each weighs."""
-        self._crossings: dict[tuple[str | None, ...], float] = {}
-        given, names = self._sensitive(X, given)
-        if given is None or np.ndim(given) != 2 or np.shape(given)[1] < 2:
-            return
-        self._columns = names or column_names(given)
-        rows = crossings(given if kept is None else subset(given, kept))
-        for row, weight in zip(rows, np.ones(len(rows)) if weights is None else weights, strict=True):
-            self._crossings[row] = self._crossings.get(row, 0.0) + float(weight)
-
-    def _scored_crossings(self, X: Any, score: Array, given: Any) -> tuple[Any, Array, Array, Array]:
-        """As `_scored`, for several sensitive columns; see `combine` for a crossing that training lacks."""
-        columns, unnamed = [], self._columns == column_names(np.empty((0, len(self._columns))))
-        asked_for = column_names(given) if np.ndim(given) == 2 else ["one column"]
-        if len(asked_for) != len(self._columns) or (
-            hasattr(given, "columns") and not unnamed and set(asked_for) != set(self._columns)
-        ):
-            raise DeclarationError(
-                f"sensitive_features has {', '.join(asked_for)}; the thresholds know "
-                f"{', '.join(self._columns)}"
-            )
-        if hasattr(given, "columns") and not unnamed:
-            given = given.iloc[:, [asked_for.index(name) for name in self._columns]]
-        for name, known, values in zip(
-            self._columns,
-            zip(*self._crossings, strict=True),
-            zip(*crossings(given), strict=True),
-            strict=True,
-        ):
-            spelt = tuple(dict.fromkeys(v for v in known if v is not None))
-            asked = list(dict.fromkeys(v for v in values if v is not None))
-            try:
-                codes: list[int] = read_groups(asked, spelt)[0].tolist() if asked else []
-            except DeclarationError as error:
-                raise DeclarationError(f"sensitive_features: column {name!r}: {error}") from None
-            place: dict[str | None, str | None] = {v: spelt[c] for v, c in zip(asked, codes, strict=True)}
-            columns.append([place.get(v) for v in values])
-        rows = list(zip(*columns, strict=True))
-        number = {row: i for i, row in enumerate(dict.fromkeys(rows))}
-        which = np.array([number[row] for row in rows])
-        groups = self.policy_.groups
-        places = np.full(len(rows), len(groups))
-        chance: Any = None
-        for row, i in number.items():
-            members = which == i
-            title = crossing_title(self._columns, row)
-            if title not in groups and self.combine == "cross":
-                raise DeclarationError(f"groups holds {title!r}; the groups are {', '.join(groups)}")
-            laws = {row: 1.0} if title in groups else self._nearest(row)
-            found: Any = sum(
-                share
-                * self.policy_.probability(
-                    score[members], [crossing_title(self._columns, law)] * sum(members)
-                )
-                for law, share in laws.items()
-            )
-            chance = np.zeros((len(rows), *found.shape[1:])) if chance is None else chance
-            chance[members] = found
-            places[members] = groups.index(title) if title in groups else len(groups)
-        return X, score, places, chance
-
-    def _nearest(self, row: tuple[str | None, ...]) -> dict[tuple[str | None, ...], float]:
-        """The crossings of training that share the most values with this one, and their shares."""
-        shared = {other: sum(a == b for a, b in zip(row, other, strict=True)) for other in self._crossings}
-        near = {other: self._crossings[other] for other, k in shared.items() if k == max(shared.values())}
-        return {other: mass / sum(near.values()) for other, mass in near.items()}
+        table, groups = self._table(X), None
+        if self.policy_.needs_groups:
+            groups, names = self._sensitive(X, sensitive_features)
+            if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
+                groups = DataFrame(groups, columns=names)
+        places = self.policy_.locate(groups)
+        return table, self.policy_.answer(table, places), places
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
-        chance = self._scored(X, sensitive_features)[3]
+        _, chance, _ = self._served(X, sensitive_features)
         return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        X, score, codes, chance = self._scored(X, sensitive_features)
-        if self.draws == "row":  # the digits of the score depend on the batch
-            rows = hstack([X, csr_array(codes[:, None])]) if issparse(X) else np.column_stack([X, codes])
-        else:
-            if isinstance(self.policy_, RandomizedRemix):
-                score = np.array(list(map(self.policy_.classes.index, score.tolist())))
-            rows = np.column_stack([score, codes])
-        drawn = draw(chance, rows, self.draws, self.random_state)
+        table, chance, places = self._served(X, sensitive_features)
+        alike = table if self.draws == "row" else chance.reshape(len(chance), -1)
+        drawn = draw(chance, self.policy_.numbers(alike, places), self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:

@@ -89,6 +89,18 @@ class ListNet:
 def rank_relevance(scores: Any, top: int) -> Array:
     """Relevances ``top, top - 1, ..., 1`` of the records with the largest scores, and 0 of the others.
 
+    Parameters
+    ----------
+    scores : array_like
+        One number for each record.
+    top : int
+        The number of records with a relevance above 0.
+
+    Returns
+    -------
+    ndarray
+        Integers, one for each record.
+
     Examples
     --------
     >>> rank_relevance([0.2, 0.9, 0.5], top=2).tolist()

@@ -25,6 +25,7 @@ from forcopt.learning.files import (
     finite_numbers,
 )
 from forcopt.learning.hypotheses import aligned
+from forcopt.learning.policy import mixed
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.tolerances import NEGLIGIBLE
 
@@ -57,7 +58,7 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
     def probability(self, records: Any) -> Array:
         """The probability of predicting 1 for records with these features, shape ``(n,)``."""
         table = aligned(records, self.features)
-        return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, table))
+        return mixed(self.probabilities, self.hypotheses.predict(self.which, table))
 
     def to_dict(self) -> dict[str, Any]:
         """Names, losses, and the classifiers with their probabilities as plain data.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
 from forcopt.fairness.records import read_groups
 from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
-from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, column_names, combined
+from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, combined
+from forcopt.problem.policy import Policy, column_names, promise_of
 
 
 class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
@@ -47,6 +49,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         The constant term.
     model_ : LinearModel
         The model and its error in each group; the intercept, if any, is its last coefficient.
+    policy_ : Policy
+        What to save and to serve: it takes the columns of a frame by name, and answers with numbers.
     report_ : TrainingReport
         Status, objective, bound, and the error of each group.
     n_features_in_ : int
@@ -114,7 +118,7 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             raise DeclarationError(f"levels is {self.levels!r}; with bound there are no levels")
         X_given, y_given = X, y
         check_labels(y)
-        X, y = validate_data(self, self._features(X), y, y_numeric=True)
+        X, y = self._checked(X, y)
         given, names = self._sensitive(X_given, sensitive_features, y=y_given, sample_weight=sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if weights is not None and weights.min() < 0:
@@ -144,6 +148,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         self.report_ = TrainingReport.of(solution)
         theta = self.model_.coefficients
         self.coef_, self.intercept_ = (theta[:-1], float(theta[-1])) if self.fit_intercept else (theta, 0.0)
+        front = replace(self.model_, coefficients=self.coef_, intercept=self.intercept_, features=())
+        self.policy_ = Policy(front, self._schema, groups=self._unused(), promise=promise_of(solution))
         return self
 
     def _members(self, given: Any, names: list[str] | None, n: int) -> dict[str, Array]:
@@ -187,4 +193,4 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
         check_is_fitted(self)
-        return self.model_.predict(self._design(self._table(X)))
+        return self.policy_.answer(self._table(X), None)

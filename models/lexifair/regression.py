@@ -20,6 +20,7 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.files import finite_numbers
 from forcopt.learning.hypotheses import aligned, take_names
+from forcopt.learning.policy import mixed
 from forcopt.models.lexifair.problem import GroupModel, Lexifair, members_of
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
@@ -27,12 +28,14 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(GroupModel):
-    """Predicts ``x @ coefficients``; coefficients of shape ``(d,)``.
+    """Predicts ``x @ coefficients + intercept``; coefficients of shape ``(d,)``.
 
     Attributes
     ----------
     coefficients : Array
         Shape ``(d,)``.
+    intercept : float, default 0.0
+        Added to the product. A model that was learnt with a column of ones has it among its coefficients.
 
     Examples
     --------
@@ -41,22 +44,25 @@ class LinearModel(GroupModel):
     """
 
     coefficients: Array
+    intercept: float = 0.0
 
     def predict(self, features: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
         table = as_numbers(aligned(features, self.features), "features")
-        return np.asarray(table @ self.coefficients)
+        return mixed(self.coefficients, table.T) + self.intercept
 
     def to_dict(self) -> dict[str, Any]:
         """Names, losses and coefficients as plain data; the proof of the levels is left out."""
-        return {**super().to_dict(), "coefficients": self.coefficients.tolist()}
+        constant = {"intercept": self.intercept} if self.intercept else {}
+        return {**super().to_dict(), "coefficients": self.coefficients.tolist(), **constant}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The model of plain data."""
         losses = finite_numbers(data, "losses", len(data["names"]))
         names = tuple(data.get("features", ()))
-        return cls(losses, tuple(data["names"]), finite_numbers(data, "coefficients"), features=names)
+        theta, constant = finite_numbers(data, "coefficients"), float(data.get("intercept", 0.0))
+        return cls(losses, tuple(data["names"]), theta, constant, features=names)
 
 
 class LexifairRegression(Lexifair):

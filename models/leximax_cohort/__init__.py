@@ -3,12 +3,13 @@
 Henzinger, Peale, Reingold, Shen: Leximax Approximations and Representative Cohort Selection, FORC 2022.
 """
 
-from forcopt.models.leximax_cohort import column_generation, formulations  # noqa: F401  (register the methods)
+from forcopt.models.leximax_cohort import column_generation, formulations  # noqa: F401  (register methods)
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.rounding import PublicLottery, round_lottery, verify_lottery
+from forcopt.models.leximax_cohort.uniform import UniformLottery
 
 __all__ = [
     "CohortLottery",
@@ -16,6 +17,7 @@ __all__ = [
     "LeximaxCohort",
     "PublicLottery",
     "SolutionSet",
+    "UniformLottery",
     "random_block",
     "random_cohort",
     "random_panel",

@@ -15,18 +15,16 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import StageCost
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.variable import Variable
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.loops.solution import ModelSolution
 from forcopt.loops.solve import default_backend
+from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.formulations import goal
 from forcopt.models.leximax_cohort.objectives import EXTREME, HIGH, LINEAR, LOW
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import CONIC, GAP, LEVEL, SHORT, UNUSED, WHOLE
-from forcopt.numeric import laminar_lottery
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -37,101 +35,6 @@ _QUICK = {"mip_heuristic_run_feasibility_jump": False}
 """HiGHS took half the time for small pricing programs without this heuristic."""
 
 
-class _Classes:
-    """Candidates who can change places, merged: a cohort is the number of its members of each class.
-
-    Two candidates can change places if they have the same quotas and bounds, no shared household, and the
-    same worth to every group, but for a group of each one's own. The mean of a lottery over its images under
-    such changes is as good for every objective (all are concave and symmetric), so that one number for the
-    own groups of a class is enough.
-
-    Attributes
-    ----------
-    of : Array
-        The class of each candidate, shape ``(n,)``.
-    sizes : Array
-        Shape ``(classes,)``.
-    worth : Array
-        The utility of each counted group, in the problem's unit, for each member of a class;
-        shape ``(classes, groups)``.
-    counts : Array
-        The number of merged groups, shape ``(groups,)``.
-    """
-
-    def __init__(self, problem: LeximaxCohort) -> None:
-        self.problem = problem
-        V, n = problem.utilities / problem.unit, len(problem.utilities)
-        alone = np.flatnonzero((V != 0).sum(axis=0) == 1)
-        owners, first = np.unique((V[:, alone] != 0).argmax(axis=0), return_index=True)
-        own, value = np.full(n, -1), np.zeros(n)
-        own[owners], value[owners] = alone[first], V[owners, alone[first]]
-        rest = np.setdiff1d(np.arange(V.shape[1]), own)
-        shared = np.where(problem.household_rows.sum(axis=0) > 0, np.arange(1, n + 1), 0)
-        facts = [problem.classes.members.T, *problem.bounds, value, shared, V[:, rest]]
-        _, self.first, self.of, self.sizes = np.unique(
-            np.column_stack(facts), axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
-        merged = np.flatnonzero(np.isin(own[self.first], problem.counted))
-        rest = rest[np.isin(rest, problem.counted)]
-        mine = np.zeros((len(self.sizes), len(merged)))
-        mine[merged, np.arange(len(merged))] = (value[self.first] / self.sizes)[merged]
-        self.worth = np.hstack([mine, V[self.first][:, rest]])
-        self.counts = np.concatenate([self.sizes[merged], np.ones(len(rest))])
-        columns = np.concatenate([own[self.first][merged], rest])
-        self.names = [problem.groups[j] if problem.groups else f"group {j}" for j in columns.tolist()]
-
-    def write(self, model: Model, integer: bool) -> tuple[Variable, Expression]:
-        """The numbers of members, and the utilities of the counted groups."""
-        p = self.problem
-        low, high = (ends[self.first] * self.sizes for ends in p.bounds)
-        z = model.variable("members", len(self.sizes), lower=low, upper=high, integer=integer)
-        model.subject_to(z.sum() == p.size)
-        if p.classes.names:
-            model.subject_to(
-                (z @ p.classes.members[:, self.first].T).between(p.classes.least, p.classes.most)
-            )
-        if p.household_rows.shape[0]:
-            model.subject_to(p.household_rows[:, self.first] @ z <= 1)
-        return z, z @ self.worth
-
-    def spread(self, numbers: Array, weights: Array) -> tuple[Array, Array]:
-        """A lottery over cohorts, with equal chances in each class, for one over numbers of members."""
-        share = np.zeros((len(weights), len(self.of)))
-        for c, size in enumerate(self.sizes.tolist()):
-            share[:, self.of == c] = _turns(numbers[:, c], weights, size)
-        order = np.argsort(self.of, kind="stable")  # a systematic sample rounds the count of each class
-        drawn = [laminar_lottery(row[order]) for row in share]
-        cohorts = np.zeros((sum(len(d.weights) for d in drawn), len(self.of)))
-        cohorts[:, order] = np.vstack([d.members for d in drawn])
-        chance = np.concatenate([w * d.weights for w, d in zip(weights, drawn, strict=True)])
-        used = chance > UNUSED
-        return cohorts[used], chance[used] / chance[used].sum()
-
-
-def _turns(numbers: Array, weights: Array, size: int) -> Array:
-    """The chance of each member of a class where `numbers` of them are in; the means over all are equal.
-
-    Whoever lacks most comes first, for the whole weight, so that few chances are neither 0 nor 1. Where that
-    leaves somebody with more than the rest can give, all chances are equal.
-    """
-    total = weights * numbers
-    lack, out = np.full(size, total.sum() / size), np.zeros((len(weights), size))
-    left = weights[numbers > 0].sum()
-    for j in np.argsort(-weights, kind="stable").tolist():
-        if numbers[j] > 0:
-            left -= weights[j]
-            most = np.minimum(lack, weights[j])
-            least = np.clip(lack - left, 0.0, most)
-            order = np.argsort(-lack, kind="stable")
-            room = np.cumsum((most - least)[order])
-            if not -UNUSED <= total[j] - least.sum() <= room[-1] + UNUSED:
-                return np.repeat(numbers[:, None] / size, size, axis=1)
-            given = least.copy()
-            given[order] += np.diff(np.clip(room, 0.0, total[j] - least.sum()), prepend=0.0)
-            out[j], lack = given / weights[j], lack - given
-    return np.clip(out, 0.0, 1.0)
-
-
 class _Pricing:
     """The numbers of members with the largest sum of given weights.
 
@@ -140,7 +43,7 @@ class _Pricing:
     is not good enough, the whole integer program decides.
     """
 
-    def __init__(self, classes: _Classes, backend: str, deadline: Deadline) -> None:
+    def __init__(self, classes: Classes, backend: str, deadline: Deadline) -> None:
         self.backend, self.deadline = backend, deadline
         self.model = Model("pricing")
         self.chosen, _ = classes.write(self.model, integer=True)
@@ -272,7 +175,7 @@ def column_generation(
             "objective but 'uniform'"
         )
     trace = Trace(Deadline(time_limit), on_improvement)
-    classes = _Classes(problem)
+    classes = Classes(problem)
     pricing = _Pricing(classes, backend, trace.deadline)
     status, first, _ = pricing.best(np.zeros(len(classes.sizes)), -np.inf)
     if first is None:
@@ -321,7 +224,7 @@ def column_generation(
     )
 
 
-def _reach(classes: _Classes, pricing: _Pricing, known: Array, trace: Trace) -> Array:
+def _reach(classes: Classes, pricing: _Pricing, known: Array, trace: Trace) -> Array:
     """Add cohorts until every counted group has a utility above 0 in one."""
     while not trace.over:
         lost = (known @ classes.worth <= 0).all(axis=0)
@@ -333,13 +236,13 @@ def _reach(classes: _Classes, pricing: _Pricing, known: Array, trace: Trace) -> 
         elif status is Status.OPTIMAL and most <= UNUSED:
             names = [classes.names[j] for j in np.flatnonzero(lost)[:5]]
             raise DeclarationError(
-                f"the utility of {', '.join(names)} is 0 in every cohort, so that objective "
-                f"{classes.problem.objective!r} is infinite: forbid these candidates or change the objective"
+                f"the utility of {', '.join(names)} is 0 in every cohort, so that the objective "
+                f"{classes.problem.objective!r} is infinite: forbid these candidates, or take another one"
             )
     return known
 
 
-def _herd(classes: _Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace) -> Array:
+def _herd(classes: Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace) -> Array:
     """Add about as many cohorts as a lottery needs, whose mean comes near the target."""
     herd, total = [*known], np.zeros(len(classes.sizes))
     for count in range(1, len(classes.sizes) + 1):
@@ -354,7 +257,7 @@ def _herd(classes: _Classes, pricing: _Pricing, known: Array, target: _Target, t
 
 
 def _outer(
-    classes: _Classes, cuts: list[_Cut], backend: str, deadline: Deadline
+    classes: Classes, cuts: list[_Cut], backend: str, deadline: Deadline
 ) -> tuple[ModelSolution, _Target | None]:
     """Optimise over the rows and the cuts."""
     problem, model = classes.problem, Model("marginals")
@@ -376,7 +279,7 @@ def _outer(
 
 
 def _mix(
-    classes: _Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace
+    classes: Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace
 ) -> tuple[Array, Array, _Cut | None, int]:
     """Find the lottery that misses the target least.
 

@@ -152,6 +152,14 @@ class CohortLottery:
         )
 
     @property
+    def entropy(self) -> float:
+        """Of the lottery over cohorts, in nats; no lottery has more than that of ``objective="uniform"``."""
+        cohorts, weights = self.distribution()
+        _, same = np.unique(cohorts, axis=0, return_inverse=True)
+        chances = np.bincount(same.reshape(-1), weights)
+        return float(-(chances * np.log(chances, where=chances > 0, out=np.zeros(len(chances)))).sum())
+
+    @property
     def smallest(self) -> float:
         """The smallest probability of a candidate who is not forbidden."""
         _, upper = self.problem.bounds

@@ -92,8 +92,9 @@ def only_leximin(problem: LeximaxCohort) -> None:
         Naming the method that takes it.
     """
     if problem.objective != "leximin":
+        wanted = problem.choose_method()
         raise DeclarationError(
-            f"objective is {problem.objective!r}; the method takes 'leximin': use {problem.choose_method()!r}"
+            f"objective is {problem.objective!r}; the method is for 'leximin': use {wanted!r}"
         )
 
 
@@ -224,6 +225,8 @@ def convex_program(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
+    if problem.objective == "leximin":
+        raise DeclarationError("objective is 'leximin', a lexicographic one: use 'saturation' or 'compact'")
     x, u = write_choice(problem, model)
     counted = u[problem.counted] / problem.unit
     aim = goal(problem, model, counted, np.ones(len(problem.counted)))

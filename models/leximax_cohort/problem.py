@@ -120,9 +120,9 @@ class LeximaxCohort(Problem):
     default_method: ClassVar[str] = "saturation"
 
     utilities: Numbers
+    size: float = Field(gt=0, allow_inf_nan=False)
     objective: Objective = "leximin"
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    size: float = Field(gt=0, allow_inf_nan=False)
     integer: bool = False
     features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
     quotas: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
@@ -169,7 +169,7 @@ class LeximaxCohort(Problem):
             raise DeclarationError(f"objective {self.objective!r} is for utilities of at least 0")
         if self.objective == "uniform" and (self.integer or not self.is_whole):
             raise DeclarationError(
-                "objective 'uniform' is of lotteries: size must be whole, and integer=False"
+                "objective 'uniform' is for lotteries over cohorts: a whole size, and integer=False"
             )
         self._check_positions()
         self._check_quotas()
@@ -497,7 +497,9 @@ class LeximaxCohort(Problem):
         violations |= dict(zip(classes.names, over.tolist(), strict=True))
         metrics = {"mean": float(levels.mean())}
         if self.objective == "uniform":
-            value = CohortLottery.entropy_of(decision)
+            if not isinstance(decision, CohortLottery):
+                raise DeclarationError("objective 'uniform' is of a lottery over cohorts, not of marginals")
+            value = decision.entropy
         else:
             value = self.value(self.utilities.T[self.counted] @ x)
         metrics |= {f"level {r}": float(v) for r, v in enumerate(levels[:_SHOWN], 1)}

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
-_NEAR = 0.5
-"""Relative gap of the largest loss of a chance, in panels: 1 panel is the least that is looked for."""
-
 _STYLE = "body{font:11px sans-serif}td,th{border:1px solid #999;padding:1px 4px}tr{break-inside:avoid}"
 
 
@@ -192,9 +189,9 @@ def round_lottery(
     panels that satisfy the rows (Baum and Trotter): no chance changes by 1/M.
 
     Otherwise an integer program finds how often each panel of the lottery occurs. The first search rounds
-    the panels' weights up or down, keeps all chances at `PublicLottery.bound` or above, and stops when the
-    largest loss of a chance is at most twice its lower bound. If it finds nothing, the second one allows any
-    multiples, and maximizes the smallest chance up to that bound.
+    the panels' weights up or down, and ends with any rounding that keeps all chances at `PublicLottery.bound`
+    or above. If it finds none, the second one allows any multiples, maximizes the smallest chance up to that
+    bound, and then keeps the largest loss of a chance small.
 
     References
     ----------
@@ -229,8 +226,8 @@ def _round_weights(cohorts: Array, weights: Array, panels: int, backend: str, ti
         counts = copies @ members
         model.subject_to(copies.sum() == panels, counts >= least, counts + lost >= target)
         # lost is at most M: half a panel of the smallest chance outweighs it
-        model.maximize(-lost if near else least - lost / (2 * panels))
-        result = model.solve(backend, time_limit=time_limit, gap=_NEAR if near else None)
+        model.maximize(least if near else least - lost / (2 * panels))
+        result = model.solve(backend, time_limit=time_limit)
         if result.point is not None:
             return np.round(result[copies]).astype(int)
     raise BackendError(f"{backend} finds no equal panels: {result.message}")

@@ -174,6 +174,10 @@ class SharedNoise(AdditiveMechanism):
         """The root mean square error of each number."""
         return float(np.sqrt(self.noise.variance * self.servers / self._honest))
 
+    def margin(self, level: float) -> float:
+        """See `AdditiveMechanism`: by Chebyshev's inequality, for the parts of all servers."""
+        return self.error / float(np.sqrt(1 - level))
+
 
 def _check_servers(servers: int, corrupted: int) -> None:
     if not 0 <= corrupted < servers:

@@ -85,9 +85,10 @@ def test_a_policy_of_the_estimator_keeps_labels(tmp_path):
     fitted = FairClassifier(DemographicParity(0.1)).fit(X, labels, sensitive_features=GROUP)
     fitted.policy_.save(tmp_path / "policy.json")
     again = type(fitted.policy_).load(tmp_path / "policy.json")
-    assert again.labels == ("granted", "refused") and again.features == tuple(X)
-    assert set(again.predict(X[["age", "debt", "income"]], 0).tolist()) == {"granted", "refused"}
-    assert (again.predict(X, 0) == fitted.policy_.predict(X, 0)).all()
+    assert again.labels == ("granted", "refused") and again.schema.names == tuple(X)
+    assert again.pos_label == "refused"
+    assert set(again.predict(X[["age", "debt", "income"]]).tolist()) == {"granted", "refused"}
+    assert (again.predict(X) == fitted.policy_.predict(X)).all()
 
 
 @pytest.mark.parametrize("make", [FairClassifier, ThresholdPostprocessor, FairRegressor])

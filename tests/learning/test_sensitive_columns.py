@@ -72,8 +72,11 @@ def test_an_unseen_crossing_of_known_values_gets_the_law_of_its_neighbours(peopl
     laws = [fitted.predict_proba(X, sensitive_features=other)[~seen] for other in near]
     np.testing.assert_allclose(chance[~seen], np.average(laws, axis=0, weights=mass))
     np.testing.assert_allclose(chance[seen], fitted.predict_proba(X[seen], sensitive_features=S[seen]))
-    with pytest.raises(fo.DeclarationError, match="column 'race': groups holds 'z'"):
+    with pytest.warns(UserWarning, match="column 'race': groups holds 'z'.* 'z' gets their mixture"):
         fitted.predict(X, sensitive_features=S.assign(race="z"))
+    strict = fitted.set_params(unknown="refuse").fit(X[seen], y[seen], sensitive_features=S[seen])
+    with pytest.raises(fo.DeclarationError, match="column 'race': groups holds 'z'"):
+        strict.predict(X, sensitive_features=S.assign(race="z"))
     with pytest.raises(fo.DeclarationError, match="groups holds 'sex=f & race=q'"):
         crossed = MAKE["thresholds"]().fit(X[seen], y[seen], sensitive_features=S[seen])
         crossed.predict(X, sensitive_features=S)

@@ -73,6 +73,6 @@ def test_choices_of_opendp_are_no_worse():
 
 
 def test_bad_choices_are_named():
-    for losses, epsilon, sensitivity in (([], 1, 1), ([[1.0]], 1, 1), ([1.0], 0, 1), ([1.0], 1, -1)):
+    for losses, epsilon, sensitivity in (([], 1, 1), ([[[1.0]]], 1, 1), ([1.0], 0, 1), ([1.0], 1, -1)):
         with pytest.raises(DeclarationError, match=r"losses|epsilon|sensitivity"):
             ExponentialMechanism(epsilon, sensitivity).release(losses)

@@ -12,12 +12,14 @@ from scipy.stats import binomtest, chi2_contingency, chisquare, nbinom
 from forcopt.errors import DeclarationError
 from forcopt.privacy import (
     AdditiveMechanism,
-    ClampedSum,
+    Bounded,
     DiscreteGaussian,
     DiscreteLaplace,
     Laplace,
+    Ledger,
+    Schema,
     Secure,
-    calibrate,
+    Table,
     randomness,
 )
 from forcopt.privacy.budget import PureDP
@@ -161,8 +163,9 @@ def test_whole_numbers_are_uniform(end):
 
 def test_an_income_total():
     """Sensitivity 1e6 at epsilon .1: noise of scale 1e7, without a table of 450 million entries."""
-    mechanism = calibrate(DiscreteLaplace, PureDP(0.1), sensitivity=10**6)
-    released = (ClampedSum(lower=0, upper=10**6) >> mechanism).release(np.arange(50) * 1000)
+    incomes = Table({"income": np.arange(50) * 1000}, Schema(income=Bounded(0, 10**6)))
+    noisy = incomes.sum("income") >> DiscreteLaplace.calibrated(PureDP(0.1))
+    (mechanism,), released = noisy.mechanisms, noisy.release(Ledger(PureDP(1.0)))
     assert mechanism.noise.scale == 1e7 and released.total_variation == 0.0 and not released.simulated
     assert abs(int(released.values[0]) - 1_225_000) < 45 * 1e7
     assert Laplace(scale=3.0).on_integers().total_variation > 0

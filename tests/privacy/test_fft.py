@@ -129,6 +129,14 @@ def test_an_epsilon_of_a_sample_is_that_of_dp_accounting():
         assert profile.delta(found) <= 1e-6 and profile.bracket(found - 1e-4).lower > 1e-6
 
 
+def test_an_epsilon_is_narrow_where_delta_is_flat():
+    """The mass at infinity is nearly all of delta: a bracket of delta that is narrow leaves epsilon wide."""
+    sampled = AdditiveMechanism(Gaussian(scale=2.0)).on(PoissonSample(rate=0.01)).profile() ** 100
+    flat = Profile.of(pure_loss(0.1, 1e-7)) ** 10 @ sampled
+    found = flat.epsilon(1.001e-6)
+    assert flat.delta(found) <= 1.001e-6 < flat.bracket(found - 2e-4, rtol=1e-7).lower
+
+
 def test_an_epsilon_near_the_largest_loss_is_found():
     """Twelve different noises; delta by all outcomes, each loss being of at most three values."""
     noises = [DiscreteLaplace(scale=2.0 + 0.37 * i) for i in range(12)]

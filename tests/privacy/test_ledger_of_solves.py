@@ -10,8 +10,8 @@ from forcopt.learning import Thresholds
 from forcopt.models import CountingQueries, FairClassification, FairPostprocessing
 from forcopt.models.census_release import measure
 from forcopt.models.fair_classification import FairClassifier
-from forcopt.privacy import ZCDP, Accountant, ApproximateDP, PrivacyBudget, PureDP
-from forcopt.privacy.accountant import BudgetSpentError
+from forcopt.privacy import ZCDP, ApproximateDP, Categories, Ledger, PrivacyBudget, PureDP, Schema, Table
+from forcopt.privacy.ledger import BudgetSpentError
 
 COUNTS = 100 * np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
 
@@ -33,82 +33,83 @@ def learning(epsilon=1.0):
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_solves_spend_until_the_budget_is_empty(seed):
-    account = Accountant(PureDP(2.5))
+    account = Ledger(PureDP(2.5))
     for spent in (1.0, 2.0):
-        assert table().solve(accountant=account, seed=seed).status == "approximate"
+        assert table().solve(ledger=account, seed=seed).status == "approximate"
         assert account.spent() == spent
     with pytest.raises(BudgetSpentError, match="of which 2 is spent; 'dp-postprocessing' takes 1"):
-        table().solve(accountant=account, seed=seed)
+        table().solve(ledger=account, seed=seed)
     assert account.spent() == 2.0
-    assert table(0.5).solve(accountant=account, seed=seed).decision is not None
+    assert table(0.5).solve(ledger=account, seed=seed).decision is not None
     assert account.remaining() == 0.0
 
 
 def test_a_run_that_fails_spends_too():
-    account = Accountant(PureDP(1.0))
+    account = Ledger(PureDP(1.0))
     few = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
-    found = [table(0.01, few).solve(accountant=account, seed=seed).status for seed in range(20)]
+    found = [table(0.01, few).solve(ledger=account, seed=seed).status for seed in range(20)]
     assert "failed" in found
     assert account.spent() == pytest.approx(0.2)
 
 
 def test_a_run_that_is_refused_before_it_looks_spends_nothing():
-    account = Accountant(PureDP(1.0))
+    account = Ledger(PureDP(1.0))
     with pytest.raises(fo.DeclarationError, match="beta"):
-        table().solve(accountant=account, beta=2.0)
+        table().solve(ledger=account, beta=2.0)
     with pytest.raises(fo.DeclarationError, match="vacuous"):
-        learning().solve(accountant=account)
-    assert account.spent() == 0.0 and account.ledger == ()
+        learning().solve(ledger=account)
+    assert account.spent() == 0.0 and account.entries == ()
 
 
 def test_methods_share_a_ledger():
-    account = Accountant(ApproximateDP(2.5, 1e-5))
-    table().solve(accountant=account, seed=0)
-    learning().solve(accountant=account, seed=0, allow_vacuous=True, rounds=2, time_limit=0.0)
-    assert [entry.name for entry in account.ledger] == ["dp-postprocessing", "dp-oracle-learner"]
+    account = Ledger(ApproximateDP(2.5, 1e-5))
+    table().solve(ledger=account, seed=0)
+    learning().solve(ledger=account, seed=0, allow_vacuous=True, rounds=2, time_limit=0.0)
+    assert [entry.name for entry in account.entries] == ["dp-postprocessing", "dp-oracle-learner"]
     assert 1.9 < account.spent() <= 2.0 + 1e-6
     with pytest.raises(BudgetSpentError, match="would take more than is left"):
-        learning().solve(accountant=account, seed=0, allow_vacuous=True, rounds=2)
+        learning().solve(ledger=account, seed=0, allow_vacuous=True, rounds=2)
     with pytest.raises(BudgetSpentError, match="no bound in the units of PureDP"):
-        learning().solve(accountant=Accountant(PureDP(9.0)), seed=0, allow_vacuous=True, rounds=2)
+        learning().solve(ledger=Ledger(PureDP(9.0)), seed=0, allow_vacuous=True, rounds=2)
 
 
 def test_the_message_holds_nothing_of_the_data():
-    account = Accountant(PureDP(0.5))
+    account = Ledger(PureDP(0.5))
     with pytest.raises(BudgetSpentError) as first:
-        table().solve(accountant=account)
+        table().solve(ledger=account)
     with pytest.raises(BudgetSpentError) as second:
-        table(counts=2 * COUNTS).solve(accountant=account)
+        table(counts=2 * COUNTS).solve(ledger=account)
     assert str(first.value) == str(second.value)
 
 
 def test_methods_that_are_not_private_take_no_ledger():
-    with pytest.raises(fo.ForcoptError, match="accountant"):
-        table().solve("lp", accountant=Accountant(PureDP(1.0)))
+    with pytest.raises(fo.ForcoptError, match="ledger"):
+        table().solve("lp", ledger=Ledger(PureDP(1.0)))
 
 
 def test_an_estimator_refuses_a_ledger_that_copies_would_not_share():
     pytest.importorskip("sklearn")
     p = learning()
-    clf = FairClassifier(p.constraint, Thresholds(), options={"accountant": Accountant(PureDP(1.0))})
+    clf = FairClassifier(p.constraint, Thresholds(), options={"ledger": Ledger(PureDP(1.0))})
     with pytest.raises(fo.DeclarationError, match="ledger of its own"):
         clf.fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
 
 
 def test_one_budget_over_a_census_and_counting_queries():
     """Both spend before they look at the counts; a refused one draws nothing."""
-    account = Accountant(PureDP(2.0))
+    account = Ledger(PureDP(2.0))
     tree = Hierarchy.homogeneous([2, 3], counts=[5, 0, 2, 7, 1, 1])
-    measure(tree, epsilon=[0.2, 0.4, 0.4], accountant=account)
-    assert account.remaining() == 1.0 and account.ledger[0].neighbours == "substitute"
+    measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
+    assert account.remaining() == 1.0 and account.entries[0].neighbours == "substitute"
     queries = CountingQueries(queries=3, epsilon=0.75, whole=True)
-    law = queries.solve("laplace").decision
-    queries.release(law, [1, 2, 3], accountant=account)
+    table = Table({"town": list("abc")}, Schema(town=Categories("a", "b", "c")), neighbours="substitute")
+    noisy = table.group_by("town").count() >> queries.mechanism(queries.solve("laplace").decision)
+    noisy.release(account)
     assert account.remaining() == pytest.approx(0.25)
-    with pytest.raises(BudgetSpentError, match="'counting queries' takes"):
-        queries.release(law, [1, 2, 3], accountant=account)
+    with pytest.raises(BudgetSpentError, match="'count by town' takes"):
+        noisy.release(account)
     with pytest.raises(BudgetSpentError, match="'census measurement' takes 1"):
-        measure(tree, epsilon=[0.2, 0.4, 0.4], accountant=account)
-    concentrated = Accountant(ZCDP(0.5))
-    measure(tree, rho=[0.1, 0.1, 0.3], accountant=concentrated)
+        measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
+    concentrated = Ledger(ZCDP(0.5))
+    measure(tree, rho=[0.1, 0.1, 0.3], ledger=concentrated)
     assert concentrated.remaining() == 0.0

@@ -88,7 +88,7 @@ def test_a_failure_is_a_row_in_its_own_words(rows, label, status, words):
 
 
 def test_a_method_that_does_not_fit_the_declaration_is_told_so():
-    result = fo.compare("cohort/committee", ["brute-force", "maximin"], isolate=False)
+    result = fo.compare("cohort/committee", ["brute-force", "cumulative"], isolate=False)
     refused, other = result.rows
     assert refused.status == "failed" and other.solved
     assert refused.message.startswith("not for this declaration: 'brute-force' finds one cohort")

@@ -126,7 +126,7 @@ def slack(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "optimal", float(levels[0]), skip=skip, check=check, tolerance=1e-4)
 
 
-NOT_LEXIMAX = ("maximin", "ellipsoid", "cumulative", "recursive")
+NOT_LEXIMAX = ("convex-program", "uniform", "cumulative", "recursive")
 """Methods with other claims."""
 
 

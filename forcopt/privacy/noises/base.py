@@ -16,8 +16,10 @@ from forcopt.privacy.randomness import Randomness, Secure, Simulated
 from forcopt.privacy.tolerances import MAXIMUM_END, TABLE_END, TINY
 
 if TYPE_CHECKING:
+    from forcopt.privacy.budget import Budget
     from forcopt.privacy.noises.bounded import TabulatedNoise
     from forcopt.privacy.profile import Profile
+    from forcopt.privacy.queries import Calibrated
 
 
 class Noise(Declared):
@@ -150,6 +152,16 @@ class Noise(Declared):
         ``e^-1000``, which no positive float bounds more closely than 0.
         """
         return 0.0
+
+    @classmethod
+    def calibrated(cls, budget: Budget, **fixed: Any) -> Calibrated:
+        """The least noise of this family within a budget, for the query that it is put on.
+
+        ``query >> DiscreteGaussian.calibrated(ZCDP(0.1))``; see `forcopt.privacy.queries.Calibrated`.
+        """
+        from forcopt.privacy.queries import Calibrated
+
+        return Calibrated(cls, budget, fixed)
 
     def on_integers(self) -> TabulatedNoise:
         """The whole noise whose mass is in proportion to this density at the whole numbers."""

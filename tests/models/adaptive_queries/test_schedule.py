@@ -20,7 +20,8 @@ from forcopt.models.adaptive_queries import (
     StreamedBlocks,
 )
 from forcopt.numeric.range_loads import RangeLoads
-from forcopt.privacy import Accountant, BudgetSpentError, PureDP
+from forcopt.privacy import BudgetSpentError, PureDP
+from forcopt.privacy import Ledger as PrivacyLedger
 from forcopt.privacy.profile import Profile
 
 LP = [n for n, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
@@ -296,7 +297,7 @@ def test_local_ratio_keeps_its_third_where_queries_exclude_each_other(seed):
 def test_the_ledger_equals_accounts_of_windows(p):
     sets = windows_of(p.data_model)
     ledger = Ledger(p.data_model, p.epsilon)
-    account = Accountant(PureDP(p.epsilon), windows=[str(i) for i in range(len(sets))])
+    account = PrivacyLedger(PureDP(p.epsilon), windows=[str(i) for i in range(len(sets))])
     costs = np.broadcast_to(p.costs, len(p.intervals)).tolist()
     accepted = []
     for (a, b), cost in zip(p.intervals.tolist(), costs, strict=True):

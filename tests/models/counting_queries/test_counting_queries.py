@@ -13,15 +13,20 @@ from forcopt.models.counting_queries.calibration import gaussian_shift, least_si
 from forcopt.models.counting_queries.fisher import fisher_shape
 from forcopt.models.counting_queries.ganesh_zhao import SparseVector, fisher_information
 from forcopt.privacy import (
+    ApproximateDP,
     BoundedNoise,
+    Categories,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     GeneralizedGaussian,
     KNorm,
     Laplace,
+    Ledger,
+    Schema,
     Simulated,
     Staircase,
+    Table,
     TabulatedNoise,
     audit,
 )
@@ -192,21 +197,26 @@ def test_an_audit_refutes_noise_of_half_the_size():
     p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
     law = p.solve("gaussian").decision
     assert audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6).passed
-    halved = audit(
-        p.mechanism(law.replace(scale=law.scale / 2)), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6
-    )
+    half = p.mechanism(law).replace(noise=law.replace(scale=law.scale / 2))
+    halved = audit(half, ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6)
     assert not halved.passed and halved.lower_delta > 0.05
 
 
 def test_releases(few):
+    """A query with as many counts, of which one person changes each by at most 1, and a ledger."""
     p, law = few
-    released = p.release(law, [10, 20, 30])
+    people = {"town": list("aab"), "sex": list("fmm"), "work": list("yyn")}
+    columns = {"town": Categories("a"), "sex": Categories("f"), "work": Categories("y")}
+    table, ledger = Table(people, Schema(columns)), Ledger(ApproximateDP(3.0, 0.1))
+    released = (table.marginals(*columns) >> p.mechanism(law)).release(ledger)
     assert len(released) == 3 and not released.simulated and released.total_variation > 0
-    assert p.release(law, [10, 20, 30], Simulated(1)).simulated
-    with pytest.raises(DeclarationError, match="shape"):
-        p.release(law, [1, 2])
+    assert [entry.name for entry in ledger.entries] == ["marginals of order 1"]
+    with pytest.raises(DeclarationError, match="dimension is 3; the query has 2 numbers"):
+        table.marginals("town", "sex") >> p.mechanism(law)
+    with pytest.raises(DeclarationError, match="sensitivity is 1 in linf; one unit changes the query by 2"):
+        Table(people, Schema(columns), rows_per_unit=2).marginals(*columns) >> p.mechanism(law)
     with pytest.raises(DeclarationError, match="not private enough"):
-        p.release(DiscreteLaplace(scale=0.1), [1, 2, 3])
+        p.mechanism(DiscreteLaplace(scale=0.1))
     with pytest.raises(DeclarationError, match="not private"):
         Laplace(scale=3.0).sample(3)
 
@@ -341,12 +351,15 @@ def test_the_table_of_a_draw_is_charged():
     p = CountingQueries(queries=3, epsilon=1.0, whole=True)
     exact = p.solve("laplace").decision
     assert p.log_delta(exact) == -math.inf and p.evaluate(exact).feasible
-    assert p.release(exact, [1, 2, 3]).total_variation == exact.total_variation == 0.0
+    assert p.mechanism(exact).release([1, 2, 3]).total_variation == exact.total_variation == 0.0
     law = exact.on_integers()
     charge = law.total_variation * 3 * (1 + math.e)
     own = (law.profile(1) ** 3).log_delta(1.0)
     assert 0 < charge < 1e-12 and own < p.log_delta(law) == pytest.approx(np.logaddexp(own, math.log(charge)))
-    assert p.replace(delta=2 * charge).release(law, [1, 2, 3]).total_variation == 3 * law.total_variation
+    assert (
+        p.replace(delta=2 * charge).mechanism(law).release([1, 2, 3]).total_variation
+        == 3 * law.total_variation
+    )
     assert not p.replace(delta=charge / 2).evaluate(law).feasible
 
 
@@ -367,4 +380,4 @@ def test_corrections_stop_at_their_number():
 def test_bad_counts(few, counts):
     p, law = few
     with pytest.raises(DeclarationError, match=r"counts|values"):
-        p.release(law, counts)
+        p.mechanism(law).release(counts)

@@ -47,12 +47,12 @@ def test_it_learns_in_a_pipeline_and_is_fair_on_the_records():
 
 
 def test_row_numbers_are_uniform_and_change_with_the_seed():
-    from forcopt.problem.estimator import _row_numbers
+    from forcopt.learning.tables import row_numbers
 
     X = np.arange(20000.0)[:, None] // 1 / 7
-    lots = _row_numbers(X, 0)
+    lots = row_numbers(X, 0)
     assert np.abs(np.sort(lots) - (np.arange(20000) + 0.5) / 20000).max() < 0.014  # Kolmogorov-Smirnov, 0.1 %
-    assert np.corrcoef(lots, _row_numbers(X, 1))[0, 1] == pytest.approx(0, abs=0.03)
+    assert np.corrcoef(lots, row_numbers(X, 1))[0, 1] == pytest.approx(0, abs=0.03)
     assert np.corrcoef(lots[1:], lots[:-1])[0, 1] == pytest.approx(0, abs=0.03)
 
 

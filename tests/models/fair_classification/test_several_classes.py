@@ -199,9 +199,9 @@ def test_search_weights_routing_and_files(tmp_path):
     assert weighted == pytest.approx(copied, abs=1e-9)
     one = FairClassifier(DemographicParity(0.05)).fit(X, y, sensitive_features=a, sample_weight=weight)
     one.policy_.save(tmp_path / "policy.json")
-    again = RandomizedClassifier.load(tmp_path / "policy.json")
-    assert again.classes == 3 and np.allclose(again.probability(X), one.policy_.probability(X))
-    assert np.array_equal(again.draw(X, 1), one.policy_.draw(X, 1))
+    again = fo.load(tmp_path / "policy.json")
+    assert again.front.classes == 3 and np.allclose(again.predict_proba(X), one.predict_proba(X))
+    assert np.array_equal(again.predict(X), one.policy_.predict(X))
     one.policy_.plot(tmp_path / "policy.png")
 
 

@@ -16,8 +16,8 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.models import ScorePostprocessing
-from forcopt.privacy import Accountant, PrivacyBudget, PureDP
-from forcopt.privacy.accountant import BudgetSpentError
+from forcopt.privacy import Ledger, PrivacyBudget, PureDP
+from forcopt.privacy.ledger import BudgetSpentError
 
 EDGES = [-1.0, -0.5, 0.0, 0.5, 1.0]
 
@@ -178,7 +178,7 @@ def test_only_the_edges_are_thresholds():
 
 
 def test_noise_that_empties_a_group_is_a_failure_that_spends():
-    account = Accountant(PureDP(1.0))
+    account = Ledger(PureDP(1.0))
     p = ScorePostprocessing(
         [0, 1, 0, 1],
         [0, 1, 1, 0],
@@ -187,10 +187,10 @@ def test_noise_that_empties_a_group_is_a_failure_that_spends():
         names=("a", "b"),
         privacy=PrivacyBudget(0.1),
     )
-    found = {p.solve(edges=[0.5], seed=seed, accountant=account).status for seed in range(10)}
+    found = {p.solve(edges=[0.5], seed=seed, ledger=account).status for seed in range(10)}
     assert "failed" in found and account.remaining() == 0.0
     with pytest.raises(BudgetSpentError):
-        p.solve(edges=[0.5], seed=0, accountant=account)
+        p.solve(edges=[0.5], seed=0, ledger=account)
 
 
 @pytest.mark.parametrize(

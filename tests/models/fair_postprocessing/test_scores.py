@@ -170,7 +170,7 @@ def test_pipelines_columns_and_weights():
     base = make_pipeline(StandardScaler(), Perceptron())
     clf = ThresholdPostprocessor(base, EqualizedOdds(0.05), sensitive="sex", random_state=0)
     clf.fit(frame, y, sample_weight=rng.integers(0, 3, 300))
-    assert clf.policy_.groups == ("f", "m") and clf.n_features_in_ == 2
+    assert clf.policy_.law.groups == ("f", "m") and clf.n_features_in_ == 2
     assert clf.predict(frame).tolist() == clf.predict(frame).tolist()
     assert clf.set_params(constraint__tolerance=0.2).constraint == EqualizedOdds(0.2)
     assert "predicts 1 from a score of" in repr(clf.policy_)
@@ -230,12 +230,12 @@ def test_private_thresholds_by_the_front():
     budget, names = PrivacyBudget(1e6), ("0", "1")
     front = ThresholdPostprocessor(constraint=EqualizedOdds(0.02), privacy=budget, names=names)
     front.fit(X, y, sensitive_features=a)
-    cuts = np.concatenate([cut[np.isfinite(cut)] for cut in front.policy_.thresholds])
+    cuts = np.concatenate([cut[np.isfinite(cut)] for cut in front.policy_.law.thresholds])
     assert np.isin(cuts.round(9), np.arange(1, 20) / 20).all()
     score = front.estimator_.predict_proba(X)[:, 1]
     own = ScorePostprocessing(score, y, a, EqualizedOdds(0.02), names=names, privacy=budget)
     other = own.solve(edges=np.arange(1, 20) / 20, seed=0)
-    judged = own.evaluate(front.policy_)
+    judged = own.evaluate(front.policy_.law)
     assert judged.objective == pytest.approx(other.objective, abs=1e-4)
     assert front.report_.method == "dp-thresholds" and np.isnan(front.report_.error)
     assert front.report_.metrics == {} == front.report_.violations
@@ -263,7 +263,7 @@ def test_a_private_front_has_the_groups_that_are_named():
         constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0
     )
     front.fit(X, y, sensitive_features=a)
-    assert front.policy_.groups == ("a", "b", "c")
+    assert front.policy_.law.groups == ("a", "b", "c")
     assert front.predict(X[:2], sensitive_features=["a", "c"]).shape == (2,)
     assert clone(front).get_params()["names"] == ["a", "b", "c"]
     with pytest.raises(fo.DeclarationError, match="groups holds 'b'; the groups are a, c"):
@@ -276,7 +276,7 @@ def test_a_private_front_has_the_groups_that_are_named():
         with pytest.raises(fo.DeclarationError, match=rule):
             clone(front).set_params(**fields).fit(X, y, sensitive_features=a)
     blind = clone(front).set_params(names=None, constraint=None).fit(X, y)
-    assert blind.policy_.groups == ("all",)
+    assert blind.policy_.law.groups == ("all",) and not blind.policy_.needs_groups
 
 
 def test_labels_sparse_tables_and_several_columns():
@@ -293,7 +293,7 @@ def test_labels_sparse_tables_and_several_columns():
     for combine in ("cross", "each"):
         clf = ThresholdPostprocessor(constraint=DemographicParity(0.01), combine=combine, random_state=0)
         fronts[combine] = clf.fit(X, y, sensitive_features=table)
-        assert clf.policy_.groups == tuple(f"sex={s} & race={r}" for s in "fm" for r in "pq")
+        assert clf.policy_.law.groups == tuple(f"sex={s} & race={r}" for s in "fm" for r in "pq")
         share = clf.predict_proba(X, sensitive_features=table)[:, 1]
         by = [share[table["sex"] == s].mean() for s in "fm"], [share[table["race"] == r].mean() for r in "pq"]
         assert max(map(np.ptp, by)) <= 0.01 + 1e-6

@@ -53,7 +53,9 @@ def test_the_front_gives_the_optimum_of_the_problem(weighted, tmp_path):
     part = again.predict(X[:7], sensitive_features=a[:7])
     assert np.array_equal(part, again.predict(X, sensitive_features=a)[:7])  # whatever the batch
     clf.policy_.save(tmp_path / "remix.json")
-    assert RandomizedRemix.load(tmp_path / "remix.json").classes == ("1", "2", "10")
+    policy = fo.load(tmp_path / "remix.json")
+    assert isinstance(policy.law, RandomizedRemix) and policy.law.classes == ("1", "2", "10")
+    assert np.array_equal(policy.predict_proba(X, a), share)
 
 
 def test_several_sensitive_columns_and_refusals():

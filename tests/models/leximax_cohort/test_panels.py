@@ -13,7 +13,7 @@ from processor_time import spends_at_most
 import forcopt as fo
 from forcopt.models import LeximaxCohort
 from forcopt.models.leximax_cohort import round_lottery
-from forcopt.models.leximax_cohort.panel import least_relaxation
+from forcopt.models.leximax_cohort.panel import least_relaxation, quota_table
 
 
 def pool(n=24, seed=0):
@@ -217,9 +217,7 @@ def test_a_column_that_stands_twice_in_a_file_is_refused(tmp_path):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 1, identifier="id")
 
 
-@pytest.mark.parametrize(
-    "method", ["ellipsoid", "column-generation", "brute-force", "cumulative", "recursive"]
-)
+@pytest.mark.parametrize("method", ["column-generation", "brute-force", "cumulative", "recursive"])
 def test_limits_are_kept_with_valid_bounds(method):
     rng = np.random.default_rng(2)
     n, m, size, whole = (24, 6, 9, True) if method == "brute-force" else (80, 20, 16, False)
@@ -233,19 +231,6 @@ def test_limits_are_kept_with_valid_bounds(method):
         if s.status.has_solution:
             assert s.evaluation.feasible and s.objective <= best + 1e-6
         assert s.bound >= best - 1e-6
-
-
-def test_the_ellipsoid_stops_on_request():
-    p = LeximaxCohort(utilities=np.random.default_rng(0).random((40, 8)), size=8)
-    steps = []
-
-    def stop(step):
-        steps.append(step)
-        return len(steps) == 3
-
-    s = p.solve("ellipsoid", on_improvement=stop)
-    assert s.status == fo.Status.FEASIBLE and len(steps) == 3 and len(s.trace) == 3
-    assert all(step.objective <= step.bound for step in steps)
 
 
 def test_a_missing_feature_is_refused():
@@ -296,3 +281,47 @@ def test_a_missing_household_is_one_of_its_own_without_a_warning():
         p = LeximaxCohort.from_candidates(people, {"sex": {"f": (1, 1), "m": (1, 1)}}, 2, household="home")
     assert p.households == ("1.0", "", "", "1.0")
     assert p.household_rows.toarray().tolist() == [[1, 0, 0, 1]]
+
+
+FLEXIBLE = QUOTAS.assign(min_flex=[2, 3, 1, 0, 0, 0, 0], max_flex=[3, 4, 5, 6, 6, 6, 6])
+
+
+@pytest.mark.parametrize("names", [("feature", "value"), ("category", "name"), ("category", "feature")])
+def test_quotas_of_other_programs_are_read_and_written(tmp_path, names):
+    pool().to_csv(tmp_path / "pool.csv", index=False)
+    plain = LeximaxCohort.from_candidates(pool(), QUOTAS, 6)
+    FLEXIBLE.set_axis([*names, *FLEXIBLE.columns[2:]], axis=1).to_csv(tmp_path / "q.csv", index=False)
+    p = LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "q.csv", 6)
+    assert p.quotas == plain.quotas and p.flexible["sex"] == {"f": (2, 3), "m": (3, 4)}
+    assert p.names == tuple(map(str, range(24))) and not plain.flexible
+    pd.testing.assert_frame_equal(quota_table(p), FLEXIBLE, check_dtype=False)
+    pd.testing.assert_frame_equal(quota_table(plain), QUOTAS, check_dtype=False)
+
+
+def test_a_relaxation_stays_within_the_flexible_ends():
+    people = pd.DataFrame({"sex": list("ffmmmm")})
+    quotas = pd.DataFrame({"feature": "sex", "value": ["f", "m"], "min": [3, 1], "max": [3, 1]})
+    p = LeximaxCohort.from_candidates(people, quotas.assign(min_flex=[2, 1], max_flex=[3, 4]), 4)
+    words = "1 fewer of sex = f (at least 3 -> 2); 1 more of sex = m (at most 1 -> 2)"
+    assert p.infeasibility_reason().endswith(words)
+    assert p.relaxed().quotas == {"sex": {"f": (2, 3), "m": (1, 2)}} and p.relaxed().solve().decision
+    q = LeximaxCohort.from_candidates(people, quotas.assign(min_flex=[3, 1], max_flex=[3, 4]), 4)
+    with pytest.raises(fo.DeclarationError, match="even with all quotas at their flexible ends"):
+        q.relaxed()
+    with pytest.raises(fo.DeclarationError, match=r"flexible.sex.f is \[3, 2\]; it must hold the quota"):
+        LeximaxCohort.from_candidates(people, quotas.assign(min_flex=[3, 1], max_flex=[2, 4]), 4)
+    with pytest.raises(fo.DeclarationError, match="there is no column 'max_flex'"):
+        LeximaxCohort.from_candidates(people, quotas.assign(min_flex=0), 4)
+
+
+def test_inclusions_exclusions_and_addresses_of_two_columns():
+    people = pool().assign(street=lambda t: t.home.map("{} High St".format), zip="Z1")
+    people.loc[3, "street"] = people.street[5].upper()
+    people.loc[7, ["street", "zip"]] = ""
+    fields = {"identifier": "name", "include": ["p3"], "exclude": ["p0", "p1"]}
+    p = LeximaxCohort.from_candidates(people, QUOTAS, 6, household=["street", "zip"], **fields)
+    assert p.households[3] == p.households[5] == f"{people.home[5]} high st\nz1" and p.households[7] == ""
+    chances = p.solve().decision.table().probability
+    assert chances["p3"] == pytest.approx(1) and chances[["p0", "p1", "p5"]].max() < 1e-9
+    with pytest.raises(fo.DeclarationError, match="'p99' is no candidate"):
+        LeximaxCohort.from_candidates(people, QUOTAS, 6, **fields | {"include": ["p99"]})

@@ -1,0 +1,1 @@
+"""Reports of wrong answers by solvers, replayed."""

@@ -1,0 +1,199 @@
+"""Tables of features: their columns by name and kind, and one number for each row that its entries decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array, is_missing
+from forcopt.errors import DeclarationError
+from forcopt.learning.hypotheses import aligned, names_of
+
+
+def rows_of(X: Any, which: Array) -> Any:
+    """Some rows of an array, a sparse array or a frame."""
+    return X.iloc[which] if hasattr(X, "iloc") else X[which]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table of features, in order.
+
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        Of the columns of a frame; empty for an array, whose columns go by position.
+    kinds : tuple
+        Of each column: ``"number"``, ``"truth"``, ``"text"``, or the tuple of its categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> schema = Schema.of(pd.DataFrame({"age": [31, 40], "job": ["cook", "nurse"]}))
+    >>> schema
+    Schema(names=('age', 'job'), kinds=('number', 'text'))
+    >>> schema.read({"job": "cook", "age": 50}).to_numpy().tolist()
+    [[50, 'cook']]
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str | tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """The schema of a table.
+
+        Raises
+        ------
+        DeclarationError
+            For a column that holds neither numbers, truth values, text nor categories.
+        """
+        names = names_of(X)
+        if not names or not hasattr(X, "iloc"):
+            return cls(names, ("number",) * X.shape[1])
+        return cls(names, tuple(_kind(X[name], name) for name in names))
+
+    @property
+    def plain(self) -> bool:
+        """Whether all columns are numbers or truth values."""
+        return all(kind in ("number", "truth") for kind in self.kinds)
+
+    def read(self, X: Any) -> Any:
+        """A table with these columns, in this order and of these kinds.
+
+        Parameters
+        ----------
+        X : Any
+            A frame, or a mapping with one record, if the schema has names; else an array, dense or sparse.
+
+        Raises
+        ------
+        DeclarationError
+            For what cannot be placed: a column that is missing, unknown or of another kind, an array where
+            columns have names, a frame where they have none, and another number of columns.
+        """
+        if isinstance(X, Mapping):
+            import pandas as pd
+
+            X = pd.DataFrame([dict(X)])
+        if bool(self.names) != hasattr(X, "iloc"):
+            given, rule = ("an array", "a frame") if self.names else ("a frame", "an array")
+            raise DeclarationError(f"X is {given}; the policy was learnt from {rule}, so it takes {rule}")
+        if self.names:
+            return self.cast(aligned(X, self.names))
+        kind: Any = float if self.plain else object
+        table = sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=kind)
+        if table.ndim != 2 or table.shape[1] != len(self.kinds):
+            raise DeclarationError(f"X has shape {table.shape}; it must be (n, {len(self.kinds)})")
+        return table
+
+    def cast(self, frame: Any) -> Any:
+        """The frame, whose columns are in order, with columns of these kinds; see `read`."""
+        found = {
+            name: _of_kind(frame[name], name, kind)
+            for name, kind in zip(self.names, self.kinds, strict=True)
+            if _kind(frame[name], name) != kind or (kind != "text" and frame[name].dtype == object)
+        }
+        return frame.assign(**found) if found else frame
+
+
+def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
+    dtype = column.dtype
+    if hasattr(dtype, "categories"):
+        return tuple(dtype.categories.tolist())
+    if dtype.kind in "biuf":
+        return "truth" if dtype.kind == "b" else "number"
+    known = [v for v in column.tolist() if not is_missing(v)]
+    for kind, types in (("text", str), ("truth", bool), ("number", int | float | np.number)):
+        if all(isinstance(v, types) for v in known):
+            return kind
+    raise DeclarationError(f"column {name!r} has type {dtype}; it must hold numbers, truth values or text")
+
+
+def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
+    """A column as another kind, if its values allow it."""
+    import pandas as pd
+
+    missing = np.asarray(column.isna())
+    if isinstance(kind, tuple):
+        wrong = ~missing & ~np.asarray(column.isin(kind))
+        rule = f"the categories are {', '.join(map(str, kind))}"
+        if not wrong.any():
+            return column.astype(pd.CategoricalDtype(list(kind)))
+    elif kind == "text":
+        wrong, rule = ~missing, "the policy was learnt from text"
+        if _kind(column, name) not in ("number", "truth") or missing.all():
+            return column.astype(object)
+    else:
+        numbers = _kind(column, name) in ("number", "truth")
+        wrong = ~missing & (not numbers or (kind == "truth" and ~np.asarray(column.isin([0, 1]))))
+        rule = "the policy was learnt from " + ("numbers" if kind == "number" else "truth values")
+        if not wrong.any():
+            return column.astype(float if kind == "number" or missing.any() else bool)
+    at = int(np.argmax(wrong))
+    raise DeclarationError(f"X: column {name!r} holds {column.tolist()[at]!r} in row {at}; {rule}")
+
+
+def row_numbers(X: Any, salt: int = 0) -> Array:
+    """A number in [0, 1) for each row that looks random but depends on its entries and the salt alone.
+
+    Parameters
+    ----------
+    X : Any
+        Features: an array, a sparse array, or a frame with numbers and text.
+    salt : int, default 0
+        Another salt gives other numbers.
+
+    Returns
+    -------
+    Array
+        Shape ``(n,)``.
+
+    Notes
+    -----
+    Splitmix64 of the entries, of text BLAKE2 before; for sparse arrays BLAKE2 of the entries. A row has the
+    same number in every batch, frame or process.
+
+    Examples
+    --------
+    >>> numbers = row_numbers(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]))
+    >>> bool(numbers[0] == numbers[2] != numbers[1])
+    True
+    """
+    if sp.issparse(X):
+        table = sp.csr_array(X)
+        key = salt.to_bytes(16, "little")
+        lots = []
+        for start, end in pairwise(table.indptr.tolist()):
+            kept = start + np.flatnonzero(table.data[start:end] != 0)
+            entries = table.indices[kept].astype(np.int64).tobytes() + table.data[kept].tobytes()
+            lots.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
+        return np.asarray((np.array(lots, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+    columns = [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else np.asarray(X).T
+    state = np.full(len(X) if hasattr(X, "iloc") else np.shape(X)[0], salt, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for word in map(_words, columns):
+            state = (state ^ word) + np.uint64(0x9E3779B97F4A7C15)
+            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state ^= state >> np.uint64(31)
+    return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _words(column: Any) -> Array:
+    """64 bits for each entry of a column: its float, or a digest of its text."""
+    if getattr(column.dtype, "kind", "O") in "biuf":
+        numbers = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
+    import pandas as pd
+
+    codes, values = pd.factorize(column)  # -1 where missing
+    texts = [str(v).encode() for v in values.tolist()] + [b""]
+    digests = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
+    return np.array(digests, dtype=np.uint64)[codes]

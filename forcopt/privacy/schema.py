@@ -1,0 +1,201 @@
+"""The public description of a private table: bounds and categories of its columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import isclose, nan
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.arrays import Array, is_missing
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError, unknown
+from forcopt.privacy.tolerances import ON_LATTICE
+
+MOST_STEPS = 2**31
+"""Values are at most this many steps from 0, so that 2^32 of them have a sum in 64 bits."""
+
+
+class Column(Declared):
+    """The base of the descriptions of a column."""
+
+    @abstractmethod
+    def read(self, values: Any) -> Array:
+        """The values as whole numbers (floats), each a function of itself alone; NaN for a missing one."""
+
+
+class Bounded(Column):
+    """A column of numbers between public bounds, in whole steps.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The bounds, multiples of the step. A value beyond a bound is moved to it.
+    step : float, default 1.0
+        Values are rounded to its multiples: a sum then is a whole number of steps, which has no rounding
+        error. A bound is at most 2^31 steps from 0.
+
+    Notes
+    -----
+    What is no number counts as missing: it is in no sum, and no condition holds for it. An error would tell
+    that it is there.
+
+    Examples
+    --------
+    >>> Bounded(0, 110).read([17.6, -3, 250, "?"]).tolist()
+    [18.0, 0.0, 110.0, nan]
+    """
+
+    lower: float = Field(allow_inf_nan=False)
+    upper: float = Field(allow_inf_nan=False)
+    step: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_interval(self) -> Self:
+        if self.lower >= self.upper:
+            raise DeclarationError(f"lower is {self.lower:g} and upper {self.upper:g}; lower must be less")
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            steps = self.steps(bound)
+            if steps != round(steps) or abs(steps) > MOST_STEPS:
+                raise DeclarationError(
+                    f"{name} is {bound:g}; it must be a multiple of {self.step:g}, at most 2^31 steps"
+                )
+        return self
+
+    def steps(self, value: float) -> float:
+        """A number in units of the step; whole if it is a multiple up to rounding."""
+        found = value / self.step
+        near = float(np.rint(found))
+        return near if isclose(found, near, rel_tol=ON_LATTICE, abs_tol=ON_LATTICE) else found
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The bounds in steps."""
+        return round(self.steps(self.lower)), round(self.steps(self.upper))
+
+    def read(self, values: Any) -> Array:
+        """See `Column`."""
+        if np.asarray(values).dtype.kind not in "biuf":
+            values = np.array([_number(value) for value in values], dtype=float)
+        return np.clip(np.rint(np.asarray(values, dtype=float) / self.step), *self.ends)
+
+
+class Categories(Column):
+    """A column of categories, all of which are public.
+
+    Parameters
+    ----------
+    values : str, int or bool
+        The categories, one argument each.
+
+    Notes
+    -----
+    Any other value counts as missing: its row belongs to no group, and no condition holds for it. 1 and
+    ``"1"`` are one category, and so are 1 and True.
+
+    Examples
+    --------
+    >>> Categories("f", "m").read(["m", "f", "x"]).tolist()
+    [1.0, 0.0, nan]
+    """
+
+    values: tuple[bool | int | str, ...] = Field(min_length=1)
+
+    def __init__(self, *values: Any, **fields: Any) -> None:
+        super().__init__(**({"values": values} if values else {}), **fields)
+
+    @model_validator(mode="after")
+    def _differ(self) -> Self:
+        if len(self._places) < len(self.values):
+            raise DeclarationError(f"values are {', '.join(map(str, self.values))}; they must be different")
+        return self
+
+    def place(self, value: Any) -> float:
+        """The place of a value among the categories, from 0; NaN for any other value."""
+        return nan if is_missing(value) else self._places.get(_text(value), nan)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {_text(value): i for i, value in enumerate(self.values)}
+
+    def read(self, values: Any) -> Array:
+        """See `Column`."""
+        from pandas import factorize
+        from pandas.api.types import infer_dtype
+
+        given = np.asarray(values)
+        if given.dtype.kind in "biufU" or infer_dtype(given, skipna=False) == "string":
+            codes, found = factorize(given)  # equal values here have equal places, which 1 and "1.0" have not
+            places = np.array([self.place(v) for v in found] + [nan])
+            return np.asarray(places[codes])  # a missing value has the code -1
+        return np.array([self.place(v) for v in given.tolist()], dtype=float)
+
+
+def _text(value: Any) -> str:
+    """A value as the name of its category; a column of whole numbers with missing ones is of floats."""
+    whole = isinstance(value, bool | np.bool_ | float | np.floating) and float(value).is_integer()
+    return str(int(value) if whole else value)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return nan
+
+
+class Schema(Mapping[str, Column]):
+    """The columns of a private table by name; it is public, and must not be read off the data.
+
+    Parameters
+    ----------
+    columns : mapping, optional
+        Of names to columns, for names that are no arguments.
+    named : Bounded or Categories
+        Columns by name.
+
+    Raises
+    ------
+    DeclarationError
+        Without a column, or for one that is neither `Bounded` nor `Categories`.
+
+    Examples
+    --------
+    >>> Schema(age=Bounded(0, 110), sex=Categories("f", "m"))
+    Schema(age=Bounded(lower=0.0, upper=110.0, step=1.0), sex=Categories(values=('f', 'm')))
+    """
+
+    def __init__(self, columns: Mapping[str, Column] | None = None, /, **named: Column) -> None:
+        self._columns = {**(columns or {}), **named}
+        if not self._columns:
+            raise DeclarationError("the schema is empty; it must describe at least one column")
+        for name, column in self._columns.items():
+            if not isinstance(column, Column):
+                raise DeclarationError(
+                    f"column {name!r} is {column!r}; it must be Bounded(lower, upper) or Categories(...)"
+                )
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._columns:
+            raise unknown("column of the schema", str(name), list(self._columns))
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain data."""
+        return {name: column.to_dict() for name, column in self.items()}
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{name}={column!r}' for name, column in self.items())})"

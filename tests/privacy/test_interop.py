@@ -1,0 +1,78 @@
+"""Profiles beside the events of dp-accounting and the maps of OpenDP."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from forcopt import DeclarationError
+from forcopt.privacy import (
+    AdditiveMechanism,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Ledger,
+    PoissonSample,
+    Profile,
+    Staircase,
+    dp_event,
+)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Gaussian(scale=3.0).profile(1) ** 20,
+        Laplace(scale=5.0).profile(2),
+        DiscreteLaplace(scale=4.0).profile(3) ** 5,
+        Profile.pure(0.3) ** 7,
+        AdditiveMechanism(Gaussian(scale=1.5)).on(PoissonSample(rate=0.02)).profile() ** 50,
+        AdditiveMechanism(Laplace(scale=2.0)).on(PoissonSample(rate=0.1)).profile()
+        @ Gaussian(scale=4.0).profile(1),
+    ],
+)
+def test_events_have_the_epsilon_of_their_profile(profile):
+    """dp-accounting rounds losses up to 1e-4, and takes randomized response for substitutions only."""
+    accounting = pytest.importorskip("dp_accounting")
+    pld = pytest.importorskip("dp_accounting.pld.pld_privacy_accountant")
+    both = accounting.NeighboringRelation
+    relation = both.REPLACE_ONE if profile.largest_loss == pytest.approx(2.1) else both.ADD_OR_REMOVE_ONE
+    account = pld.PLDAccountant(relation).compose(dp_event(profile))
+    assert account.get_epsilon(1e-4) == pytest.approx(profile.epsilon(1e-4), abs=2e-3)
+
+
+def test_a_ledger_as_events():
+    accounting = pytest.importorskip("dp_accounting")
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    account = Ledger(ApproximateDP(5.0, 1e-6))
+    account.spend(AdditiveMechanism(Gaussian(scale=4.0)))
+    account.spend(Profile.concentrated(0.02))
+    event = dp_event(account.profile())
+    assert event == accounting.dp_event.ZCDpEvent(0.02 + 1 / 32)
+    theirs = rdp.RdpAccountant(np.linspace(1.5, 200, 400)).compose(event).get_epsilon(1e-6)
+    assert account.profile().epsilon(1e-6) == pytest.approx(theirs, rel=0.02)
+    with pytest.raises(DeclarationError, match="no event for"):
+        dp_event(Staircase(epsilon=1.0).profile(1))
+
+
+@pytest.mark.parametrize("change", [1, 3])
+def test_maps_of_opendp_are_the_profiles(change):
+    """OpenDP rounds its maps up; its discrete noises have the law of ours."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    kinds = {float: (Laplace, Gaussian), int: (DiscreteLaplace, DiscreteGaussian)}
+    for number, (laplace, gaussian) in kinds.items():
+        domain = dp.atom_domain(T=number, nan=False) if number is float else dp.atom_domain(T=number)
+        metric = dp.absolute_distance(T=number)
+        pure = dp.m.make_laplace(domain, metric, scale=2.5)
+        assert laplace(scale=2.5).profile(change).largest_loss == pytest.approx(
+            pure.map(number(change)), rel=1e-9
+        )
+        rho = dp.m.make_gaussian(domain, metric, scale=2.5)
+        profile = gaussian(scale=2.5).profile(change)
+        assert profile.rho == pytest.approx(rho.map(number(change)), rel=1e-9) and profile.largest_loss == inf
+        curve = dp.c.make_zCDP_to_approxDP(rho).map(number(change))
+        assert profile.epsilon(1e-6) <= curve.epsilon(1e-6) * (1 + 1e-9)
+        assert Profile.concentrated(profile.rho).epsilon(1e-6) == pytest.approx(curve.epsilon(1e-6), rel=1e-3)

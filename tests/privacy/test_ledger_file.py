@@ -1,0 +1,108 @@
+"""A ledger in a file: whole after a kill, shared by processes, and its profiles read back as they were."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from forcopt.errors import DeclarationError
+from forcopt.privacy import (
+    ZCDP,
+    AdditiveMechanism,
+    ApproximateDP,
+    BudgetSpentError,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Ledger,
+    PoissonSample,
+    Profile,
+    PureDP,
+    SimpleRandomSample,
+)
+
+SPENDER = """
+import sys
+from forcopt.privacy import Ledger, Profile, PureDP
+ledger = Ledger(PureDP(1e6), path=sys.argv[1])
+while True:
+    print(ledger.spend(Profile.pure(1.0)).number, flush=True)
+"""
+
+
+def test_a_kill_leaves_a_whole_ledger(tmp_path):
+    """Each number that the program printed is in the file, and at most one more."""
+    path = tmp_path / "ledger.json"
+    child = subprocess.Popen([sys.executable, "-c", SPENDER, str(path)], stdout=subprocess.PIPE, text=True)
+    printed = [int(child.stdout.readline()) for _ in range(20)]
+    time.sleep(0.01)
+    os.kill(child.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    printed += [int(line) for line in child.stdout.read().split()]
+    child.wait()
+    ledger = Ledger(path=path)
+    assert len(ledger.entries) - len(printed) in (0, 1) and printed == list(range(1, len(printed) + 1))
+    assert ledger.spent() == len(ledger.entries)
+    assert ledger.spend(Profile.pure(1.0)).number == len(ledger.entries)
+
+
+def test_ledgers_of_one_file_do_not_overspend(tmp_path):
+    path = tmp_path / "ledger.json"
+    ledgers = [Ledger(PureDP(1.0), path=path) for _ in range(4)]
+
+    def spend(i):
+        try:
+            return ledgers[i % 4].spend(Profile.pure(0.1)).number
+        except BudgetSpentError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(spend, range(16)))
+    assert sorted(n for n in found if n) == list(range(1, 11))
+    assert all(ledger.remaining() == 0 for ledger in ledgers)
+
+
+def test_profiles_are_read_back_as_they_were(tmp_path):
+    path = tmp_path / "ledger.json"
+    ledger = Ledger({"a": ApproximateDP(50.0, 1e-5), "b": ZCDP(1e9), "c": PureDP(1.0)}, path=path)
+    count = AdditiveMechanism(Laplace(epsilon=0.5))
+    releases = [
+        count,
+        AdditiveMechanism(DiscreteLaplace(scale=2.0)),
+        AdditiveMechanism(Gaussian(scale=4.0)),
+        AdditiveMechanism(Laplace(scale=2.0).on_integers()),
+        count.on(PoissonSample(rate=0.1)),
+        Profile.pure(0.1, 1e-9),
+    ]
+    for release in releases:
+        ledger.spend(release, ["a"])
+    ledger.spend(AdditiveMechanism(DiscreteGaussian(scale=3.0), norm="l2", dimension=4), ["b"])
+    ledger.spend(count.on(SimpleRandomSample(size=3), 20), ["c"])
+    back = Ledger(path=path)
+    assert back.budgets == ledger.budgets
+    assert [e.to_dict() for e in back.entries] == [e.to_dict() for e in ledger.entries]
+    for one, other in zip(ledger.entries, back.entries, strict=True):
+        assert one.profile.epsilon(1e-6) == pytest.approx(other.profile.epsilon(1e-6), rel=1e-6)
+    assert back.spent("a") == pytest.approx(ledger.spent("a"), rel=1e-4) and back.spent("b") == ledger.spent(
+        "b"
+    )
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "ledger.json"
+    with pytest.raises(DeclarationError, match="budget is missing"):
+        Ledger(path=path)
+    Ledger(PureDP(1.0), path=path)
+    with pytest.raises(DeclarationError, match=r"budget is .*PureDP\(epsilon=2.0\).*; the ledger"):
+        Ledger(PureDP(2.0), path=path)
+    path.write_text(json.dumps({"budgets": 3}))
+    with pytest.raises(DeclarationError, match="is not a ledger"):
+        Ledger(path=path)
+    path.write_text("{")
+    with pytest.raises(DeclarationError, match="is not a ledger"):
+        Ledger(path=path)
