@@ -227,7 +227,7 @@ class GroupRates:
 
     def named(self, *rates: Rate, end: str = "") -> dict[str, float]:
         """The rates of each group that has records for them, by name, with `end` before the group."""
-        found = {}
+        found: dict[str, float] = {}
         for rate in rates:
             shares = zip(self.groups, self.total(rate.event), self.total(rate.given), strict=True)
             found |= {f"{rate.name}{end} of {g}": float(k / n) for g, k, n in shares if n > 0}

@@ -161,10 +161,9 @@ class GroupReport:
         shown = keys.iloc[np.concatenate([np.flatnonzero(cell >= 0)[first[1]], own[1]])].astype(object)
         shown = shown.reset_index(drop=True)
         shown.loc[cells:, list(sensitive)] = None
-        coded = np.zeros((2, len(truth)))
+        actual, chance = np.zeros((2, len(truth)))
         if any(isinstance(metric, Rate) for metric in named.values()):
-            coded = _coded(truth, guess, positive)
-        actual, chance = coded
+            actual, chance = _coded(truth, guess, positive)
 
         def measured(at: Array) -> tuple[Array, Array]:
             """The metrics of each row over these records, and their tables."""
@@ -189,7 +188,7 @@ class GroupReport:
         rng, records = np.random.default_rng(seed), np.arange(len(truth))
         estimates, tables = measured(records)
         replicates = [measured(rng.choice(records, len(records)))[0] for _ in range(resamples)]
-        drawn = "drawn" if np.isin(chance, (0, 1)).all() else "expected"
+        drawn: Literal["drawn", "expected"] = "drawn" if np.isin(chance, (0, 1)).all() else "expected"
         return cls(
             metrics=named,
             rows=shown,

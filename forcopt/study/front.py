@@ -121,8 +121,8 @@ class FairFront:
 
         References
         ----------
-        Maurer, Hothorn and Lehmacher (1995), a fixed sequence of tests; Angelopoulos et al. (2021), Learn then
-        test; Thomas et al. (2019), Preventing undesirable behavior of intelligent machines.
+        Maurer, Hothorn and Lehmacher (1995), a fixed sequence of tests; Angelopoulos et al. (2021), Learn
+        then test; Thomas et al. (2019), Preventing undesirable behavior of intelligent machines.
         """
         passed = int(np.argmin(np.append(self.table["high"] <= tolerance, False)))
         if not passed:
