@@ -88,8 +88,8 @@ def fitted_from_plain(data: Any) -> Any:
         if not TRUSTED.get():
             raise DeclarationError("the file holds a pickle, which may run any code: read it by trusted=True")
         return pickle.loads(base64.b64decode(data["pickle"]))
-    kind = next(iter(data), None)
-    value = data.get(kind)
+    kind = next(iter(data), "")
+    value: Any = data.get(kind)
     if kind == "array":
         return _array(data)
     if kind == "object":
@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:
     make, given, state, *_ = (*value.__reduce_ex__(2), None) if own else (None, (), ())
     if not isinstance(state, dict | None):
         raise DeclarationError(f"{kind.__module__}.{kind.__qualname__} has no plain form")
-    if make is copyreg.__newobj__:
+    if make is copyreg.__newobj__:  # type: ignore[attr-defined]
         given = given[1:]
     elif given and given[0] is kind and given[2] is None:  # Cython's, after it a checksum
         given = ()
@@ -173,7 +173,7 @@ def _plain_array(array: Any) -> dict[str, Any]:
 
 def _array(data: dict[str, Any]) -> Any:
     dtype: Any = np.dtype(data["dtype"])
-    found = np.zeros(data["shape"], dtype=dtype)
+    found: Any = np.zeros(data["shape"], dtype=dtype)
     if dtype.names is not None:
         for name, entries in zip(dtype.names, data["array"], strict=True):
             found[name] = np.array(entries, dtype=dtype.fields[name][0]).reshape(found.shape)
@@ -189,11 +189,11 @@ def _object(data: dict[str, Any]) -> Any:
     module, _, name = str(data["object"]).rpartition(".")
     if module.partition(".")[0] != "sklearn":  # a file must not run arbitrary code
         raise DeclarationError(f"the object is {data['object']}; a file may name classes of sklearn only")
-    made = getattr(import_module(module), name)
+    made: Any = getattr(import_module(module), name)
     if not isinstance(made, type):
         raise DeclarationError(f"the object is {data['object']}, which is no class")
     arguments = [fitted_from_plain(part) for part in data["arguments"]]
-    found = made(*arguments) if arguments or data["state"] is None else made.__new__(made)
+    found: Any = made(*arguments) if arguments or data["state"] is None else made.__new__(made)  # type: ignore[call-overload]
     if data["state"] is not None:
         state = {name: fitted_from_plain(part) for name, part in data["state"].items()}
         if hasattr(found, "__setstate__"):

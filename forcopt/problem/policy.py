@@ -228,14 +228,13 @@ class Policy(PolicyFile):
         given: dict[str, Any] = {"front": None if law else decision, "law": law}
         if law is not None:
             given["schema"] = Schema((), ("text" if hasattr(decision, "classes") else "number",))
-            names = ((name,) for name in law.groups)
-            given["groups"] = Vocabulary(("column 0",), tuple((name, 1.0) for name in names))
+            given["groups"] = Vocabulary(("column 0",), tuple(((name,), 1.0) for name in law.groups))
         elif "schema" not in fields:
-            names = getattr(decision, "features", ())
+            names: Any = getattr(decision, "features", ())
             names = names if isinstance(names, tuple) else getattr(decision, "feature_names", ())
             holders = (problem, getattr(problem, "hypotheses", None))
             tables = (getattr(part, "features", None) for part in holders)
-            table = next((t for t in tables if t is not None), None)
+            table: Any = next((t for t in tables if t is not None), None)
             given["raw"] = hasattr(table, "iloc")
             if not names and table is None:
                 raise DeclarationError("rows of a table predict no other records, so they cannot be served")

@@ -481,7 +481,7 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[mechanism.send(losses, rng)]
+        return listed[int(mechanism.send(losses, rng))]
 
     return choose
 

@@ -11,7 +11,8 @@ import numpy as np
 from forcopt.arrays import Array, FrozenArrays, as_numbers, check_label_order
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
-from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
+from forcopt.learning.files import PolicyFile, numbers_from_plain
+from forcopt.learning.fitted import plain_numbers
 from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
