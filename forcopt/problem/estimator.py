@@ -127,12 +127,20 @@ class Training:
 def parted(given: Training, share: float, seed: Any) -> tuple[Training, Training]:
     """Split training records by chance: those to learn from, and a share that is held out."""
     held = np.random.default_rng(seed).permutation(len(given.labels)) < share * len(given.labels)
+    places = np.arange(len(held)) if given.kept is None else np.flatnonzero(given.kept)
 
     def part(kept: Array) -> Training:
+        within = np.zeros(len(held) if given.kept is None else len(given.kept), dtype=bool)
+        within[places[kept]] = True
         groups = None if given.groups is None else subset(given.groups, kept)
         weights = None if given.weights is None else given.weights[kept]
         return replace(
-            given, features=given.features[kept], labels=given.labels[kept], weights=weights, groups=groups
+            given,
+            features=given.features[kept],
+            labels=given.labels[kept],
+            weights=weights,
+            kept=within,
+            groups=groups,
         )
 
     return part(~held), part(held)

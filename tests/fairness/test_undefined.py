@@ -1,7 +1,13 @@
 """Small groups in a notion, and tolerances that hold in the population."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import forcopt as fo
 from forcopt.fairness import (
@@ -10,6 +16,7 @@ from forcopt.fairness import (
     EqualizedOddsRatio,
     ErrorParity,
     GroupRates,
+    GroupReport,
 )
 from forcopt.models import (
     FairClassification,
@@ -143,3 +150,23 @@ def test_what_promises_nothing_is_refused():
     ):
         with pytest.raises(fo.DeclarationError, match=message):
             wrong()
+
+
+def test_held_out_records_with_weights_and_text():
+    s, y, a = records()
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"s": s, "kind": rng.choice(["x", "y"], len(s))})
+    table.loc[::7, "s"] = np.nan
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    encode = make_column_transformer((numbers, ["s"]), (OneHotEncoder(), ["kind"]))
+    learner = make_pipeline(encode, LogisticRegression())
+    weights = rng.integers(0, 3, len(s)) * 1.0
+    clf = ThresholdPostprocessor(learner, DemographicParity(0.05), held_out=0.5, random_state=0)
+    clf.fit(table, y, sensitive_features=a, sample_weight=weights)
+    law = clf.predict_proba(table, sensitive_features=a)[:, 1]
+    held = np.random.default_rng(0).permutation((weights > 0).sum()) < 0.5 * (weights > 0).sum()
+    part = np.flatnonzero(weights > 0)[held]
+    gap = GroupReport.from_predictions(
+        law[part], a[part], y[part], metrics=DemographicParity().rates, weights=weights[part]
+    ).difference()
+    assert gap.iloc[0] <= 0.05 + 1e-6
