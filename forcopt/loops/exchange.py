@@ -325,7 +325,10 @@ _ELEMENT = re.compile(r"(.+?)[\[(]([0-9]+(?:,[0-9]+)*)[\])]")
 
 
 def take_highs(
-    model: Model, highs: highspy.Highs, declare: Callable[[Array, Array, Array], Expression], rows: Sequence[str]
+    model: Model,
+    highs: highspy.Highs,
+    declare: Callable[[Array, Array, Array], Expression],
+    rows: Sequence[str],
 ) -> tuple[Expression, Expression, bool]:
     """Write the content of a HiGHS object into a model, but for its objective.
 

@@ -71,7 +71,9 @@ def from_highs(highs: highspy.Highs) -> Model:
         raise UnsupportedError("from_highs: the object has several linear objectives; pass one of them")
     names = list(lp.col_names_) if any(lp.col_names_) else [f"x[{j}]" for j in range(lp.num_col_)]
     if len(set(names)) < len(names):
-        raise DeclarationError(f"from_highs: two columns are named {_repeated(names)!r}; each needs its own name")
+        raise DeclarationError(
+            f"from_highs: two columns are named {_repeated(names)!r}; each needs its own name"
+        )
     rows = list(lp.row_names_) if any(lp.row_names_) else [f"row {i}" for i in range(lp.num_row_)]
     model = Model(lp.model_name_ or "from_highs")
     return _optimized(model, *take_highs(model, highs, partial(declare_columns, model, names), rows)[1:])
@@ -127,7 +129,7 @@ def from_linopy(model: linopy.Model) -> Model:
     >>> import forcopt as fo
     >>> import linopy  # doctest: +SKIP
     >>> theirs = linopy.Model()  # doctest: +SKIP
-    >>> x = theirs.add_variables(lower=1, coords=[["iron", "coal"]], dims=["good"], name="x")  # doctest: +SKIP
+    >>> x = theirs.add_variables(lower=1, coords=[["iron", "coal"]], name="x")  # doctest: +SKIP
     >>> theirs.add_objective(x.sum())  # doctest: +SKIP
     >>> m = fo.from_linopy(theirs)  # doctest: +SKIP
     >>> m.solve()[m["x"]["coal"]]  # doctest: +SKIP
@@ -213,23 +215,25 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
     known += (pyo.Block, pyo.Expression, pyo.Suffix, pyo.BuildAction, pyo.BuildCheck)
     for part in model.component_objects(active=True, descend_into=True):
         if part.ctype not in known and not part.ctype.__name__.endswith("Set"):
-            raise UnsupportedError(f"from_pyomo: {part.name} is a {part.ctype.__name__}, which has no counterpart")
+            raise UnsupportedError(
+                f"from_pyomo: {part.name} is a {part.ctype.__name__}, which has no counterpart"
+            )
     out, parts, place = Model(model.name), list[Expression](), dict[int, int]()
     for variable in model.component_objects(pyo.Var, active=True, descend_into=True):
         if held := list(variable.items()):
             for _, each in held:
                 place[id(each)] = len(place)
                 if not (each.is_continuous() or each.is_integer() or each.is_binary()):
-                    raise UnsupportedError(f"from_pyomo: the domain of {each.name} is {each.domain}, no interval")
+                    raise UnsupportedError(
+                        f"from_pyomo: the domain of {each.name} is {each.domain}, no interval"
+                    )
             ends = [(each.value, each.value) if each.fixed else each.bounds for _, each in held]
             lower, upper = np.array(
                 [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
             ).T
             whole = np.array([not each.is_continuous() for _, each in held])
             keys = [key if isinstance(key, tuple) else () if key is None else (key,) for key, _ in held]
-            parts.append(
-                _declared(out, variable.name, keys, None, lower=lower, upper=upper, integer=whole)
-            )
+            parts.append(_declared(out, variable.name, keys, None, lower=lower, upper=upper, integer=whole))
     x = concatenate(parts) if parts else Expression(out, (0,), (), np.zeros(0))
 
     def entries(component: Any, expression: Any) -> tuple[list[int], list[float], float, Any]:
@@ -240,7 +244,9 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
         square = None
         if form.quadratic_vars:
             ends = np.array([[place[id(v)] for v in pair] for pair in form.quadratic_vars]).T
-            square = sp.coo_array((np.array(form.quadratic_coefs, float), tuple(ends)), shape=(x.size, x.size))
+            square = sp.coo_array(
+                (np.array(form.quadratic_coefs, float), tuple(ends)), shape=(x.size, x.size)
+            )
         return [place[id(v)] for v in form.linear_vars], list(form.linear_coefs), form.constant, square
 
     indptr, indices, data, limits, names = [0], list[int](), list[float](), list[Array](), list[str]()
@@ -257,7 +263,9 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
         linear = np.array(coefficients) @ x[columns] + constant if columns else constant
         _with_square(x, square, lambda form, e=ends, a=linear, n=row.name: _bounded(out, form + a, *e, n))
     if names:
-        body = (sp.csr_array((data, indices, indptr), shape=(len(names), x.size)) @ x).between(*np.array(limits).T)
+        body = (sp.csr_array((data, indices, indptr), shape=(len(names), x.size)) @ x).between(
+            *np.array(limits).T
+        )
         body.labels = names
         out.subject_to(body, name=out.unused_name("rows"))
     for several in model.component_data_objects(pyo.SOSConstraint, active=True, descend_into=True):
@@ -265,12 +273,15 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
         out.subject_to((sos1 if several.level == 1 else sos2)(members), name=out.unused_name(several.name))
     goals = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
     if len(goals) > 1:
-        raise UnsupportedError(f"from_pyomo: {goals[0].name} and {goals[1].name} are active; keep one objective")
-    for goal in goals:
-        columns, coefficients, constant, square = entries(goal, goal.expr)
+        raise UnsupportedError(
+            f"from_pyomo: {goals[0].name} and {goals[1].name} are active; keep one objective"
+        )
+    if goals:
+        columns, coefficients, constant, square = entries(goals[0], goals[0].expr)
         linear = np.array(coefficients) @ x[columns] + constant if columns else constant
         square = sp.coo_array((x.size, x.size)) if square is None else square
-        _with_square(x, square, lambda form: _optimized(out, linear + form, goal.sense == pyo.maximize))
+        maximize = goals[0].sense == pyo.maximize
+        _with_square(x, square, lambda form: _optimized(out, linear + form, maximize))
     return out
 
 
@@ -338,9 +349,9 @@ def from_cvxpy(problem: cvxpy.Problem) -> Model:
     """
     import cvxpy as cp
     from cvxpy.constraints import FiniteSet
-    from cvxpy.reductions.discrete2mixedint.valinvec2mixedint import Valinvec2mixedint
     from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
     from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
+    from cvxpy.reductions.discrete2mixedint.valinvec2mixedint import Valinvec2mixedint
     from cvxpy.reductions.eval_params import EvalParams
     from cvxpy.reductions.flip_objective import FlipObjective
 
@@ -380,7 +391,9 @@ def from_cvxpy(problem: cvxpy.Problem) -> Model:
     columns = np.asarray(cost).reshape(-1) @ x + float(offset)
     maximize = isinstance(problem.objective, cp.Maximize)
     half = sp.csr_array(square) / 2
-    _with_square(x, half, lambda form: _optimized(model, -(columns + form) if maximize else columns + form, maximize))
+    _with_square(
+        x, half, lambda form: _optimized(model, -(columns + form) if maximize else columns + form, maximize)
+    )
     return model
 
 
