@@ -41,16 +41,18 @@ class Split:
     table: tuple[np.ndarray, np.ndarray]
 
 
-def prepared(d: Dataset, floor: int) -> Split:
-    """70 % to train on. The classifiers are cuts of logistic scores, which never see the group.
+def prepared(d: Dataset, floor: int, share: float = 0.7) -> Split:
+    """A share to train on and the rest to hold out; a share of 1 is both.
 
-    One score sees all variables, and for each variable one does not see it.
+    The classifiers are cuts of logistic scores, which never see the group. One score sees all variables, and
+    for each variable one does not see it.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
     order = np.random.default_rng(0).permutation(len(d))
-    train, test = np.split(order, [int(0.7 * len(order))])
+    train, test = np.split(order, [int(share * len(order))])
+    test = test if len(test) else train
     x = StandardScaler().fit(d.features[train]).transform(d.features)
     variables = [name.partition("=")[0] for name in d.feature_names]
     left_out = [None, *dict.fromkeys(variables)]

@@ -4,8 +4,8 @@
 
 ``peer`` is against fairlearn, on four data sets, and writes the headline; ``thresholds`` cuts scores by
 group, against fairlearn, too; ``exact`` compares approximate methods with exact ones; ``elicitation`` finds
-the figures of that paper anew; ``privacy`` is private fair learning. Their pages are results-PART.md.
-Everything is seeded and runs on one thread.
+the figures of that paper anew; ``privacy`` is private fair learning, and ``crime`` a paper's figure of it.
+Their pages are results-PART.md. Everything is seeded and runs on one thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.report import parser
 
 
 def main() -> None:
-    given = parser(__doc__, "peer", "thresholds", "exact", "elicitation", "privacy").parse_args()
+    given = parser(__doc__, "peer", "thresholds", "exact", "elicitation", "privacy", "crime").parse_args()
     for part in given.parts:
         out = given.out.with_stem(f"{given.out.stem}-{part}")
         import_module(f"benchmarks.fair_learning.{part}").main(given.quick, out)

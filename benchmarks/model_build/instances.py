@@ -109,6 +109,37 @@ class Network:
     supply: FloatArray
 
 
+@dataclass(frozen=True)
+class JobShop:
+    """Jobs of one task on each machine, see docs/howto/three_models.md.
+
+    The machine and the length of each task, shape ``(jobs, steps)``.
+    """
+
+    machine: IntArray
+    length: IntArray
+
+    @property
+    def horizon(self) -> int:
+        """The time in which all tasks fit one after the other."""
+        return int(self.length.sum())
+
+    @property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """All pairs of tasks on one machine, as positions in the flat arrays."""
+        jobs, steps = self.machine.shape
+        tasks = np.argsort(self.machine.ravel(), kind="stable").reshape(steps, jobs)
+        first, second = np.triu_indices(jobs, 1)
+        return tasks[:, first].ravel().astype(np.int32), tasks[:, second].ravel().astype(np.int32)
+
+
+def jobshop(size: int) -> JobShop:
+    """`size` jobs with a task on each of ten machines, in random order."""
+    rng = np.random.default_rng(7)
+    machine = rng.permuted(np.tile(np.arange(10), (size, 1)), axis=1)
+    return JobShop(machine.astype(np.int32), rng.integers(1, 100, machine.shape).astype(np.int32))
+
+
 def commitment(size: int) -> Commitment:
     """The units of `size` plants over a week of hours."""
     rng = np.random.default_rng(3)
@@ -173,7 +204,7 @@ def hess(size: int) -> Hess:
     return Hess(population, cost, districts, 0.9 * mean, 1.1 * mean)
 
 
-Instance = Dense | Transport | Hess | Commitment | Network
+Instance = Dense | Transport | Hess | Commitment | Network | JobShop
 KINDS: dict[str, type[Instance]] = {
     "dense": Dense,
     "transport": Transport,
@@ -181,6 +212,7 @@ KINDS: dict[str, type[Instance]] = {
     "hess": Hess,
     "commitment": Commitment,
     "network": Network,
+    "jobshop": JobShop,
 }
 GENERATORS: dict[str, Callable[[int], Instance]] = {
     "dense": dense,
@@ -189,6 +221,7 @@ GENERATORS: dict[str, Callable[[int], Instance]] = {
     "hess": hess,
     "commitment": commitment,
     "network": network,
+    "jobshop": jobshop,
 }
 
 

@@ -57,6 +57,7 @@ CASES: tuple[Case, ...] = (
     ("hess", 30),
     ("commitment", 100),
     ("network", 20_000),
+    ("jobshop", 50),
 )
 CHECK_CASES: tuple[Case, ...] = (
     ("dense", 20),
@@ -65,8 +66,9 @@ CHECK_CASES: tuple[Case, ...] = (
     ("hess", 5),
     ("commitment", 3),
     ("network", 60),
+    ("jobshop", 3),
 )
-USERS = ("commitment", "network")
+USERS = ("commitment", "network", "jobshop")
 """Models as their users write them, see docs/howto/three_models.md.
 
 The reference is forcopt, and a range of rows may be two rows.
@@ -78,6 +80,7 @@ TITLES = {
     "hess": "Hess districting model on a {size} x {size} grid",
     "commitment": "Unit commitment from a table of {size} plants, a week of hours",
     "network": "Two goods on a table of {size} arcs with prices to open",
+    "jobshop": "A job shop of {size} jobs on ten machines, any two tasks of a machine apart",
 }
 PEERS = ("linopy", "pyoframe", "pyoptinterface", "cvxpy", "highspy_model", "pyomo", "mathopt")
 """Those that others would write models in."""

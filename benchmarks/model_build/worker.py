@@ -23,7 +23,7 @@ import numpy as np
 
 from . import instances
 
-USER_MODELS = ("commitment", "network")
+USER_MODELS = ("commitment", "network", "jobshop")
 """Models that only those libraries have in which a user would write them."""
 
 

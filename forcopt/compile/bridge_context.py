@@ -346,8 +346,9 @@ class BridgeContext:
         if not np.isfinite(upper).all():
             element = expression[np.unravel_index(int(np.argmax(~np.isfinite(upper))), expression.shape)]
             column, side = self._unbounded(element)
+            kind = "parameter" if column in self.model.parameter_values()[0] else "variable"
             raise UnboundedExpressionError(
-                f"{bridge} needs bounds on {element._short()}: variable {self.name_of(column)} has no {side} "
+                f"{bridge} needs bounds on {element._short()}: {kind} {self.name_of(column)} has no {side} "
                 "bound; give it one, or use a backend that takes the constraint as it is"
             )
         return upper
@@ -371,7 +372,7 @@ class BridgeContext:
         for relation in self.model.relations:
             if isinstance(relation, AtomRelation | Product) and column in relation.result_columns:
                 at = int(np.flatnonzero(relation.result_columns == column)[0])
-                monotone = relation.atom.monotone if isinstance(relation, AtomRelation) else (0, 2)
+                monotone = relation.atom.monotone if isinstance(relation, AtomRelation) else (2, 2)
                 for operand, direction in zip(relation.operands, monotone, strict=True):
                     element = (operand[at] if operand.ndim else operand).ravel()
                     for s in {1: (sign,), -1: (-sign,), 2: (1, -1), 0: ()}[direction]:

@@ -11,8 +11,16 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label, check_label_order, is_missing
-from forcopt.data.dataset import check_levels, refuse_doubles
+from forcopt.arrays import (
+    Array,
+    as_numbers,
+    by_label,
+    check_entries,
+    check_label_order,
+    is_missing,
+    refuse_missing,
+)
+from forcopt.data.dataset import check_columns, check_levels, refuse_doubles
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
@@ -260,6 +268,65 @@ class Hierarchy(Declared):
         depth = max(map(len, paths))
         full = [[str(u) for u in path] + [str(path[-1])] * (depth - len(path)) for path in paths]
         return cls._from_paths(full, given, **fields)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, columns: Sequence[str], count: str | Sequence[str] | None = None, **fields: Any
+    ) -> Self:
+        """Read the tree from a table that names the unit of each level in a column.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Its units must be public: list the empty ones too, with a count of 0. Rows of one leaf are added.
+        columns : sequence of str
+            The levels below the root, such as state, county and tract. A name that occurs under several
+            parents is written after theirs.
+        count : str or sequence of str, optional
+            The column of people, or one for each type; by default each row is a person.
+        fields : Any
+            Further fields.
+
+        Returns
+        -------
+        Hierarchy
+            With levels named as the columns; if the first has several units, below a root called "all".
+
+        Raises
+        ------
+        DeclarationError
+            For a column that is not there, a missing value, or counts that are not whole or below 0.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"state": ["TX", "TX", "OK"], "county": ["Ellis"] * 3, "people": [1, 2, 4]})
+        >>> tree = Hierarchy.from_table(frame, ["state", "county"], count="people")
+        >>> tree.names[2], tree.counts.ravel().tolist()
+        (('TX / Ellis', 'OK / Ellis'), [3, 4])
+        """
+        kinds = [] if count is None else [count] if isinstance(count, str) else list(count)
+        if isinstance(columns, str) or not len(columns):
+            raise DeclarationError(f"columns is {columns!r}; it must be a list of at least one name")
+        check_columns(table, [*columns, *kinds], "Hierarchy.from_table")
+        for name in (*columns, *kinds):
+            refuse_missing(table, name, "Hierarchy.from_table: ")
+        rows = list(zip(*(map(str, table[name]) for name in columns), strict=True))
+        people = [as_numbers(table[name], name) for name in kinds] or [np.ones(len(rows))]
+        for name, each in zip(kinds, people, strict=False):
+            check_entries(
+                each, (each < 0) | (each != np.round(each)), name, "it must be whole and at least 0"
+            )
+        paths = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        counts = np.zeros((len(paths), len(people)))
+        np.add.at(counts, [paths[row] for row in rows], np.stack(people, axis=1))
+        above = [Counter(p[level] for p in {p[: level + 1] for p in paths}) for level in range(len(columns))]
+        named = [
+            [p[k] if above[k][p[k]] == 1 else " / ".join(p[: k + 1]) for k in range(len(p))] for p in paths
+        ]
+        root = ["all"] if len(above[0]) > 1 else []
+        given = {"levels": (*root, *columns), "types": tuple(kinds) if len(kinds) > 1 else ()}
+        return cls._from_paths([root + p for p in named], counts, **given | fields)
 
     @classmethod
     def _from_paths(cls, paths: Sequence[Sequence[str]], counts: Any, **fields: Any) -> Self:

@@ -171,7 +171,7 @@ def no_overlap(intervals: Interval | Sequence[Interval], by: Any = None) -> NoOv
 
     Notes
     -----
-    CP-SAT takes it as it is. For other backends the bridge ``no_overlap_pairs`` writes two binaries and three
+    CP-SAT takes it as it is. For other backends the bridge ``no_overlap_pairs`` writes one binary and two
     rows for each pair, and needs bounds on the starts.
 
     Examples

@@ -165,6 +165,11 @@ class Structure:
             ),
         )
 
+    @property
+    def is_edited(self) -> bool:
+        """Whether numbers of variables, constraints or the objective were changed after their declaration."""
+        return self._edits + self._store.revision > 0
+
     def note_edit(self) -> None:
         """Note that a constraint was changed in place, so that the next solve compiles anew."""
         self._edits += 1

@@ -1,4 +1,4 @@
-"""Keep a compiled model and its solver between solves that differ in the values of parameters only."""
+"""Keep a compiled model and its solver between solves that differ in numbers only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Prepared:
     marks: tuple[Any, ...]
     compiled: ParametricProgram
     settings: tuple[Any, ...] = ()
-    session: Session | None = None
+    session: _TrimmedSession | None = None
 
 
 def prepared(
@@ -39,7 +39,7 @@ def prepared(
     Parameters
     ----------
     model : Model
-        With parameters.
+        With parameters, or edited after it was declared.
     backend : Backend
         Solves it.
     key : str
@@ -52,7 +52,12 @@ def prepared(
     marks = model.marks()
     kept = model.prepared.get(key)
     if kept is None or not same_marks(kept.marks, marks):
-        kept = _Prepared(marks, compile_anew())
+        compiled = compile_anew()
+        session = None if kept is None else kept.session
+        if session is None or not session.goes_on(compiled):
+            kept = _Prepared(marks, compiled)
+        else:
+            kept = _Prepared(marks, compiled, kept.settings, session)
     model.prepared.pop(key, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
@@ -62,13 +67,10 @@ def prepared(
     if session is not None and lasting and kept.settings == settings:
         session.update(program)
     elif lasting:
-        trimmed = _TrimmedSession(backend, program, kept.compiled.gone)
-        session, lasting = trimmed, trimmed.lasting
-    else:
-        session = open_session(backend, program)
-    kept.session, kept.settings = (session if lasting else None), settings
+        session = _TrimmedSession(backend, program, kept.compiled.gone)
+    kept.session, kept.settings = (session if lasting and session and session.lasting else None), settings
     model.prepared[key] = kept
-    return program, session
+    return program, session if lasting and session else open_session(backend, program)
 
 
 class _TrimmedSession(Session):
@@ -82,12 +84,24 @@ class _TrimmedSession(Session):
         self._indices = self._placed = np.zeros(0, np.int32)
         stage = program.stages[0]
         self._stage, self._left_stage = stage, replace(stage, cost=stage.cost[self._left])
-        # The values of parameters move the bounds of no column that stays.
+        # The values of parameters move the bounds of no column that stays, an edit does.
         self._bounds = program.lower[self._left], program.upper[self._left]
         self._integer = program.integer[self._left]
         first = self._trimmed(program)
         self.inner = open_session(backend, first)
         self.lasting = self.inner.program is first and not isinstance(self.inner, ScaledSession)
+
+    def goes_on(self, compiled: ParametricProgram) -> bool:
+        """Whether a program that was compiled anew has other numbers only; if so, take its bounds."""
+        old, new = self.program, compiled.program
+        if old.cones or new.cones or old.is_conditional or new.is_conditional:
+            return False
+        if (old.columns, old.rows.count) != (new.columns, new.rows.count):
+            return False
+        if not (np.array_equal(old.integer, new.integer) and np.array_equal(self._keep, ~compiled.gone)):
+            return False
+        self._bounds = new.lower[self._left], new.upper[self._left]
+        return True
 
     def _trimmed(self, program: Program) -> Program:
         if program.cones or program.is_conditional or program.stages[0].quadratic is not None:

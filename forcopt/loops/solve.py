@@ -126,9 +126,9 @@ def solve_model(
 
 
 def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
-    """Compile a model for a backend and hand it over; a model with parameters may be compiled already."""
+    """Compile a model for a backend and hand it over; one with parameters or edits may be there already."""
     capabilities = replace(backend.capabilities, mccormick=mccormick)
-    if not model.parameters:
+    if not (model.parameters or model.is_edited):
         program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)
     key = f"{backend.name} {mccormick}" if mccormick else backend.name

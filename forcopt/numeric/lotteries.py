@@ -127,7 +127,13 @@ def laminar_lottery(
 
 
 def decompose(
-    point: Any, rows: Any, lower: Any, upper: Any, vertex: Vertex, tolerance: float = 1e-9
+    point: Any,
+    rows: Any,
+    lower: Any,
+    upper: Any,
+    vertex: Vertex,
+    tolerance: float = 1e-9,
+    parts: int | None = None,
 ) -> SetLottery:
     """Write a point of an integral polytope ``{0 <= x <= 1, lower <= rows @ x <= upper}`` as a lottery.
 
@@ -143,12 +149,15 @@ def decompose(
         Finds a 0-1 point of a face.
     tolerance : float, default 1e-9
         By this much, relative, the point may break a bound.
+    parts : int, optional
+        Give probabilities that are multiples of ``1 / parts``; the point's entries must be such multiples,
+        and the rows totally unimodular.
 
     Returns
     -------
     SetLottery
-        At most ``n + 2 m + 1`` sets, all within the bounds. Its mean is the point: to 1e-9 if the point is
-        exact, else to n times its largest error.
+        At most ``n + 2 m + 1`` sets (`parts`, if that is given), all within the bounds. Its mean is the
+        point: to 1e-9 if the point is exact, else to n times its largest error.
 
     Raises
     ------
@@ -162,9 +171,14 @@ def decompose(
     largest probability that leaves a point of the polytope (times the probability left). Then one more bound
     is tight. The remainder is never rescaled, so that errors do not grow. One call of `vertex` a step.
 
+    With `parts` a set that takes one part must leave a point for the others, which is a tighter bound on each
+    row. By the theorem of Baum and Trotter there is such a set.
+
     References
     ----------
     Groetschel, Lovasz, Schrijver: Geometric Algorithms and Combinatorial Optimization, 1988, theorem 6.5.11.
+    Baum, Trotter: Integer rounding and polyhedral decomposition for totally unimodular systems. In:
+    Optimization and Operations Research, 1978, for multiples.
 
     Examples
     --------
@@ -183,19 +197,20 @@ def decompose(
     members: list[Array] = []
     weights: list[float] = []
     rest = 1.0
-    for _ in range(2 * (len(left) + 2 * len(a)) + 2):
+    for _ in range(2 * (len(left) + 2 * len(a)) + 2 if parts is None else parts):
         counts = a @ left
         zero, one = left <= NO_SLACK, rest - left <= NO_SLACK
         with np.errstate(invalid="ignore"):
             below, above = counts - rest * least, rest * most - counts
+            lowest, highest = (
+                np.where(above <= NO_SLACK, most, least),
+                np.where(below <= NO_SLACK, least, most),
+            )
+            if parts is not None:  # a set that takes one part leaves a point for the others
+                lowest = np.fmax(lowest, most - np.round(parts * above))
+                highest = np.fmin(highest, least + np.round(parts * below))
         low, high = one.astype(float), 1.0 - zero.astype(float)
-        found = vertex(
-            left / rest,
-            low,
-            high,
-            np.where(above <= NO_SLACK, most, least),
-            np.where(below <= NO_SLACK, least, most),
-        )
+        found = vertex(left / rest, low, high, lowest, highest)
         if found is None:
             if weights and rest <= 1e3 * tolerance:  # an error of the point, of this size
                 break
@@ -207,6 +222,8 @@ def decompose(
         for slack, used in ((below, own - least), (above, most - own)):
             binding = (used > 0) & np.isfinite(used) & (slack > NO_SLACK)
             step = min(step, float(np.min(slack[binding] / used[binding], initial=rest)))
+        if parts is not None:
+            step = np.floor(step * parts + MARGINAL) / parts
         members.append(np.round(found))
         weights.append(step)
         left = np.maximum(left - step * found, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from math import exp, inf, isfinite, log
 from numbers import Real
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import Field
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.losses import GaussianLoss, gaussian_shift
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
@@ -336,6 +337,7 @@ def calibrate(
         noise = family(**{family.size: min(size, largest)}, **fixed)
         return AdditiveMechanism(noise=noise, sensitivity=sensitivity, norm=norm, dimension=dimension)
 
+    @cache
     def over(log_size: float) -> float:
         """Above 0 if too much is lost."""
         profile = mechanism(exp(log_size)).profile()
@@ -353,6 +355,8 @@ def calibrate(
         return list(np.log(mechanism(1.0).noise.turns(sensitivity, budget.epsilon)))
 
     start = log(sensitivity * dimension ** {"l1": 0.0, "l2": 0.0, "linf": 0.5}[norm])
+    if norm == "linf" and isinstance(budget, ApproximateDP) and budget.delta > 0:
+        start -= log(gaussian_shift(budget.epsilon, budget.delta))  # about as large as the Gaussian's
     limit = 40.0
     most = min(start + limit, log(largest))
     turns = [turn for turn in turning() if turn <= most]

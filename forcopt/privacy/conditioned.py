@@ -46,7 +46,8 @@ def conditioned(loss: Loss, count: int, epsilon: float) -> float:
     Returns
     -------
     float
-        ``log(delta)``; relative error about 1e-9, for three draws of a loss with kinks about 1e-6.
+        ``log(delta)``; relative error about 1e-9, for three draws of a loss with kinks or a sharp peak
+        about 1e-6.
 
     Examples
     --------

@@ -48,6 +48,9 @@ LIGHT = 1e-20
 FALLEN = 1e-14
 """Relative size of terms of the trapezoidal rule at which the sum ends."""
 
+FADED_OUT = 1e-11
+"""Relative: sums of the trapezoidal rule that fade out at three places have converged if they agree to it."""
+
 SETTLED = 1e-8
 """The relative change that ends the halving; the error after a halving is about the square of the change."""
 

@@ -8,6 +8,7 @@ from forcopt.models.census_release import baselines, formulations, tree_integer,
 from forcopt.models.census_release.budget import LevelBudget
 from forcopt.models.census_release.district import StableDistrict
 from forcopt.models.census_release.instances import measure
+from forcopt.models.census_release.margins_of_error import margins
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant, Measurement
 from forcopt.models.census_release.regression import EcologicalRegression, Rates
 from forcopt.models.census_release.release import Region, Release, deviation_factor, noise_variances
@@ -23,6 +24,7 @@ __all__ = [
     "Release",
     "StableDistrict",
     "deviation_factor",
+    "margins",
     "measure",
     "noise_variances",
 ]

@@ -108,17 +108,24 @@ def column_of(problem: ConsistentRelease, t: int) -> Column:
     )
 
 
+def quickest(problem: ConsistentRelease) -> str | None:
+    """The method for a problem that solves many: a pass over the tree if there is one, else the default."""
+    joint, signed = problem.order == "joint", not problem.nonnegative
+    if not problem.separable or (problem.integer and not joint):
+        return None
+    if problem.integer:
+        return "tree-integer"
+    return ("tree-wls" if signed else "tree-nnls") if joint else ("toydown" if signed else "simplex")
+
+
 def real_optimum(problem: ConsistentRelease, time_limit: float | None = None) -> tuple[Array, ...]:
     """The counts of the optimum without wholeness, by level.
 
     Without an optimum, for a problem that is infeasible or out of time, these are estimates from the noisy
     counts, which need not add up.
     """
-    method = "qp"
-    if problem.separable:
-        joint, signed = problem.order == "joint", not problem.nonnegative
-        method = ("tree-wls" if signed else "tree-nnls") if joint else ("toydown" if signed else "simplex")
-    found = problem.replace(integer=False).solve(method, time_limit=time_limit)
+    real = problem.replace(integer=False)
+    found = real.solve(quickest(real), time_limit=time_limit)
     return tuple(_by_type(problem)) if found.decision is None else tuple(found.decision.counts)
 
 

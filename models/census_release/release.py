@@ -332,18 +332,33 @@ class Release:
         leaves = region.leaves if isinstance(region, Region) else np.asarray(region, dtype=np.int64)
         return np.asarray(self.leaves[leaves].sum(axis=0))
 
-    def to_pandas(self) -> DataFrame:
-        """The counts as a table with columns level, unit, and one for each type."""
+    def to_pandas(self, margins: Sequence[Array] | None = None) -> DataFrame:
+        """The counts as a table with columns level, unit, and one for each type; whole counts as integers.
+
+        Parameters
+        ----------
+        margins : sequence of Array, optional
+            Of the counts, see `margins`: a further column for each type.
+        """
         import pandas as pd
 
         h = self.hierarchy
         types = h.types or tuple(f"type {t}" for t in range(self.leaves.shape[1]))
+        whole = (self.leaves == np.round(self.leaves)).all()
         frames = []
         for level, counts in enumerate(self.counts):
             units = h.names[level] if h.names else tuple(map(str, range(len(counts))))
             columns: dict[str, Any] = {"level": h.level_name(level), "unit": units}
-            frames.append(pd.DataFrame(columns | dict(zip(types, counts.T, strict=True))))
+            for t, name in enumerate(types):
+                columns[name] = counts[:, t].astype(np.int64) if whole else counts[:, t]
+                if margins is not None:
+                    columns[f"{name} margin"] = margins[level][:, t]
+            frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
+
+    def to_csv(self, path: str | Path, margins: Sequence[Array] | None = None) -> None:
+        """Write the table of `to_pandas` to a file."""
+        self.to_pandas(margins).to_csv(path, index=False)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the distribution of the units' totals on each level.

@@ -26,3 +26,6 @@ STEPS_KEPT = 1e-9
 
 NO_SPREAD = 1e-9
 """Squared support by weight: the least unit of a regression, if all units agree."""
+
+FREE = 5.0
+"""Standard deviations above 0 from which a count is free of its bound: noise goes so far once in 3e6."""

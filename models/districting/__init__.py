@@ -12,9 +12,9 @@ from forcopt.models.districting import (
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.ensemble import Ensemble
-from forcopt.models.districting.instances import bin_packing
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.reductions import bin_packing, rounded_populations, unit_weights
 from forcopt.models.districting.side_constraints import (
     CannotLink,
     CutLimit,
@@ -43,5 +43,7 @@ __all__ = [
     "formulations",
     "local_search",
     "portfolio",
+    "rounded_populations",
     "set_partitioning",
+    "unit_weights",
 ]

@@ -7,6 +7,7 @@ by Singh and Joachims (KDD 2018) and Celis, Straszak and Vishnoi (ICALP 2018).
 from forcopt.models.fair_ranking import column_generation, dynamic, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_ranking.baselines import fair_table
 from forcopt.models.fair_ranking.instances import moving_company, random_ranking
+from forcopt.models.fair_ranking.listnet import ListNet, rank_relevance
 from forcopt.models.fair_ranking.measures import (
     average_precision,
     in_group_ratio,
@@ -18,6 +19,7 @@ from forcopt.models.fair_ranking.problem import FairRanking, Ranking, RankingLot
 
 __all__ = [
     "FairRanking",
+    "ListNet",
     "Ranking",
     "RankingLottery",
     "average_precision",
@@ -25,6 +27,7 @@ __all__ = [
     "in_group_ratio",
     "moving_company",
     "random_ranking",
+    "rank_relevance",
     "selection_rates",
     "sensitivity",
     "utility_loss",

@@ -8,13 +8,17 @@ from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.models.leximax_cohort.rounding import PublicLottery, round_lottery, verify_lottery
 
 __all__ = [
     "CohortLottery",
     "FeasibleCohorts",
     "LeximaxCohort",
+    "PublicLottery",
     "SolutionSet",
     "random_block",
     "random_cohort",
     "random_panel",
+    "round_lottery",
+    "verify_lottery",
 ]

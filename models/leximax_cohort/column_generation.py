@@ -1,50 +1,223 @@
-"""The leximax lottery under any quotas, with cohorts as priced columns; marginals by the ellipsoid method."""
+"""The best lottery over cohorts under any quotas: an outer program, cuts, and cohorts as priced columns."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.backends.base import RawResult, Session, SolveOptions
+from forcopt.backends.conditioned import open_session
+from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.compile.compiler import compile_model
+from forcopt.compile.program import StageCost
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.loops.column_generation import Column, Duals, GeneratedSolution, Pricing
+from forcopt.language.variable import Variable
+from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
-from forcopt.models.leximax_cohort.formulations import write_choice
+from forcopt.loops.solution import ModelSolution
+from forcopt.loops.solve import default_backend
+from forcopt.models.leximax_cohort.formulations import goal
+from forcopt.models.leximax_cohort.objectives import EXTREME, HIGH, LINEAR, LOW
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
-from forcopt.models.leximax_cohort.tolerances import GAP, LEVEL, SHARE, UNUSED
+from forcopt.models.leximax_cohort.tolerances import CONIC, GAP, LEVEL, SHORT, UNUSED, WHOLE
+from forcopt.numeric import laminar_lottery
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-_MOST_COVERING = 100
-"""The largest number of cohorts in the first master."""
+_EARLY = 0.5
+"""The proved share of a shortfall from which a cut is taken before the shortfall is least."""
+
+_QUICK = {"mip_heuristic_run_feasibility_jump": False}
+"""HiGHS took half the time for small pricing programs without this heuristic."""
+
+
+class _Classes:
+    """Candidates who can change places, merged: a cohort is the number of its members of each class.
+
+    Two candidates can change places if they have the same quotas and bounds, no shared household, and the
+    same worth to every group, but for a group of each one's own. The mean of a lottery over its images under
+    such changes is as good for every objective (all are concave and symmetric), so that one number for the
+    own groups of a class is enough.
+
+    Attributes
+    ----------
+    of : Array
+        The class of each candidate, shape ``(n,)``.
+    sizes : Array
+        Shape ``(classes,)``.
+    worth : Array
+        The utility of each counted group, in the problem's unit, for each member of a class;
+        shape ``(classes, groups)``.
+    counts : Array
+        The number of merged groups, shape ``(groups,)``.
+    """
+
+    def __init__(self, problem: LeximaxCohort) -> None:
+        self.problem = problem
+        V, n = problem.utilities / problem.unit, len(problem.utilities)
+        alone = np.flatnonzero((V != 0).sum(axis=0) == 1)
+        owners, first = np.unique((V[:, alone] != 0).argmax(axis=0), return_index=True)
+        own, value = np.full(n, -1), np.zeros(n)
+        own[owners], value[owners] = alone[first], V[owners, alone[first]]
+        rest = np.setdiff1d(np.arange(V.shape[1]), own)
+        shared = np.where(problem.household_rows.sum(axis=0) > 0, np.arange(1, n + 1), 0)
+        facts = [problem.classes.members.T, *problem.bounds, value, shared, V[:, rest]]
+        _, self.first, self.of, self.sizes = np.unique(
+            np.column_stack(facts), axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        merged = np.flatnonzero(np.isin(own[self.first], problem.counted))
+        rest = rest[np.isin(rest, problem.counted)]
+        mine = np.zeros((len(self.sizes), len(merged)))
+        mine[merged, np.arange(len(merged))] = (value[self.first] / self.sizes)[merged]
+        self.worth = np.hstack([mine, V[self.first][:, rest]])
+        self.counts = np.concatenate([self.sizes[merged], np.ones(len(rest))])
+        columns = np.concatenate([own[self.first][merged], rest])
+        self.names = [problem.groups[j] if problem.groups else f"group {j}" for j in columns.tolist()]
+
+    def write(self, model: Model, integer: bool) -> tuple[Variable, Expression]:
+        """The numbers of members, and the utilities of the counted groups."""
+        p = self.problem
+        low, high = (ends[self.first] * self.sizes for ends in p.bounds)
+        z = model.variable("members", len(self.sizes), lower=low, upper=high, integer=integer)
+        model.subject_to(z.sum() == p.size)
+        if p.classes.names:
+            model.subject_to(
+                (z @ p.classes.members[:, self.first].T).between(p.classes.least, p.classes.most)
+            )
+        if p.household_rows.shape[0]:
+            model.subject_to(p.household_rows[:, self.first] @ z <= 1)
+        return z, z @ self.worth
+
+    def spread(self, numbers: Array, weights: Array) -> tuple[Array, Array]:
+        """A lottery over cohorts, with equal chances in each class, for one over numbers of members."""
+        share = np.zeros((len(weights), len(self.of)))
+        for c, size in enumerate(self.sizes.tolist()):
+            share[:, self.of == c] = _turns(numbers[:, c], weights, size)
+        order = np.argsort(self.of, kind="stable")  # a systematic sample rounds the count of each class
+        drawn = [laminar_lottery(row[order]) for row in share]
+        cohorts = np.zeros((sum(len(d.weights) for d in drawn), len(self.of)))
+        cohorts[:, order] = np.vstack([d.members for d in drawn])
+        chance = np.concatenate([w * d.weights for w, d in zip(weights, drawn, strict=True)])
+        used = chance > UNUSED
+        return cohorts[used], chance[used] / chance[used].sum()
+
+
+def _turns(numbers: Array, weights: Array, size: int) -> Array:
+    """The chance of each member of a class where `numbers` of them are in; the means over all are equal.
+
+    Whoever lacks most comes first, for the whole weight, so that few chances are neither 0 nor 1. Where that
+    leaves somebody with more than the rest can give, all chances are equal.
+    """
+    total = weights * numbers
+    lack, out = np.full(size, total.sum() / size), np.zeros((len(weights), size))
+    left = weights[numbers > 0].sum()
+    for j in np.argsort(-weights, kind="stable").tolist():
+        if numbers[j] > 0:
+            left -= weights[j]
+            most = np.minimum(lack, weights[j])
+            least = np.clip(lack - left, 0.0, most)
+            order = np.argsort(-lack, kind="stable")
+            room = np.cumsum((most - least)[order])
+            if not -UNUSED <= total[j] - least.sum() <= room[-1] + UNUSED:
+                return np.repeat(numbers[:, None] / size, size, axis=1)
+            given = least.copy()
+            given[order] += np.diff(np.clip(room, 0.0, total[j] - least.sum()), prepend=0.0)
+            out[j], lack = given / weights[j], lack - given
+    return np.clip(out, 0.0, 1.0)
 
 
 class _Pricing:
-    """The cohort with the largest sum of given weights: by sorting, or by an integer program with quotas."""
+    """The numbers of members with the largest sum of given weights.
 
-    def __init__(self, problem: LeximaxCohort, backend: str, deadline: Deadline) -> None:
-        self.problem, self.backend, self.deadline = problem, backend, deadline
+    A linear program gives a bound, and often a cohort. If its point is fractional, a small integer program
+    over the fractional entries and those of the least reduced costs looks for a cohort nearby; only if that
+    is not good enough, the whole integer program decides.
+    """
+
+    def __init__(self, classes: _Classes, backend: str, deadline: Deadline) -> None:
+        self.backend, self.deadline = backend, deadline
         self.model = Model("pricing")
-        self.chosen, _ = write_choice(problem, self.model, integer=True)
+        self.chosen, _ = classes.write(self.model, integer=True)
+        self.model.maximize(self.chosen.sum())
+        relaxed = Model("relaxed pricing")
+        relaxed.maximize(classes.write(relaxed, integer=False)[0].sum())
+        self.linear, self.small = _session(relaxed), _session(self.model)
+        self.rows = self.linear.program.rows.count
 
-    def best(self, weights: Array) -> tuple[Status, Array | None, float]:
-        """The status, the cohort's row of 0 and 1 (None if none is found), and a bound on the sum."""
-        lower, upper = self.problem.bounds
-        bare = not self.problem.quotas and not self.problem.household_rows.shape[0]
-        if bare and lower.sum() <= self.problem.size <= upper.sum():
-            ranked = np.where(lower == 1.0, np.inf, np.where(upper == 0.0, -np.inf, weights))
-            cohort = np.zeros(len(weights))
-            cohort[np.argsort(-ranked, kind="stable")[: round(self.problem.size)]] = 1.0
-            return Status.OPTIMAL, cohort, float(weights @ cohort)
+    def best(self, weights: Array, wanted: float) -> tuple[Status, Array | None, float]:
+        """Find numbers of members with a sum above `wanted`, if there are any.
+
+        Returns
+        -------
+        tuple[Status, Array | None, float]
+            Of the last program; the numbers, if any were found; and a bound on the sum.
+        """
+        found = _maximize(self.linear, weights, SolveOptions())
+        if found.x is None or found.reduced_cost is None:
+            return found.status, None, np.inf
+        near, bound = np.round(found.x), -found.objective
+        apart = np.abs(found.x - near) > WHOLE
+        if bound <= wanted or not apart.any():
+            return found.status, None if apart.any() else near, bound
+        free = np.zeros(len(near), dtype=bool)
+        cost = np.where(apart, -1.0, np.abs(found.reduced_cost))
+        free[np.argsort(cost, kind="stable")[: apart.sum() + self.rows]] = True
+        program = self.linear.program
+        self.small.set_bounds(np.where(free, program.lower, near), np.where(free, program.upper, near))
+        tried = _maximize(self.small, weights, SolveOptions(time_limit=self.deadline.left, extra=_QUICK))
+        if tried.x is not None and weights @ np.round(tried.x) > wanted:
+            return tried.status, np.round(tried.x), bound
         self.model.maximize(self.chosen @ weights)
         result = self.model.solve(self.backend, time_limit=self.deadline.left)
-        found = None if result.point is None else np.round(result[self.chosen])
-        return result.status, found, float(result.bound)
+        numbers = None if result.point is None else np.round(result[self.chosen])
+        return result.status, numbers, min(float(result.bound), bound)
+
+
+def _session(model: Model) -> Session:
+    chosen = get_backend("highs")
+    return open_session(chosen, compile_model(model, chosen.capabilities, "highs", all_capabilities))
+
+
+def _maximize(session: Session, weights: Array, options: SolveOptions) -> RawResult:
+    session.set_stage(StageCost(-weights, 0.0, False))
+    return session.solve(options)
+
+
+class _Target(NamedTuple):
+    """What the outer program asks of the master.
+
+    Attributes
+    ----------
+    numbers : Array
+        Of members of each class at the optimum, shape ``(classes,)``.
+    low, high : Array
+        A lottery whose utilities are between these is as good as the optimum; shape ``(groups,)``.
+    """
+
+    numbers: Array
+    low: Array
+    high: Array
+
+    def miss(self, utilities: Array) -> float:
+        """By how much utilities are outside."""
+        return float(np.maximum(self.low - utilities, utilities - self.high).max(initial=0.0))
+
+
+class _Cut(NamedTuple):
+    """``weights @ utilities <= most`` holds for every cohort."""
+
+    weights: Array
+    most: float
 
 
 @LeximaxCohort.algorithm(
-    "column-generation", exact=True, cites="Flanigan, Gölz, Gupta, Hennig and Procaccia (2021), LEXIMIN"
+    "column-generation", exact=True, cites="Flanigan, Gölz, Gupta, Hennig and Procaccia (2021)"
 )
 def column_generation(
     problem: LeximaxCohort,
@@ -53,135 +226,191 @@ def column_generation(
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Raise the utilities of all groups by a lottery over cohorts, fix the saturated ones, and repeat.
+    """Optimise over the marginals that meet all rows, and mix cohorts to that point, or cut it off.
 
-    Exact whatever the quotas are, where marginals within the rows may come from no lottery. The decision
-    carries its lottery. With candidates as their own groups (``utilities`` the identity) it is the fair
-    selection of a citizens' assembly.
+    The outer program has the optimum of the objective over the rows and all cuts: a bound. A master looks for
+    a lottery with these utilities, with the least sum of deviations; its multipliers price further cohorts.
+    If a deviation stays, they give a cut that holds for every cohort, and the outer program is solved again.
+    The first cohorts are herded: each is best for that by which the ones before miss the point.
+
+    Exact whatever the quotas are, where marginals within the rows may come from no lottery, for every
+    objective but ``"uniform"``. The decision carries its lottery. With candidates as their own groups
+    (``utilities`` the identity) it is the fair selection of a citizens' assembly; candidates with the same
+    features are then one class, and have equal chances.
 
     Parameters
     ----------
     problem : LeximaxCohort
         With a whole size.
     backend : str, default "highs"
-        Takes linear and mixed-integer programs, and gives duals.
+        Takes linear and mixed-integer programs, and gives duals. An outer program that is not linear goes to
+        the default backend of its kind.
     time_limit : float, optional
-        Seconds for masters and pricing together.
+        Seconds for all programs together.
     on_improvement : OnImprovement, optional
-        Called with each better level, or bound on it, of the first stage.
+        Called with the lottery's objective and the bound after each outer program.
 
     Returns
     -------
     Outcome
-        The bound holds for the smallest utility. FEASIBLE if a level was not proved in time.
+        The bound holds for the objective; for leximin it is on the smallest utility. FEASIBLE if the proof
+        did not end in time.
+
+    Raises
+    ------
+    DeclarationError
+        For one cohort, a fractional size, and the objective ``"uniform"``; and for ``"nash"`` and
+        ``"goldilocks"``, if the utility of a group is 0 in every cohort.
+
+    References
+    ----------
+    Y. Chen, M. Welling and A. Smola, "Super-samples from kernel herding", UAI 2010, for the first cohorts.
     """
-    if problem.integer or not problem.is_whole:
-        raise DeclarationError("'column-generation' finds lotteries: size must be whole, and integer=False")
+    if problem.integer or not problem.is_whole or problem.objective == "uniform":
+        raise DeclarationError(
+            "'column-generation' finds lotteries: size must be whole, and integer=False; and it takes every "
+            "objective but 'uniform'"
+        )
     trace = Trace(Deadline(time_limit), on_improvement)
-    pricing = _Pricing(problem, backend, trace.deadline)
-    status, first, _ = pricing.best(np.zeros(len(problem.utilities)))
+    classes = _Classes(problem)
+    pricing = _Pricing(classes, backend, trace.deadline)
+    status, first, _ = pricing.best(np.zeros(len(classes.sizes)), -np.inf)
     if first is None:
         message = "no cohort was found in time"
         if status is Status.INFEASIBLE:
             message = problem.infeasibility_reason(time_limit=trace.deadline.left)
         return Outcome(None, status=status, message=message)
-    cohorts = _cover(problem, pricing, first, trace)
-    weights = np.full(len(cohorts), 1 / len(cohorts))
-    m = problem.utilities.shape[1]
-    fixed: dict[int, float] = {}
-    bound, rounds = None, 0
-    while len(fixed) < m:
-        found, (highest, shares), cohorts = _level(problem, pricing, cohorts, fixed, trace)
-        result, rounds = found.solution, rounds + found.rounds
-        bound = result.bound * problem.unit if bound is None else bound
-        if result.point is not None:  # it holds the levels before, too
-            weights = np.maximum(result.point[1:], 0.0)
-            weights /= weights.sum()
-        weights = np.append(weights, np.zeros(len(cohorts) - len(weights)))
-        if result.point is None or highest - result.objective > LEVEL * max(1.0, abs(result.objective)):
-            ended = result.status if result.status is Status.FAILED else Status.FEASIBLE
-            message = f"level {len(fixed) + 1}: {result.message}"
-            return Outcome(
-                problem.lottery(weights @ cohorts, cohorts, weights),
-                bound,
-                ended,
-                rounds,
-                message,
-                trace.steps,
-            )
-        free = np.array([j for j in range(m) if j not in fixed])
-        height = float((problem.utilities.T @ (weights @ cohorts))[free].min()) / problem.unit
-        tight = free[shares > min(SHARE, 0.5 / len(free))]
-        if not tight.size:
-            raise BackendError(f"{backend}: the multipliers of level {len(fixed) + 1} do not add up to 1")
-        fixed |= dict.fromkeys(tight.tolist(), height)
+    known, weights, cuts = first[None, :], np.ones(1), list[_Cut]()
+    if problem.objective in ("nash", "goldilocks"):
+        known = _reach(classes, pricing, known, trace)
+    bound, rounds, status = None, 0, Status.FEASIBLE
+    while True:
+        if trace.over:
+            message = trace.end
+            break
+        outer, target = _outer(classes, cuts, backend, trace.deadline)
+        if target is None:
+            message = f"the outer program with {len(cuts)} cuts: {outer.message}"
+            break
+        bound = outer.bound * problem.unit
+        if not cuts:
+            known = _herd(classes, pricing, known, target, trace)
+        known, weights, cut, priced = _mix(classes, pricing, known, target, trace)
+        rounds += priced
+        utilities = weights @ known @ classes.worth
+        value = float(problem.value(utilities, classes.counts))
+        trace.add(value * problem.unit, bound)
+        close = target.miss(utilities) <= LEVEL * max(1.0, float(np.abs(utilities).max()))
+        if close or (
+            problem.objective != "leximin" and abs(outer.bound - value) <= CONIC * max(1.0, abs(value))
+        ):
+            status = Status.OPTIMAL
+            message = f"{rounds} rounds of pricing, {len(cuts)} cuts"
+            break
+        if cut is None:
+            message = f"the lottery misses the optimum of the outer program by {target.miss(utilities):.1e}"
+            break
+        cuts.append(cut)
+    if len(weights) < len(known):  # stopped before the first master
+        weights = np.full(len(known), 1 / len(known))
     used = weights > UNUSED
-    cohorts, weights = cohorts[used], weights[used] / weights[used].sum()
-    message = f"{rounds} cohorts priced, {used.sum()} in the lottery"
+    cohorts, chances = classes.spread(known[used], weights[used] / weights[used].sum())
+    message += f", {len(chances)} cohorts in the lottery"
     return Outcome(
-        problem.lottery(weights @ cohorts, cohorts, weights), bound, None, rounds, message, trace.steps
+        problem.lottery(chances @ cohorts, cohorts, chances), bound, status, rounds, message, trace.steps
     )
 
 
-def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace) -> Array:
-    """Give cohorts that together serve all groups, each best for weights that fall with a group's utility.
+def _reach(classes: _Classes, pricing: _Pricing, known: Array, trace: Trace) -> Array:
+    """Add cohorts until every counted group has a utility above 0 in one."""
+    while not trace.over:
+        lost = (known @ classes.worth <= 0).all(axis=0)
+        if not lost.any():
+            break
+        status, found, most = pricing.best(classes.worth @ lost, UNUSED)
+        if found is not None and found @ classes.worth @ lost > UNUSED:
+            known = np.vstack([known, found])
+        elif status is Status.OPTIMAL and most <= UNUSED:
+            names = [classes.names[j] for j in np.flatnonzero(lost)[:5]]
+            raise DeclarationError(
+                f"the utility of {', '.join(names)} is 0 in every cohort, so that objective "
+                f"{classes.problem.objective!r} is infinite: forbid these candidates or change the objective"
+            )
+    return known
 
-    A start for the master; without it the first levels stay at 0 for one round a group.
-    """
-    V, cohorts = problem.utilities / problem.unit, [first]
-    top = float(np.abs(V).max()) or 1.0
-    for _ in range(min(3 * int(np.ceil(len(V) / problem.size)), _MOST_COVERING)):
+
+def _herd(classes: _Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace) -> Array:
+    """Add about as many cohorts as a lottery needs, whose mean comes near the target."""
+    herd, total = [*known], np.zeros(len(classes.sizes))
+    for count in range(1, len(classes.sizes) + 1):
         if trace.over:
             break
-        received = np.maximum(V.T @ np.sum(cohorts, axis=0) / top, 0.0)
-        _, cohort, _ = pricing.best(V @ (1 / (0.1 + received) ** 2))
-        if cohort is None:
+        _, found, _ = pricing.best((count * target.numbers - total) / classes.sizes, -np.inf)
+        if found is None:
             break
-        cohorts.append(cohort)
-    return np.unique(cohorts, axis=0)
+        total += found
+        herd.append(found)
+    return np.unique(herd, axis=0)
 
 
-def _level(
-    problem: LeximaxCohort, pricing: _Pricing, cohorts: Array, fixed: dict[int, float], trace: Trace
-) -> tuple[GeneratedSolution, tuple[float, Array], Array]:
-    """Raise the level of all groups that are not fixed; levels count in the problem's unit.
+def _outer(
+    classes: _Classes, cuts: list[_Cut], backend: str, deadline: Deadline
+) -> tuple[ModelSolution, _Target | None]:
+    """Optimise over the rows and the cuts."""
+    problem, model = classes.problem, Model("marginals")
+    z, u = classes.write(model, integer=False)
+    if cuts:
+        model.subject_to(u @ np.transpose([c.weights for c in cuts]) <= np.array([c.most for c in cuts]))
+    model.optimize(goal(problem, model, u, classes.counts))
+    chosen = backend if problem.objective in LINEAR else default_backend(model)
+    result = model.solve(chosen, time_limit=deadline.left)
+    if result.status is not Status.OPTIMAL:
+        return result, None
+    utilities = result[z] @ classes.worth
+    low, high = utilities, utilities
+    if problem.objective in EXTREME:
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    low = low if problem.objective in LOW else np.full_like(low, -np.inf)
+    high = high if problem.objective in HIGH else np.full_like(high, np.inf)
+    return result, _Target(result[z], low, high)
+
+
+def _mix(
+    classes: _Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace
+) -> tuple[Array, Array, _Cut | None, int]:
+    """Find the lottery that misses the target least.
 
     Returns
     -------
-    tuple[GeneratedSolution, tuple[float, Array], Array]
-        The solution; the least bound on the level, with the multipliers that prove it; all known cohorts.
+    tuple[Array, Array, _Cut | None, int]
+        All known cohorts, their weights, the cut that is violated most, if any is, and the rounds.
     """
-    V, unit = problem.utilities / problem.unit, problem.unit
-    free = np.array([j for j in range(V.shape[1]) if j not in fixed])
-    held = np.array(sorted(fixed), dtype=int)
-    reached = np.array([fixed[j] for j in held.tolist()])
     model = Model("lottery")
-    level = model.variable("level")
-    known = model.variable("known", len(cohorts), lower=0)
-    mixed = known @ (cohorts @ V)
-    raised = model.subject_to(mixed[free] - level >= 0)
-    kept = model.subject_to(mixed[held] >= reached) if held.size else None
-    one = model.subject_to(known.sum() == 1)
-    model.maximize(level)
-    # The multipliers of an earlier round may prove the level.
-    proof: tuple[float, Array] = np.inf, np.zeros(len(free))
+    lots = model.variable("lots", len(known), lower=0)
+    mixed = lots @ (known @ classes.worth)
+    one = model.subject_to(lots.sum() == 1)
+    sides: list[tuple[Constraint, Array]] = []
+    missing = model.variable("missing", (2, len(target.low)), lower=0)
+    if np.isfinite(target.low).all():
+        sides.append((model.subject_to(mixed + missing[0] >= target.low), target.low))
+    if np.isfinite(target.high).all():
+        sides.append((model.subject_to(mixed - missing[1] <= target.high), target.high))
+    model.minimize(missing.sum())
+    cut, violation = None, SHORT
 
     def price(dual: Duals) -> Pricing:
-        nonlocal proof
-        worth = np.zeros(V.shape[1])
-        worth[free] = -dual(raised)
-        if kept is not None:
-            worth[held] = -dual(kept)
-        _, cohort, most = pricing.best(V @ worth)
-        if most - worth[held] @ reached < proof[0]:
-            proof = float(most - worth[held] @ reached), worth[free]
-        if cohort is None:  # the time limit
-            return Pricing([], np.inf)
-        gets = V.T @ cohort
-        enters = {raised: gets[free], one: 1.0} | ({} if kept is None else {kept: gets[held]})
-        column = Column(0.0, enters, data=cohort)
-        reduced = dual.reduced_cost(column)
-        return Pricing([column], max(reduced, reduced + most - float(worth @ gets), 0.0))
+        nonlocal cut, violation
+        worth = np.sum([dual(row) for row, _ in sides], axis=0)
+        level, wanted = sum(float(dual(row) @ ends) for row, ends in sides), -float(dual(one))
+        _, found, most = pricing.best(classes.worth @ worth, wanted + UNUSED)
+        if level - most > violation:
+            cut, violation = _Cut(worth, most), level - most
+        columns = []
+        if found is not None:
+            gets = found @ classes.worth
+            columns.append(Column(0.0, {one: 1.0, **{row: gets for row, _ in sides}}, data=found))
+            most = max(most, float(worth @ gets))
+        return Pricing(columns, min(wanted - most, 0.0))
 
     found = generate(
         model,
@@ -191,149 +420,12 @@ def _level(
         gap=GAP,
         time_limit=trace.deadline.left,
         on_improvement=lambda step: (
-            trace.stopped if fixed else trace.add(step.objective * unit, step.bound * unit)
+            trace.over or step.objective <= SHORT or step.bound >= max(_EARLY * step.objective, SHORT)
         ),
     )
-    return found, proof, np.vstack([cohorts, *(c.data for c in found.columns)])
-
-
-@LeximaxCohort.algorithm(
-    "ellipsoid", cites="Henzinger et al. (2022), Lemma 16, made full-dimensional", rank="published"
-)
-def ellipsoid(
-    problem: LeximaxCohort,
-    *,
-    accuracy: float = 1e-3,
-    steps: int = 100_000,
-    time_limit: float | None = None,
-    on_improvement: OnImprovement | None = None,
-) -> Outcome:
-    """Maximise the sums of the 1, 2, ... smallest utilities in turn, cutting an ellipsoid in halves.
-
-    The paper's regions have no interior, since the size is an equality and earlier levels are fixed. Here the
-    last candidate's probability follows from the others', and fixed sums may fall short by half the
-    accuracy; the levels then are right to about the accuracy. A stage takes O(n²) steps for each digit, a
-    step O(n² + n m): the other methods are faster by orders of magnitude.
-
-    Parameters
-    ----------
-    problem : LeximaxCohort
-        Without quotas, forced or forbidden candidates, and negative utilities.
-    accuracy : float, default 0.001
-        Of the sums.
-    steps : int, default 100000
-        The largest number of steps in a stage.
-    time_limit : float, optional
-        Seconds for all stages together.
-    on_improvement : OnImprovement, optional
-        Called with each better smallest utility or bound of the first stage.
-
-    Returns
-    -------
-    Outcome
-        The bound on the smallest utility is the top of the ellipsoid at the end of the first stage. FEASIBLE
-        if a stage did not end.
-
-    Raises
-    ------
-    DeclarationError
-        For other problems, and an accuracy that is not positive.
-    """
-    if (
-        problem.integer
-        or problem.signed
-        or problem.quotas
-        or problem.households
-        or problem.forced.size
-        or problem.forbidden.size
-    ):
-        raise DeclarationError(
-            "'ellipsoid' is for marginals without quotas, forced or forbidden candidates and signed utilities"
-        )
-    if not accuracy > 0:
-        raise DeclarationError(f"accuracy is {accuracy}; it must be positive")
-    n, m = problem.utilities.shape
-    x = np.full(n, problem.size / n)
-    sums = np.zeros(0)
-    taken, bound = 0, float(problem.utilities.sum(axis=0).min())
-    trace = Trace(Deadline(time_limit), on_improvement)
-    if n == 1:
-        return Outcome(problem.lottery(x))
-    for rank in range(1, m + 1):
-        found, done, top, ended = _stage(problem, sums - 0.5 * accuracy, rank, accuracy, steps, trace)
-        taken += done
-        if rank == 1:
-            bound = min(bound, top)
-        if found is not None and (rank == 1 or ended):
-            x = found
-        if found is None or not ended:
-            message = f"stage {rank} of {m} did not end in {steps} steps"
-            if trace.over:
-                message = f"the run ended in stage {rank} of {m}"
-            elif ended:
-                message = f"stage {rank} of {m} met no feasible point: choose a smaller accuracy"
-            return Outcome(problem.lottery(x), bound, Status.FEASIBLE, taken, message, trace.steps)
-        sums = np.append(sums, np.sort(problem.utilities.T @ x)[:rank].sum())
-    return Outcome(problem.lottery(x), bound, iterations=taken, trace=trace.steps)
-
-
-def _stage(
-    problem: LeximaxCohort, fixed: Array, rank: int, accuracy: float, steps: int, trace: Trace
-) -> tuple[Array | None, int, float, bool]:
-    """Maximize the sum of the `rank` smallest utilities where the sums of fewer are at least `fixed`.
-
-    Returns
-    -------
-    tuple[Array | None, int, float, bool]
-        The best point, the number of steps, an upper bound on the sum, and whether the accuracy is reached.
-    """
-    V, k = problem.utilities, problem.size
-    n = len(V)
-    centre = np.append(np.full(n - 1, k / n), 0.0)  # probabilities but the last, and the sum
-    shape = np.eye(n) * ((n - 1) + (rank * k * V.max() + 1) ** 2)
-    best, highest, bound = None, -np.inf, np.inf
-    for step in range(1, steps + 1):
-        # All better points are in the ellipsoid: none has a greater sum than its top.
-        top = max(float(centre[-1] + np.sqrt(max(shape[-1, -1], 0.0))), highest)
-        improved = top < bound - accuracy
-        bound = min(bound, top)
-        cut, value, x = _cut(V, k, centre, fixed, rank)
-        if value > highest:
-            best, highest, improved = x, value, True
-        if rank == 1 and improved and best is not None:
-            trace.add(highest, bound)
-        if trace.over:
-            return best, step, bound, False
-        along = shape @ cut
-        width = float(np.sqrt(max(cut @ along, 0.0)))
-        if min(width, float(np.sqrt(max(shape[-1, -1], 0.0)))) < 0.1 * accuracy:
-            return best, step, bound, True
-        centre = centre - along / ((n + 1) * width)
-        shape = n * n / (n * n - 1) * (shape - 2 / (n + 1) * np.outer(along, along) / width**2)
-    return best, steps, bound, False
-
-
-def _cut(V: Array, k: float, z: Array, fixed: Array, rank: int) -> tuple[Array, float, Array]:
-    """A half-space through `z` that keeps all better points; and the sum, if `z` is feasible."""
-    n = len(V)
-    x = np.append(z[:-1], k - z[:-1].sum())
-    cut = np.zeros(n)
-    for sign, wrong in ((1.0, x > 1.0), (-1.0, x < 0.0)):
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            cut[: n - 1] = -sign if i == n - 1 else 0.0
-            if i < n - 1:
-                cut[i] = sign
-            return cut, -np.inf, x
-    order = np.argsort(V.T @ x, kind="stable")
-    prefixes = np.cumsum((V.T @ x)[order])[:rank]
-    short = np.append(fixed, z[-1]) > prefixes
-    if short.any():
-        size = int(np.argmax(short)) + 1
-        weights = V[:, order[:size]].sum(axis=1)
-        cut[: n - 1] = weights[-1] - weights[:-1]
-        cut[-1] = 1.0 if size == rank else 0.0
-        # The sum at hand is feasible if it is only that which is too high.
-        return cut, float(prefixes[-1]) if size == rank else -np.inf, x
-    cut[-1] = -1.0
-    return cut, float(prefixes[-1]), x
+    known = np.vstack([known, *(c.data for c in found.columns)])
+    result = found.solution
+    if result.point is None:
+        return known, np.full(len(known), 1 / len(known)), None, found.rounds
+    weights = np.maximum(np.concatenate([result[lots], result[found.variable]]), 0.0)
+    return known, weights / weights.sum(), cut, found.rounds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.models.leximax_cohort.panel import draw_publicly, gini
+from forcopt.models.leximax_cohort.panel import gini
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 from forcopt.notebook import picture_html, table_html
 from forcopt.numeric import decompose, dependent_rounding, laminar_lottery, project_box
@@ -164,55 +163,12 @@ class CohortLottery:
         _, upper = self.problem.bounds
         return gini(self.marginals[upper > 0])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The candidates' names: the groups', if each candidate is one; else their positions."""
-        n, groups = len(self.marginals), self.problem.groups
-        return groups if len(groups) == n else tuple(map(str, range(n)))
-
     def table(self) -> DataFrame:
         """The probability of each candidate, with the features that have quotas; indexed by name."""
         from pandas import DataFrame
 
         columns = {"probability": self.marginals, **self.problem.features}
-        return DataFrame(columns, index=list(self.names))
-
-    def published(self) -> DataFrame:
-        """The lottery to publish before the draw: the probability and the members of each cohort.
-
-        Returns
-        -------
-        DataFrame
-            One row for each cohort, with the columns ``probability`` and ``members``; the rows have the order
-            of `draw`. Members are the JSON list of their names, so that names may hold any characters.
-        """
-        from pandas import DataFrame
-
-        cohorts, weights = self.distribution()
-        names = np.array(self.names)
-        members = [json.dumps(names[row > 0.5].tolist(), ensure_ascii=False) for row in cohorts]
-        return DataFrame({"probability": weights, "members": members})
-
-    def draw(self, public_seed: str) -> tuple[str, ...]:
-        """Draw a cohort from the published lottery by a public seed: everyone can repeat the draw.
-
-        Parameters
-        ----------
-        public_seed : str
-            A text that is fixed after `published` is, and out of everyone's control.
-
-        Returns
-        -------
-        tuple[str, ...]
-            The members' names.
-
-        See Also
-        --------
-        forcopt.models.leximax_cohort.panel.draw_publicly : how the seed gives a row.
-        """
-        cohorts, weights = self.distribution()
-        row = cohorts[draw_publicly(weights, public_seed)]
-        return tuple(name for name, member in zip(self.names, row, strict=True) if member > 0.5)
+        return DataFrame(columns, index=list(self.problem.names))
 
     def _check_whole(self, subject: str) -> None:
         if not self.problem.is_whole:
@@ -286,7 +242,7 @@ def exact_marginals(marginals: Array, size: float) -> Array:
 
 
 def cohort_lottery(
-    marginals: Array, size: int, classes: Quotas, households: sp.csr_array
+    marginals: Array, size: int, classes: Quotas, households: sp.csr_array, parts: int | None = None
 ) -> tuple[Array, Array]:
     """Write marginals as a lottery over cohorts that meet the quotas.
 
@@ -300,6 +256,9 @@ def cohort_lottery(
         The quotas; may be none.
     households : csr_array
         Rows of candidates of whom at most one is chosen; may be none.
+    parts : int, optional
+        Give probabilities that are multiples of ``1 / parts``. The marginals are rounded to such multiples,
+        each up or down; that is possible if the rows are totally unimodular.
 
     Returns
     -------
@@ -319,7 +278,7 @@ def cohort_lottery(
     gives a cohort at a time (`forcopt.numeric.decompose`), by an integer program.
     """
     x = exact_marginals(marginals, size)
-    if not classes.names and not households.shape[0]:
+    if not classes.names and not households.shape[0] and parts is None:
         lottery = laminar_lottery(x)
         return lottery.members, lottery.weights
 
@@ -327,16 +286,24 @@ def cohort_lottery(
     lower = np.append(classes.least, np.zeros(households.shape[0]))
     upper = np.append(classes.most, np.ones(households.shape[0]))
 
-    def cohort(weights: Array, low: Array, high: Array, least: Array, most: Array) -> Array | None:
+    def cohort(
+        weights: Array, low: Array, high: Array, least: Array, most: Array, count: float = size
+    ) -> Array | None:
         model = Model("face")
         chosen = model.variable("chosen", len(x), lower=low, upper=high, binary=True)
-        model.subject_to(chosen.sum() == size, (chosen @ rows.T).between(least, most))
+        model.subject_to(chosen.sum() == count, (chosen @ rows.T).between(least, most))
         model.maximize(chosen @ weights)
         result = model.solve()
         return None if result.point is None else np.round(result[chosen])
 
+    if parts is not None:
+        low = np.floor(parts * (x + CLOSE))
+        high = np.ceil(parts * (x - CLOSE)) - low
+        least, most = parts * lower - rows @ low, parts * upper - rows @ low
+        raised = cohort(parts * x - low, 0 * low, high, least, most, parts * size - low.sum())
+        x = x if raised is None else (low + raised) / parts
     try:
-        lottery = decompose(x, rows, lower, upper, cohort, tolerance=WHOLE)
+        lottery = decompose(x, rows, lower, upper, cohort, WHOLE, parts)
     except DeclarationError:
         raise DeclarationError(
             "the marginals are the mean of no lottery over cohorts that meet the quotas; solve by "

@@ -13,8 +13,9 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize
+from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize, minimize
 from forcopt.language.variable import Variable
+from forcopt.models.leximax_cohort.objectives import welfare
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles, Outcome
@@ -82,7 +83,22 @@ def _handles(
     )
 
 
+def only_leximin(problem: LeximaxCohort) -> None:
+    """Refuse another objective.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the method that takes it.
+    """
+    if problem.objective != "leximin":
+        raise DeclarationError(
+            f"objective is {problem.objective!r}; the method takes 'leximin': use {problem.choose_method()!r}"
+        )
+
+
 def _leximin(problem: LeximaxCohort, model: Model, method: SortedMethod) -> Handles:
+    only_leximin(problem)
     x, u = write_choice(problem, model)
     whole = bool((problem.utilities == np.round(problem.utilities)).all())
     unit = 1.0 if method == "ordered-values" and whole else problem.unit
@@ -157,6 +173,7 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities`` and ``sums`` (of the 1, 2, ... smallest), shape ``(m,)``.
     """
+    only_leximin(problem)
     _of_marginals(problem, "enumeration")
     m = problem.utilities.shape[1]
     if m > _MOST_GROUPS:
@@ -177,11 +194,30 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
     return handles
 
 
-@LeximaxCohort.formulation(
-    "maximin", guarantee=lambda _: 0.0, cites="the first stage alone", rank="published"
-)
-def maximin(problem: LeximaxCohort, model: Model) -> Handles:
-    """The baseline: only the smallest utility counts. Its other levels may be anything.
+def goal(problem: LeximaxCohort, model: Model, utilities: Expression, counts: Array) -> Objective:
+    """The objective over utilities in the problem's unit, each of which `counts` groups have.
+
+    Raises
+    ------
+    DeclarationError
+        For the objective ``"uniform"``, which is not of the utilities.
+    """
+    if problem.objective == "uniform":
+        raise DeclarationError("objective 'uniform' is of the lottery, not of the marginals: use 'uniform'")
+    if problem.objective == "leximin":
+        return leximin(utilities)
+    centre = model.variable(model.unused_name("centre")) if problem.objective == "variance" else None
+    found = welfare(problem.objective, utilities, counts, problem.weight, problem.even, centre)
+    return minimize(found) if problem.sense == "min" else maximize(found)
+
+
+@LeximaxCohort.formulation("convex-program", exact=True, cites="Baharav and Flanigan (2024)")
+def convex_program(problem: LeximaxCohort, model: Model) -> Handles:
+    """Every objective of the utilities as one convex program over the marginals, or over one cohort.
+
+    Exact as a lottery where the marginals within the rows are means of lotteries
+    (`LeximaxCohort.mixes`). Linear for maximin, minimax and linear objectives; quadratic for the variance;
+    conic for Nash welfare, Goldilocks and entropy.
 
     Returns
     -------
@@ -189,8 +225,9 @@ def maximin(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)
-    unit = problem.unit
-    return _handles(problem, x, u, (u / unit).min(), unit)
+    counted = u[problem.counted] / problem.unit
+    aim = goal(problem, model, counted, np.ones(len(problem.counted)))
+    return _handles(problem, x, u, aim, problem.unit)
 
 
 _MOST = 5_000_000
@@ -230,6 +267,7 @@ def brute_force(problem: LeximaxCohort, *, time_limit: float | None = None) -> O
     """One cohort: compare the sorted utilities of all. O(C(n, k) m log m); for 5,000,000 cohorts at most."""
     if not problem.integer:
         raise DeclarationError("'brute-force' finds one cohort; declare the problem with integer=True")
+    only_leximin(problem)
     deadline, utilities = Deadline(time_limit), problem.utilities / problem.unit
     best: Array | None = None
     cohort: Array | None = None

@@ -17,7 +17,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.leximax_cohort.formulations import write_choice
+from forcopt.models.leximax_cohort.formulations import only_leximin, write_choice
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import FEASIBILITY_TOLERANCE, Outcome
 from forcopt.status import Status
@@ -293,6 +293,7 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     time_limit : float, optional
         Seconds; then the decision comes from the last stage that ended.
     """
+    only_leximin(problem)
     deadline, unit = Deadline(time_limit), problem.unit
     best: list[float] = []  # in units
     x = None
@@ -332,6 +333,7 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     time_limit : float, optional
         Seconds; then the decision comes from the last level that ended.
     """
+    only_leximin(problem)
     deadline, unit = Deadline(time_limit), problem.unit
     every = FeasibleCohorts(problem.replace(utilities=problem.utilities / unit), backend)
     best: list[float] = []  # in units

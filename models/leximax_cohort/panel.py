@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,17 +23,26 @@ from forcopt.models.leximax_cohort.tolerances import SAME
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
 _QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
 """The columns of a table of quotas, with the names that they also have."""
 
-_AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+_FLEXIBLE = ("min_flex", "max_flex")
+"""Its columns with the ends to which a proposal may relax a quota; it has both or none."""
+
+AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
 """How files are read: 007 and NA are names."""
 
 
 def panel_fields(
-    candidates: Any, quotas: Any, *, identifier: str | None = None, household: str | None = None
+    candidates: Any,
+    quotas: Any,
+    *,
+    identifier: str | None = None,
+    household: str | Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Read the fields of a panel from tables; see `LeximaxCohort.from_candidates`.
 
@@ -50,9 +58,10 @@ def panel_fields(
     UserWarning
         For a quota whose least is 0 of a level that no candidate has: it has no effect.
     """
-    people = read_table(candidates, "candidates", **_AS_TEXT)
-    wanted, rows = _read_quotas(quotas)
-    check_columns(people, [*wanted, *filter(None, (identifier, household))], "candidates")
+    people = read_table(candidates, "candidates", **AS_TEXT)
+    wanted, flexible, rows = _read_quotas(quotas)
+    address = [household] if isinstance(household, str) else list(household or ())
+    check_columns(people, dict.fromkeys([*wanted, *filter(None, [identifier]), *address]), "candidates")
     names = tuple(map(_level, people.index if identifier is None else people[identifier]))
     if "" in names:
         raise DeclarationError(f"candidates: row {people.index[names.index('')]} has no identifier")
@@ -74,9 +83,11 @@ def panel_fields(
         "groups": names,
         "features": levels,
         "quotas": wanted,
+        "flexible": flexible,
     }
-    if household is not None:
-        fields["households"] = tuple(map(_level, people[household]))
+    if address:
+        parts = zip(*(map(_level, people[column]) for column in address), strict=True)
+        fields["households"] = tuple("\n".join(lines).strip().casefold() for lines in parts)
     return fields
 
 
@@ -85,11 +96,11 @@ def _level(value: Any) -> str:
     return "" if is_missing(value) else str(value).strip()
 
 
-_Quotas = dict[str, dict[str, tuple[float, float]]]
+_Quotas = dict[str, dict[str, tuple[float, ...]]]
 
 
-def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
-    """The ends of each level by feature, and the rows that they stand in."""
+def _read_quotas(quotas: Any) -> tuple[_Quotas, _Quotas, dict[str, list[Any]]]:
+    """The ends of each level by feature, the flexible ends if given, and the rows that they stand in."""
     if isinstance(quotas, Mapping):
         try:
             listed = [
@@ -102,28 +113,88 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, dict[str, list[Any]]]:
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
     else:
-        table, named = read_table(quotas, "quotas", **_AS_TEXT), []
+        table, columns = read_table(quotas, "quotas", **AS_TEXT), list[str]()
+        if {"category", "feature"} <= set(table.columns) and not {"value", "name"} & set(table.columns):
+            table = table.rename(columns={"category": "feature", "feature": "value"})  # Panelot's names
         for spellings in _QUOTA_COLUMNS:
-            found = [column for column in spellings if column in table.columns]
-            check_columns(table, (found or spellings)[:1], "quotas")
-            named.append(table[found[0]])
-        listed = list(zip(*named, table.index, strict=True))
-    out: _Quotas = {}
+            columns.append(next((column for column in spellings if column in table.columns), spellings[0]))
+        columns += _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
+        check_columns(table, columns, "quotas")
+        listed = list(zip(*(table[column] for column in columns), table.index, strict=True))
+    out: tuple[_Quotas, _Quotas] = {}, {}
     rows: dict[str, list[Any]] = {}
-    keys = []
-    for feature, value, least, most, row in listed:
+    for feature, value, *numbers, row in listed:
         of, level = _level(feature), _level(value)
         if not (of and level):
             raise DeclarationError(f"quotas: row {row} has no {'value' if of else 'feature'}")
         try:
-            ends = float(least), float(most)
+            ends = tuple(map(float, numbers))
         except (TypeError, ValueError):
-            raise DeclarationError(f"quotas of {of} = {level}: {least!r}, {most!r} are no numbers") from None
-        out.setdefault(of, {})[level] = ends
+            words = ", ".join(map(repr, numbers))
+            raise DeclarationError(f"quotas of {of} = {level}: {words} are no numbers") from None
+        for field, pair in zip(out, (ends[:2], ends[2:]), strict=True):
+            if pair:
+                field.setdefault(of, {})[level] = pair
         rows.setdefault(of, []).append(row)
-        keys.append(f"{of} = {level}")
+    keys = [f"{_level(feature)} = {_level(value)}" for feature, value, *_ in listed]
     refuse_doubles("quotas", keys, [row for *_, row in listed])
-    return out, rows
+    return *out, rows
+
+
+def quota_table(problem: LeximaxCohort) -> DataFrame:
+    """The quotas as StratifySelect and sortition-algorithms read them, a row for each value of a feature.
+
+    Returns
+    -------
+    DataFrame
+        With the columns ``feature``, ``value``, ``min``, ``max``, and, if the problem has flexible quotas,
+        ``min_flex`` and ``max_flex``.
+
+    Examples
+    --------
+    >>> from forcopt.models import LeximaxCohort
+    >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [1, 2], "m": [1, 1]}}}
+    >>> print(quota_table(LeximaxCohort(utilities=np.eye(4), size=2, **fields)).to_string(index=False))
+    feature value  min  max
+        sex     f    1    2
+        sex     m    1    1
+    """
+    from pandas import DataFrame
+
+    classes, (low, high) = problem.classes, flexible_ends(problem)
+    keys = [(feature, level) for feature, levels in problem.quotas.items() for level in levels]
+    table = DataFrame(keys, columns=["feature", "value"]).assign(min=classes.least, max=classes.most)
+    if problem.flexible:
+        table = table.assign(min_flex=low, max_flex=np.minimum(high, problem.size))
+    return table.convert_dtypes()
+
+
+def flexible_ends(problem: LeximaxCohort) -> tuple[Array, Array]:
+    """The ends to which each quota may be relaxed: 0 and no end, where none are declared."""
+    ends = [
+        problem.flexible.get(feature, {}).get(level, (0.0, np.inf))
+        for feature, levels in problem.quotas.items()
+        for level in levels
+    ]
+    low, high = np.array(ends).reshape(-1, 2).T
+    return low, high
+
+
+def positions(problem: LeximaxCohort, members: Iterable[Any], where: str = "") -> Array:
+    """The positions of named candidates, rising and each once.
+
+    Raises
+    ------
+    DeclarationError
+        For a candidate that does not exist; it begins with `where`.
+    """
+    places = {name: i for i, name in enumerate(problem.names)}
+    for name in (names := list(map(str, members))):
+        if name not in places:
+            near = nearest_level(name, places)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise DeclarationError(f"{where}{name!r} is no candidate{hint}")
+    return np.unique(np.array([places[name] for name in names], dtype=np.int64))
 
 
 def replacement_fields(
@@ -136,21 +207,8 @@ def replacement_fields(
     DeclarationError
         For a candidate that does not exist, or is both kept and dropped.
     """
-    names = {name: i for i, name in enumerate(problem.groups or map(str, range(len(problem.utilities))))}
-
-    def positions(members: Iterable[Any]) -> Array:
-        found = []
-        for member in members:
-            at = names.get(str(member))
-            if at is None:
-                near = nearest_level(str(member), names)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise DeclarationError(f"{member!r} is no candidate{hint}")
-            found.append(at)
-        return np.unique(np.array(found, dtype=np.int64))
-
-    forced = np.union1d(problem.forced, positions(kept)).astype(np.int64)
-    forbidden = np.union1d(problem.forbidden, positions(dropped)).astype(np.int64)
+    forced = np.union1d(problem.forced, positions(problem, kept)).astype(np.int64)
+    forbidden = np.union1d(problem.forbidden, positions(problem, dropped)).astype(np.int64)
     return {"forced": forced, "forbidden": forbidden}
 
 
@@ -169,43 +227,6 @@ def gini(values: Array) -> float:
     return 0.0 if total == 0 else float((2 * np.arange(1, n + 1) - n - 1) @ x / (n * total))
 
 
-def draw_publicly(weights: Array, public_seed: str) -> int:
-    """Draw a line of a published lottery by a public seed, such that everyone can repeat it.
-
-    The first 53 bits of the SHA-256 hash of the seed's UTF-8 text are a fraction between 0 and 1. It falls
-    into one of the intervals into which the probabilities, in their published order, divide [0, 1).
-
-    Parameters
-    ----------
-    weights : Array
-        The probabilities, shape ``(t,)``.
-    public_seed : str
-        Fixed after the lottery was published, and out of everyone's control: dice in public, or the numbers
-        of a state lottery.
-
-    Returns
-    -------
-    int
-        The line, from 0.
-
-    Raises
-    ------
-    DeclarationError
-        If the seed is no text.
-
-    Examples
-    --------
-    >>> draw_publicly(np.array([0.25, 0.25, 0.5]), "lotto 2026-11-21: 4 8 15 16 23 42")
-    1
-    """
-    if not isinstance(public_seed, str):
-        raise DeclarationError(f"public_seed is {public_seed!r}; it must be text, such as '{public_seed}'")
-    digest = hashlib.sha256(public_seed.encode()).digest()
-    fraction = (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
-    ends = np.cumsum(weights)
-    return int(min(np.searchsorted(ends, fraction * ends[-1], side="right"), len(weights) - 1))
-
-
 _DIGITS = 6
 """Decimals of the bounds that quotas on the marginals of a fractional size would need."""
 
@@ -215,25 +236,27 @@ class QuotaRelaxation(NamedTuple):
 
     Attributes
     ----------
-    quota : str
-        The name, such as ``"sex = female"``.
+    feature, level : str
+        Such as ``"sex"`` and ``"female"``.
     bounds : tuple[float, float]
         As declared.
     needed : tuple[float, float]
         As they must be.
     """
 
-    quota: str
+    feature: str
+    level: str
     bounds: tuple[float, float]
     needed: tuple[float, float]
 
     def __str__(self) -> str:
-        sides = [
-            f"{side} {old:g} -> {new:g}"
-            for side, old, new in zip(("at least", "at most"), self.bounds, self.needed, strict=True)
+        return " and ".join(
+            f"{abs(new - old):g} {word} of {self.feature} = {self.level} ({side} {old:g} -> {new:g})"
+            for word, side, old, new in zip(
+                ("fewer", "more"), ("at least", "at most"), self.bounds, self.needed, strict=True
+            )
             if old != new
-        ]
-        return f"{self.quota} ({', '.join(sides)})"
+        )
 
 
 def least_relaxation(
@@ -254,7 +277,8 @@ def least_relaxation(
     -------
     list[QuotaRelaxation] or None
         Empty if the quotas hold together. None if no relaxation of quotas is enough (too many candidates are
-        forced or forbidden, or the households are too few), or none was found in time.
+        forced or forbidden, the households are too few, or `flexible` quotas end it), or none was found in
+        time.
 
     Notes
     -----
@@ -274,7 +298,9 @@ def least_relaxation(
     if problem.household_rows.shape[0]:
         model.subject_to(problem.household_rows @ chosen <= 1)
     count = len(classes.names)
-    down, up = model.variable("down", count, lower=0), model.variable("up", count, lower=0)
+    low, high = flexible_ends(problem)
+    down = model.variable("down", count, lower=0, upper=classes.least - low)
+    up = model.variable("up", count, lower=0, upper=high - classes.most)
     sums = chosen @ classes.members.T
     model.subject_to(sums + down >= classes.least, sums - up <= classes.most)
     model.minimize(down.sum() + up.sum())
@@ -287,9 +313,10 @@ def least_relaxation(
     counts = np.where(short, np.floor(counts * 10**digits + SAME), np.ceil(counts * 10**digits - SAME))
     counts /= 10**digits
     counts = np.where(short | over, counts, np.clip(counts, classes.least, classes.most))
+    keys = [(feature, level) for feature, levels in problem.quotas.items() for level in levels]
     return [
-        QuotaRelaxation(name, (float(a), float(b)), (float(min(a, c)), float(max(b, c))))
-        for name, a, b, c in zip(classes.names, classes.least, classes.most, counts, strict=True)
+        QuotaRelaxation(*key, (float(a), float(b)), (float(min(a, c)), float(max(b, c))))
+        for key, a, b, c in zip(keys, classes.least, classes.most, counts, strict=True)
         if not a <= c <= b
     ]
 
@@ -303,6 +330,8 @@ def reason(problem: LeximaxCohort, time_limit: float | None = None) -> str:
         return f"{upper.sum():g} candidates are not forbidden; size is {problem.size:g}"
     found = least_relaxation(problem, time_limit=time_limit)
     if found is None:
+        if problem.flexible:
+            return "no cohort of the size meets the demands, even with all quotas at their flexible ends"
         if problem.household_rows.shape[0]:
             return "no cohort of the size has at most one member of each household, whatever the quotas are"
         return "no cohort of the size meets the demands"

@@ -1,11 +1,11 @@
-"""The declaration: candidates, their worth to each group, and the size of the cohort."""
+"""The declaration: candidates, their worth to each group, the size of the cohort, and the objective."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.panel import panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
+from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ class Quotas(NamedTuple):
 
 
 class LeximaxCohort(Problem):
-    """Choose a cohort of candidates for the leximax vector of group utilities.
+    """Choose a cohort of candidates for the leximax vector of group utilities, or for another objective.
 
-    The utility of a group is the sum of the chosen candidates' values for it. The smallest utility
+    The utility of a group is the sum of the chosen candidates' values for it. By default the smallest utility
     is maximised, then the second smallest, and so on. A candidate may be chosen by lot:
     then utilities are expectations, and the decision is the probabilities (marginals). With a whole
     size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
@@ -57,6 +58,13 @@ class LeximaxCohort(Problem):
     ----------
     utilities : Numbers
         The worth of each candidate to each group, shape ``(n, m)``; not negative, unless `signed`.
+    objective : str, default "leximin"
+        ``"leximin"``, ``"maximin"``, ``"nash"``, ``"goldilocks"``, ``"minimax"``, ``"linear"``,
+        ``"variance"`` or ``"entropy"``, see `objectives.welfare`; or ``"uniform"``: every cohort that meets
+        the demands is equally likely, which is the lottery of the greatest entropy. Groups for whom only
+        forbidden candidates are of worth do not count, but for ``"leximin"``.
+    weight : float, default 1.0
+        Of the smallest utility in ``"goldilocks"`` and ``"linear"``.
     size : float
         Of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
     integer : bool, default False
@@ -66,6 +74,8 @@ class LeximaxCohort(Problem):
     quotas : Mapping[str, Mapping[Name, tuple[float, float]]], optional
         The least and the greatest number of members with a level of a feature, such as
         ``{"sex": {"f": [1, 2]}}``. A level that no candidate has may have a least number of 0 only.
+    flexible : Mapping[str, Mapping[Name, tuple[float, float]]], optional
+        The ends to which quotas may be relaxed if they contradict each other (`relaxed`); without, to any.
     forced, forbidden : Integers, optional
         Positions of candidates who must, or must not, be chosen.
     slack : Numbers, default 0.0
@@ -86,7 +96,10 @@ class LeximaxCohort(Problem):
 
     References
     ----------
-    Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3.
+    Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3. Flanigan, Gölz, Gupta, Hennig and Procaccia,
+    "Fair algorithms for selecting citizens' assemblies", Nature 596 (2021), for leximin, maximin and Nash
+    welfare of panels. Baharav and Flanigan, "Fair, manipulation-robust, and transparent sortition", EC 2024,
+    for minimax, Goldilocks and linear objectives.
 
     Examples
     --------
@@ -95,17 +108,25 @@ class LeximaxCohort(Problem):
     >>> s = p.solve()
     >>> s.decision.marginals.round(6).tolist(), s.decision.utilities.round(6).tolist()
     ([0.5, 0.5, 0.0], [0.3, 0.5, 0.5])
+    >>> q = LeximaxCohort(
+    ...     utilities=np.eye(3), size=1, features={"sex": ["f", "m", "m"]}, quotas={"sex": {"m": [0, 1]}},
+    ...     objective="minimax",
+    ... )
+    >>> round(q.solve().objective, 6)
+    0.333333
     """
 
     family: ClassVar[str] = "cohort"
-    sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "saturation"
 
     utilities: Numbers
+    objective: Objective = "leximin"
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     size: float = Field(gt=0, allow_inf_nan=False)
     integer: bool = False
     features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
     quotas: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
+    flexible: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
     forced: Integers = Field(default=(), validate_default=True)
     forbidden: Integers = Field(default=(), validate_default=True)
     slack: Numbers = Field(default=0.0, validate_default=True)
@@ -144,6 +165,12 @@ class LeximaxCohort(Problem):
             raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
         if self.households and len(self.households) != n:
             raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
+        if self.objective in POSITIVE and (self.utilities < 0).any():
+            raise DeclarationError(f"objective {self.objective!r} is for utilities of at least 0")
+        if self.objective == "uniform" and (self.integer or not self.is_whole):
+            raise DeclarationError(
+                "objective 'uniform' is of lotteries: size must be whole, and integer=False"
+            )
         self._check_positions()
         self._check_quotas()
         return self
@@ -176,6 +203,12 @@ class LeximaxCohort(Problem):
                     raise DeclarationError(
                         f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
                     )
+        for feature, bounds in self.flexible.items():
+            for level, (low, high) in bounds.items():
+                least, most = self.quotas.get(feature, {}).get(level, (np.nan, np.nan))
+                if not 0 <= low <= least <= most <= high:
+                    rule = f"it must hold the quota, [{least:g}, {most:g}]"
+                    raise DeclarationError(f"flexible.{feature}.{level} is [{low:g}, {high:g}]; {rule}")
 
     # -- panels ----------------------------------------------------------------------------------------------
 
@@ -187,7 +220,9 @@ class LeximaxCohort(Problem):
         size: int,
         *,
         identifier: str | None = None,
-        household: str | None = None,
+        household: str | Sequence[str] | None = None,
+        include: Iterable[Any] = (),
+        exclude: Iterable[Any] = (),
         **fields: Any,
     ) -> Self:
         """Declare a panel: every candidate is a group, and the smallest probability is maximised.
@@ -198,13 +233,17 @@ class LeximaxCohort(Problem):
             One row for each candidate, or a CSV file of it.
         quotas : DataFrame, str, Path or Mapping
             One row for each value of a feature, with the columns ``feature`` (or ``category``), ``value`` (or
-            ``name``), ``min`` and ``max``; a CSV file of it; or a mapping as in `quotas`.
+            ``name``), ``min`` and ``max``, perhaps ``min_flex`` and ``max_flex``; a CSV file of it; or a
+            mapping as in `quotas`. Panelot's columns ``category, feature, min, max`` are read, too.
         size : int
             Of the panel.
         identifier : str, optional
-            The column that names the candidates; the index by default.
-        household : str, optional
-            The column with the household or address: at most one member of each is chosen.
+            The column that names the candidates; the index by default: the numbers of the rows, from 0.
+        household : str or sequence of str, optional
+            The column with the household, or those of the address: at most one member of each is chosen.
+            Upper case makes no difference; someone without an address has a household of their own.
+        include, exclude : iterable, optional
+            Names of candidates who must, or must not, be chosen.
         fields : Any
             Other fields of the problem.
 
@@ -243,7 +282,7 @@ class LeximaxCohort(Problem):
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:
             raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")
-        return made
+        return made.after_dropouts(include, exclude)
 
     def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
         """Declare the same panel with the staying members, and without the dropouts.
@@ -266,7 +305,58 @@ class LeximaxCohort(Problem):
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**own, **replacement_fields(self, kept, dropped)})
 
+    def relaxed(self, *, time_limit: float | None = None) -> Self:
+        """Declare the same panel with the least relaxation of its quotas, the one that the reason proposes.
+
+        Parameters
+        ----------
+        time_limit : float, optional
+            Seconds.
+
+        Raises
+        ------
+        DeclarationError
+            If no relaxation is enough, or none is found in time.
+
+        Examples
+        --------
+        >>> from forcopt.models import LeximaxCohort
+        >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
+        >>> LeximaxCohort(utilities=np.eye(4), size=3, **fields).relaxed().quotas
+        {'sex': {'f': (2.0, 3.0)}}
+        """
+        found = least_relaxation(self, time_limit=time_limit)
+        if found is None:
+            raise DeclarationError(self.infeasibility_reason(time_limit))
+        quotas = {feature: dict(levels) for feature, levels in self.quotas.items()}
+        for change in found:
+            quotas[change.feature][change.level] = change.needed
+        return self.replace(quotas=quotas)
+
     # -- derived from the fields -----------------------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The candidates' names: the groups', if each candidate is one; else their positions."""
+        n = len(self.utilities)
+        return self.groups if len(self.groups) == n else tuple(map(str, range(n)))
+
+    @property
+    def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
+        """Whether the objective is minimised or maximised."""
+        return "min" if self.objective in MINIMIZED else "max"
+
+    @cached_property
+    def counted(self) -> Array:
+        """The positions of the groups that count in the objective."""
+        _, upper = self.bounds
+        lost = (self.utilities != 0).any(axis=0) & ~(self.utilities[upper > 0] != 0).any(axis=0)
+        return np.flatnonzero(~lost | (self.objective == "leximin") | lost.all())
+
+    @property
+    def even(self) -> float:
+        """The probability of an equal chance: the size by the number of candidates who are not forbidden."""
+        return self.size / max(float((self.bounds[1] > 0).sum()), 1.0)
 
     @property
     def is_whole(self) -> bool:
@@ -283,7 +373,9 @@ class LeximaxCohort(Problem):
         """The unit in which methods count utilities: 1, or a power of two near the largest, if that is tiny
         or huge, since tolerances of solvers are absolute."""
         top = float(np.abs(self.utilities).max())
-        return 1.0 if top == 0.0 or 1e-2 <= top <= 1e4 else float(2.0 ** np.round(np.log2(top)))
+        if self.objective not in LINEAR or top == 0.0 or 1e-2 <= top <= 1e4:
+            return 1.0
+        return float(2.0 ** np.round(np.log2(top)))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -343,12 +435,16 @@ class LeximaxCohort(Problem):
         >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
         >>> p = LeximaxCohort(utilities=np.eye(4), size=3, **fields)
         >>> p.infeasibility_reason()
-        'the quotas contradict each other; the least relaxation: sex = f (at least 3 -> 2)'
+        'the quotas contradict each other; the least relaxation: 1 fewer of sex = f (at least 3 -> 2)'
         """
         return reason(self, time_limit)
 
     def choose_method(self) -> str:
         """Choose a method that is exact for these fields."""
+        if self.objective == "uniform":
+            return "uniform"
+        if self.objective != "leximin" and (self.integer or self.mixes):
+            return "convex-program"
         return "compact" if self.integer else "saturation" if self.mixes else "column-generation"
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -379,7 +475,7 @@ class LeximaxCohort(Problem):
         Returns
         -------
         Evaluation
-            The smallest utility; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
+            The objective; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
             ``"forbidden"``, ``"households"`` and ``"integrality"``; as metrics the mean utility and the
             lowest levels.
         """
@@ -400,12 +496,21 @@ class LeximaxCohort(Problem):
         over = np.maximum(classes.least - counts, counts - classes.most)
         violations |= dict(zip(classes.names, over.tolist(), strict=True))
         metrics = {"mean": float(levels.mean())}
+        if self.objective == "uniform":
+            value = CohortLottery.entropy_of(decision)
+        else:
+            value = self.value(self.utilities.T[self.counted] @ x)
         metrics |= {f"level {r}": float(v) for r, v in enumerate(levels[:_SHOWN], 1)}
         return Evaluation(
-            objective=float(levels[0]),
+            objective=value,
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             metrics=metrics,
         )
+
+    def value(self, utilities: Array, counts: Array | None = None) -> float:
+        """The objective at utilities of the counted groups, each of which stands for `counts` groups."""
+        counts = np.ones(len(utilities)) if counts is None else counts
+        return float(welfare(self.objective, utilities, counts, self.weight, self.even))
 
     def read(self, decision: CohortLottery | Any) -> Array:
         """The marginals of a decision.

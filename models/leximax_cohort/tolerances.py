@@ -8,11 +8,14 @@ WHOLE = 1e-6
 CLOSE = 1e-7
 """Probability: one so near to 0 or 1 is a solver's, and counts as 0 or 1."""
 
-SHARE = 1e-5
-"""Share of the multipliers of a level: smaller ones count as 0."""
-
 LEVEL = 1e-8
-"""Share of a level: one this near to its bound is as high as it can be."""
+"""Share of the largest utility: by which a lottery may miss the utilities of an outer program."""
+
+CONIC = 1e-7
+"""Share of an objective: between a lottery and the bound of a program that may be conic."""
+
+SHORT = 1e-9
+"""Sum of utilities: by which a lottery in a master may miss its target, or a cut may be violated."""
 
 GAP = 1e-9
 """Share of a sum of utilities: to which a level of a program is solved."""

@@ -456,3 +456,13 @@ def test_idle_columns_do_not_bother_pure_integer_backends():
 )
 def test_capabilities_in_words(capabilities, text):
     assert capabilities.describe() == text
+
+
+def test_a_parameter_without_a_bound_is_named():
+    m = fo.Model()
+    x, on = m.variable("x", lower=0, upper=5), m.variable("on", binary=True)
+    price = m.parameter("price", value=2.0)
+    m.subject_to(fo.implies(on, price * x <= 3))
+    m.maximize(x + on)
+    with pytest.raises(fo.UnboundedExpressionError, match="parameter price has no upper bound"):
+        m.solve("highs")

@@ -298,3 +298,49 @@ def test_wrong_coefficients_are_refused(act, message):
     with pytest.raises((fo.DeclarationError, ValueError), match=message):
         act(m, c, x)
     assert c.expression.linear_rows().data.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "clarabel"])
+@pytest.mark.parametrize("integer", [False, True])
+def test_an_edited_model_is_solved_as_one_declared_with_its_numbers(backend, integer):
+    """Solver sessions are kept over edits; here is the same model, declared anew after each edit."""
+    if integer and backend == "clarabel":
+        pytest.skip("clarabel takes no integers")
+    rng = np.random.default_rng(4)
+    a, cost, rhs = rng.integers(1, 9, (4, 6)), rng.integers(-5, 9, 6), rng.integers(20, 40, 4)
+    upper, kind = np.full(6, 5.0), "continuous"
+
+    def declared(edited=None):
+        m = fo.Model()
+        x = m.variable("x", 6, lower=0, upper=upper, integer=integer and kind != "relaxed")
+        budget = m.parameter("budget", value=3.0) if edited else 3.0
+        c = m.subject_to((a * x).sum(axis=1) <= rhs)
+        m.subject_to(x[0] + x[1] <= budget)
+        m.maximize((cost * x).sum())
+        return m, x, c
+
+    for parametric in (False, True):
+        m, x, c = declared(parametric)
+        for turn in range(12):
+            at, value = int(rng.integers(4)), int(rng.integers(1, 9))
+            if turn % 4 == 0:
+                rhs[at] = 3 * value + 2
+                c.rhs = rhs
+            elif turn % 4 == 1:
+                upper[at] = float(value % 5)
+                x.upper = upper
+            elif turn % 4 == 2:
+                cost[at] = -value if turn % 8 == 2 else value
+                m.objective[x] = cost
+            else:
+                a[:, at] = value
+                c[x[at]] = a[:, at]
+            s, fresh = m.solve(backend), declared()[0].solve("highs")
+            assert s.status is fresh.status
+            assert s.objective == pytest.approx(fresh.objective, abs=1e-5)
+            if backend == "highs" and turn == 1:
+                session = m.prepared["highs"].session
+        assert backend != "highs" or m.prepared["highs"].session is session is not None
+    kind = "relaxed"
+    m.relax()
+    assert m.solve(backend).objective == pytest.approx(declared()[0].solve("highs").objective, abs=1e-5)

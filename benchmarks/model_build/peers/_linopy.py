@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import highspy
 import linopy
 import numpy as np
 import pandas as pd
 import xarray as xr
 from linopy.io import to_highspy
+from numpy.typing import NDArray
 
-from ..instances import Commitment, Dense, Hess, Network, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 
 
 def dense(data: Dense, sparse: bool = False) -> highspy.Highs:
@@ -99,4 +102,31 @@ def network(data: Network, sparse: bool = False) -> highspy.Highs:
     m.add_constraints(leaves - enters == xr.DataArray(data.supply, coords=[nodes, goods]))
     fixed = xr.DataArray(data.fixed, coords=[arc])
     m.add_objective((xr.DataArray(data.cost, coords=[arc, goods]) * flow).sum() + (fixed * used).sum())
+    return to_highspy(m, set_names=False)
+
+
+def jobshop(data: JobShop, sparse: bool = False) -> highspy.Highs:
+    """The job shop: the starts are chosen by the pairs of tasks on one machine, all at once."""
+    m = linopy.Model(sparse=sparse)
+    jobs, steps = data.length.shape
+    horizon = data.horizon
+    task = pd.RangeIndex(jobs * steps, name="task")
+    length = xr.DataArray(data.length.ravel().astype(float), coords=[task])
+    start = m.add_variables(lower=0, upper=horizon, integer=True, coords=[task], name="start")
+    makespan = m.add_variables(lower=0, upper=horizon, integer=True, name="makespan")
+
+    def chosen(values: Any, positions: NDArray[np.integer]) -> Any:
+        return values.isel(task=positions).assign_coords(task=np.arange(len(positions)))
+
+    later = np.flatnonzero(np.arange(jobs * steps) % steps)
+    step = chosen(start, later) - chosen(start, later - 1)
+    m.add_constraints(step >= chosen(length, later - 1))
+    m.add_constraints(start - makespan <= -length)
+    first, second = data.pairs
+    number = pd.RangeIndex(len(first), name="task")
+    order = m.add_variables(binary=True, coords=[number], name="order")
+    apart = chosen(start, first) - chosen(start, second) + horizon * order
+    m.add_constraints(apart <= horizon - chosen(length, first))
+    m.add_constraints(apart >= chosen(length, second))
+    m.add_objective(1 * makespan)
     return to_highspy(m, set_names=False)

@@ -7,10 +7,20 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from ..instances import Dense, Hess, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 from ._highs import accept, silent, size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "commitment",
+    "dense",
+    "hess",
+    "jobshop",
+    "network",
+    "size",
+    "to_highspy",
+    "transport",
+]
 
 DISTRIBUTIONS = ("cvxpy", "highspy")
 
@@ -92,3 +102,60 @@ def hess(data: Hess) -> highspy.Highs:
         cp.sum(centre) == data.districts,
     ]
     return _hand_over(cp.Problem(cp.Minimize(cp.sum(cp.multiply(data.cost, x))), constraints))
+
+
+def commitment(data: Commitment) -> highspy.Highs:
+    """Unit commitment, arrays of units by hours; a window of hours is a row of cumulative starts."""
+    shape = len(data.pmax), len(data.load)
+    on, start = cp.Variable(shape, boolean=True), cp.Variable(shape, boolean=True)
+    power = cp.Variable(shape, nonneg=True)
+    pmin, pmax, ramp, cost, price = (
+        column[:, None] for column in (data.pmin, data.pmax, data.ramp, data.cost, data.start)
+    )
+    rise = power[:, 1:] - power[:, :-1]
+    constraints = [
+        power <= cp.multiply(pmax, on),
+        power >= cp.multiply(pmin, on),
+        cp.sum(power, axis=0) == data.load,
+        rise <= ramp,
+        rise >= -ramp,
+        start[:, 1:] >= on[:, 1:] - on[:, :-1],
+        start[:, 0] >= on[:, 0],
+    ]
+    hours = np.arange(shape[1])
+    for unit, k in enumerate(data.up.tolist()):
+        window = sp.csr_array((hours <= hours[:, None]) & (hours > hours[:, None] - k), dtype=np.float64)
+        constraints.append(window @ start[unit] <= on[unit])
+    objective = cp.sum(cp.multiply(cost, power)) + cp.sum(cp.multiply(price, start))
+    return _hand_over(cp.Problem(cp.Minimize(objective), constraints))
+
+
+def network(data: Network) -> highspy.Highs:
+    """The network, with the incidence matrix of the arcs."""
+    arcs = np.arange(len(data.tail))
+    ones = np.ones(len(arcs))
+    ends = np.concatenate([data.tail, data.head]), np.concatenate([arcs, arcs])
+    leaves = sp.csr_array((np.concatenate([ones, -ones]), ends), shape=(len(data.supply), len(arcs)))
+    flow = cp.Variable(data.cost.shape, nonneg=True)
+    used = cp.Variable(len(arcs), boolean=True)
+    constraints = [cp.sum(flow, axis=1) <= cp.multiply(data.cap, used), leaves @ flow == data.supply]
+    objective = cp.sum(cp.multiply(data.cost, flow)) + data.fixed @ used
+    return _hand_over(cp.Problem(cp.Minimize(objective), constraints))
+
+
+def jobshop(data: JobShop) -> highspy.Highs:
+    """The job shop: the starts are chosen by the pairs of tasks on one machine, all at once."""
+    horizon, length = data.horizon, data.length.ravel()
+    start = cp.Variable(len(length), integer=True, bounds=[0, horizon])
+    makespan = cp.Variable(integer=True, bounds=[0, horizon])
+    first, second = data.pairs
+    order = cp.Variable(len(first), boolean=True)
+    apart = start[first] - start[second] + horizon * order
+    later = np.flatnonzero(np.arange(len(length)) % data.length.shape[1])
+    constraints = [
+        start[later] >= start[later - 1] + length[later - 1],
+        start + length <= makespan,
+        apart <= horizon - length[first],
+        apart >= length[second],
+    ]
+    return _hand_over(cp.Problem(cp.Minimize(makespan), constraints))

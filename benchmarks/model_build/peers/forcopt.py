@@ -11,7 +11,7 @@ import forcopt as fo
 import forcopt.backends.highs  # what an export imports when it is first called: imports are not timed
 import forcopt.loops.exchange
 
-from ..instances import Commitment, Dense, Hess, Network, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 from ._highs import size, to_highspy
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "commitment",
     "dense",
     "hess",
+    "jobshop",
     "loop",
     "network",
     "size",
@@ -123,4 +124,21 @@ def network(data: Network) -> highspy.Highs:
     leaves, enters = fo.align(leaves.rename(src="node"), enters.rename(dst="node"), join="outer")
     m.subject_to(leaves - enters == pd.DataFrame(data.supply, nodes, goods), name="flow balance")
     m.minimize((pd.DataFrame(data.cost, index, goods) * flow).sum() + (arcs.fixed * used).sum())
+    return m.to_highs()
+
+
+def jobshop(data: JobShop) -> highspy.Highs:
+    """The tasks as intervals; a bridge writes the rows of the pairs."""
+    length, machine = (
+        pd.DataFrame(table).rename_axis(index="job", columns="step") for table in (data.length, data.machine)
+    )
+    m = fo.Model("jobshop")
+    shape = (length.index, length.columns)
+    start = m.variable("start", index=shape, lower=0, upper=data.horizon, integer=True)
+    task = m.interval(start, length)
+    m.subject_to(start >= task.end.shift(step=1))
+    m.subject_to(fo.no_overlap(task, by=machine))
+    makespan = m.variable("makespan", lower=0, upper=data.horizon, integer=True)
+    m.subject_to(task.end <= makespan)
+    m.minimize(makespan)
     return m.to_highs()

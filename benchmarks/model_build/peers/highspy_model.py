@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import highspy
 
-from ..instances import Commitment, Dense, Hess, Network, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 from ._highs import silent, size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "commitment", "dense", "hess", "network", "size", "to_highspy", "transport"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "commitment",
+    "dense",
+    "hess",
+    "jobshop",
+    "network",
+    "size",
+    "to_highspy",
+    "transport",
+]
 
 DISTRIBUTIONS = ("highspy",)
 
@@ -95,4 +105,23 @@ def network(data: Network) -> highspy.Highs:
         for k, amount in enumerate(supply):
             out = highs.qsum(flow[a][k] for a in leaving[node])
             highs.addConstr(out - highs.qsum(flow[a][k] for a in entering[node]) == amount)
+    return highs
+
+
+def jobshop(data: JobShop) -> highspy.Highs:
+    """The job shop: two rows with a large constant for each pair of tasks on one machine."""
+    highs = silent()
+    horizon, integer = data.horizon, highspy.HighsVarType.kInteger
+    length = data.length.ravel().tolist()
+    start = [highs.addVariable(lb=0, ub=horizon, type=integer) for _ in length]
+    makespan = highs.addVariable(lb=0, ub=horizon, obj=1, type=integer)
+    steps = data.length.shape[1]
+    for i, lasts in enumerate(length):
+        if i % steps:
+            highs.addConstr(start[i] - start[i - 1] >= length[i - 1])
+        highs.addConstr(start[i] - makespan <= -lasts)
+    for i, j in zip(*(side.tolist() for side in data.pairs), strict=True):
+        order = highs.addBinary()
+        highs.addConstr(start[i] - start[j] + horizon * order <= horizon - length[i])
+        highs.addConstr(start[j] - start[i] - horizon * order <= -length[j])
     return highs

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import highspy
 
-from ..instances import Commitment, Dense, Hess, Network, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 from . import _linopy
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "commitment", "dense", "hess", "network", "size", "to_highspy", "transport"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "commitment",
+    "dense",
+    "hess",
+    "jobshop",
+    "network",
+    "size",
+    "to_highspy",
+    "transport",
+]
 
 DISTRIBUTIONS = ("linopy", "highspy")
 
@@ -36,3 +46,8 @@ def commitment(data: Commitment) -> highspy.Highs:
 def network(data: Network) -> highspy.Highs:
     """The network."""
     return _linopy.network(data)
+
+
+def jobshop(data: JobShop) -> highspy.Highs:
+    """The job shop."""
+    return _linopy.jobshop(data)

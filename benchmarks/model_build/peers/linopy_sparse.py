@@ -5,11 +5,11 @@ from __future__ import annotations
 import highspy
 import linopy
 
-from ..instances import Dense, Hess, Network, Transport
+from ..instances import Dense, Hess, JobShop, Network, Transport
 from . import _linopy
 from ._highs import size, to_highspy
 
-__all__ = ["DISTRIBUTIONS", "dense", "hess", "network", "size", "to_highspy", "transport"]
+__all__ = ["DISTRIBUTIONS", "dense", "hess", "jobshop", "network", "size", "to_highspy", "transport"]
 
 DISTRIBUTIONS = ("linopy", "highspy")
 
@@ -34,3 +34,8 @@ def hess(data: Hess) -> highspy.Highs:
 def network(data: Network) -> highspy.Highs:
     """The network."""
     return _linopy.network(data, sparse=True)
+
+
+def jobshop(data: JobShop) -> highspy.Highs:
+    """The job shop."""
+    return _linopy.jobshop(data, sparse=True)

@@ -7,7 +7,7 @@ import pyoptinterface as poi
 import scipy.sparse as sp
 from pyoptinterface import highs
 
-from ..instances import Commitment, Dense, Hess, Network, Transport
+from ..instances import Commitment, Dense, Hess, JobShop, Network, Transport
 from ._poi import size, to_highspy
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "commitment",
     "dense",
     "hess",
+    "jobshop",
     "loop",
     "network",
     "size",
@@ -158,4 +159,25 @@ def network(data: Network) -> highs.Model:
         for out, amount in zip(row, supply, strict=True):
             m.add_linear_constraint(out, poi.Eq, amount)
     m.set_objective(objective, poi.ObjectiveSense.Minimize)
+    return m
+
+
+def jobshop(data: JobShop) -> highs.Model:
+    """The job shop: two rows with a large constant for each pair of tasks on one machine."""
+    m = _model()
+    horizon, integer = data.horizon, poi.VariableDomain.Integer
+    length = data.length.ravel().tolist()
+    start = [m.add_variable(domain=integer, lb=0, ub=horizon) for _ in length]
+    makespan = m.add_variable(domain=integer, lb=0, ub=horizon)
+    steps = data.length.shape[1]
+    for i, lasts in enumerate(length):
+        if i % steps:
+            m.add_linear_constraint(start[i] - start[i - 1], poi.Geq, length[i - 1])
+        m.add_linear_constraint(start[i] - makespan, poi.Leq, -lasts)
+    for i, j in zip(*(side.tolist() for side in data.pairs), strict=True):
+        order = m.add_variable(domain=poi.VariableDomain.Binary)
+        apart = start[i] - start[j]
+        m.add_linear_constraint(apart + horizon * order, poi.Leq, horizon - length[i])
+        m.add_linear_constraint(apart + horizon * order, poi.Geq, length[j])
+    m.set_objective(makespan * 1.0, poi.ObjectiveSense.Minimize)
     return m

@@ -190,19 +190,23 @@ def _columns(expression: Expression, draft: BridgeContext, label: str) -> Array:
 
 @bridge("no_overlap", gives=("implication", "rows", "integer"), cost=_MANY)
 def no_overlap_pairs(relation: NoOverlap, draft: BridgeContext) -> None:
-    """For each pair a binary for either order (Manne, 1960), which implies that one ends as the other starts.
+    """For each pair a binary for its order (Manne, 1960), which implies that one ends as the other starts.
 
-    ``before_ij + before_ji = 1``, or ``>= present_i + present_j - 1`` where intervals may be absent. Takes
-    ``no_overlap``, gives ``implication``, rows and integers: two binaries and three rows a pair. Exact;
-    backends without indicator rows need bounds on the times, see the bridge ``big_m``.
+    One binary a pair, 1 for one order and 0 for the other. Where intervals may be absent there are two, with
+    ``before_ij + before_ji >= present_i + present_j - 1``. Takes ``no_overlap``, gives ``implication``, rows
+    and integers: two implications a pair. Exact; backends without indicator rows need bounds on the times,
+    see the bridge ``big_m``.
     """
     i, j = np.triu_indices(relation.start.size, 1)
     if not i.size:
         return
     first = draft.column("before", i.shape, 0.0, 1.0, integer=True)
-    second = draft.column("after", i.shape, 0.0, 1.0, integer=True)
-    both = relation.present[i] + relation.present[j] - 1
-    draft.row(first + second >= both)
+    present = relation.present
+    if present.is_constant and bool(present.constant.all()):
+        second = 1 - first
+    else:
+        second = draft.column("after", i.shape, 0.0, 1.0, integer=True)
+        draft.row(first + second >= present[i] + present[j] - 1)
     draft.relation(Implication(first, relation.end[i] <= relation.start[j]))
     draft.relation(Implication(second, relation.end[j] <= relation.start[i]))
 

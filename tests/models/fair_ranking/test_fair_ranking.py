@@ -571,3 +571,24 @@ def test_measures_refuse_rankings_of_nobody(order):
             measures.average_precision(order, ideal, 2)
     with pytest.raises(DeclarationError, match=r"whole numbers|different candidates"):
         FairRanking(scores, positions=2).evaluate(order)
+
+
+def test_listnet_is_the_convex_optimum_and_refuses_what_is_wrong():
+    import forcopt as fo
+    from forcopt.models.fair_ranking import ListNet
+
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    goal = np.exp(y) / np.exp(y).sum()
+    found = ListNet(penalty=0.1).fit(x, y).coef_
+    m = fo.Model("listnet")
+    w, total = m.variable("w", 2), m.variable("total")
+    m.subject_to(fo.exp(x @ w - total).sum() <= 1)  # total is at least the log of the summed exponentials
+    m.minimize(total - goal @ (x @ w) + 0.05 * fo.sum_squares(w))
+    assert found == pytest.approx(m.solve("clarabel")[w], abs=1e-4)
+    assert ListNet(penalty=0.1, epochs=3000, rate=0.5).fit(x, y).coef_ == pytest.approx(found, abs=1e-6)
+    for wrong in ({"penalty": -1.0}, {"rate": 0.0}, {"epochs": 0}):
+        with pytest.raises(ValueError, match="must be at least 0"):
+            ListNet(**wrong).fit(x, y)
+    with pytest.raises(ValueError, match="must be"):
+        ListNet().fit(x, y[1:])
