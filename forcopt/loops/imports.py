@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -70,17 +71,11 @@ def from_highs(highs: highspy.Highs) -> Model:
     if highs.getNumLinearObjectives():
         raise UnsupportedError("from_highs: the object has several linear objectives; pass one of them")
     names = list(lp.col_names_) if any(lp.col_names_) else [f"x[{j}]" for j in range(lp.num_col_)]
-    if len(set(names)) < len(names):
-        raise DeclarationError(
-            f"from_highs: two columns are named {_repeated(names)!r}; each needs its own name"
-        )
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise DeclarationError(f"from_highs: two columns are named {twice[0]!r}; each needs its own name")
     rows = list(lp.row_names_) if any(lp.row_names_) else [f"row {i}" for i in range(lp.num_row_)]
     model = Model(lp.model_name_ or "from_highs")
     return _optimized(model, *take_highs(model, highs, partial(declare_columns, model, names), rows)[1:])
-
-
-def _repeated(names: Sequence[str]) -> str:
-    return next(name for place, name in enumerate(names) if name in names[:place])
 
 
 def _optimized(model: Model, objective: Any, maximize: bool) -> Model:
@@ -211,88 +206,82 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
     import pyomo.environ as pyo
     from pyomo.repn import generate_standard_repn
 
-    known = (pyo.Var, pyo.Constraint, pyo.Objective, pyo.SOSConstraint, pyo.Param, pyo.Set, pyo.RangeSet)
-    known += (pyo.Block, pyo.Expression, pyo.Suffix, pyo.BuildAction, pyo.BuildCheck)
     for part in model.component_objects(active=True, descend_into=True):
-        if part.ctype not in known and not part.ctype.__name__.endswith("Set"):
-            raise UnsupportedError(
-                f"from_pyomo: {part.name} is a {part.ctype.__name__}, which has no counterpart"
-            )
-    out, parts, place = Model(model.name), list[Expression](), dict[int, int]()
-    for variable in model.component_objects(pyo.Var, active=True, descend_into=True):
-        if held := list(variable.items()):
-            for _, each in held:
-                place[id(each)] = len(place)
-                if not (each.is_continuous() or each.is_integer() or each.is_binary()):
-                    raise UnsupportedError(
-                        f"from_pyomo: the domain of {each.name} is {each.domain}, no interval"
-                    )
-            ends = [(each.value, each.value) if each.fixed else each.bounds for _, each in held]
-            lower, upper = np.array(
-                [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
-            ).T
-            whole = np.array([not each.is_continuous() for _, each in held])
-            keys = [key if isinstance(key, tuple) else () if key is None else (key,) for key, _ in held]
-            parts.append(_declared(out, variable.name, keys, None, lower=lower, upper=upper, integer=whole))
-    x = concatenate(parts) if parts else Expression(out, (0,), (), np.zeros(0))
-
-    def entries(component: Any, expression: Any) -> tuple[list[int], list[float], float, Any]:
-        """Columns and coefficients of the linear part, the constant, and the square part, if any."""
-        form = generate_standard_repn(expression, compute_values=True, quadratic=True)
+        if (kind := part.ctype.__name__) not in _PYOMO and not kind.endswith("Set"):
+            raise UnsupportedError(f"from_pyomo: {part.name} is a {kind}, which has no counterpart")
+    out = Model(model.name)
+    x, place = _pyomo_variables(out, model)
+    rows = list(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))
+    goals = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    if len(goals) > 1:
+        raise UnsupportedError(f"from_pyomo: {goals[0].name} and {goals[1].name} are active; keep one")
+    constants, entries, squares = list[float](), list[tuple[int, int, float]](), dict[int, Any]()
+    for i, row in enumerate([*rows, *goals]):
+        form = generate_standard_repn(row.body if i < len(rows) else row.expr, quadratic=True)
         if form.nonlinear_expr is not None:
-            raise UnsupportedError(f"from_pyomo: {component.name} is neither linear nor quadratic")
-        square = None
+            raise UnsupportedError(f"from_pyomo: {row.name} is neither linear nor quadratic")
+        constants.append(form.constant)
+        terms = zip(form.linear_vars, form.linear_coefs, strict=True)
+        entries += [(i, place[id(v)], value) for v, value in terms]
         if form.quadratic_vars:
-            ends = np.array([[place[id(v)] for v in pair] for pair in form.quadratic_vars]).T
-            square = sp.coo_array(
-                (np.array(form.quadratic_coefs, float), tuple(ends)), shape=(x.size, x.size)
-            )
-        return [place[id(v)] for v in form.linear_vars], list(form.linear_coefs), form.constant, square
-
-    indptr, indices, data, limits, names = [0], list[int](), list[float](), list[Array](), list[str]()
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        columns, coefficients, constant, square = entries(row, row.body)
-        ends = [-np.inf if row.lb is None else row.lb, np.inf if row.ub is None else row.ub]
-        if square is None:
-            indices += columns
-            data += coefficients
-            indptr.append(len(indices))
-            limits.append(np.array(ends) - constant)
-            names.append(row.name)
-            continue
-        linear = np.array(coefficients) @ x[columns] + constant if columns else constant
-        _with_square(x, square, lambda form, e=ends, a=linear, n=row.name: _bounded(out, form + a, *e, n))
-    if names:
-        body = (sp.csr_array((data, indices, indptr), shape=(len(names), x.size)) @ x).between(
-            *np.array(limits).T
-        )
-        body.labels = names
+            terms = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
+            squares[i] = _matrix([(place[id(v)], place[id(w)], a) for (v, w), a in terms], x.size, x.size)
+    linear = _matrix(entries, len(constants), x.size) @ x + np.array(constants)
+    lower, upper = _limits([(row.lb, row.ub) for row in rows]).values()
+    if plain := [i for i in range(len(rows)) if i not in squares]:
+        body = linear[plain].between(lower[plain], upper[plain])
+        body.labels = [rows[i].name for i in plain]
         out.subject_to(body, name=out.unused_name("rows"))
+    for i, row in enumerate(rows):
+        if i in squares:
+            _with_square(x, squares[i], partial(_hold, out, linear[i], (lower[i], upper[i]), row.name))
     for several in model.component_data_objects(pyo.SOSConstraint, active=True, descend_into=True):
         members = x[[place[id(v)] for v, _ in sorted(several.get_items(), key=lambda item: item[1])]]
         out.subject_to((sos1 if several.level == 1 else sos2)(members), name=out.unused_name(several.name))
-    goals = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
-    if len(goals) > 1:
-        raise UnsupportedError(
-            f"from_pyomo: {goals[0].name} and {goals[1].name} are active; keep one objective"
-        )
     if goals:
-        columns, coefficients, constant, square = entries(goals[0], goals[0].expr)
-        linear = np.array(coefficients) @ x[columns] + constant if columns else constant
-        square = sp.coo_array((x.size, x.size)) if square is None else square
+        square = squares.get(len(rows), _matrix([], x.size, x.size))
         maximize = goals[0].sense == pyo.maximize
-        _with_square(x, square, lambda form: _optimized(out, linear + form, maximize))
+        _with_square(x, square, lambda form: _optimized(out, linear[-1] + form, maximize))
     return out
 
 
-def _bounded(model: Model, body: Expression, lower: float, upper: float, name: str) -> None:
-    if lower == upper:
-        model.subject_to(body == upper, name=model.unused_name(name))
-        return
-    if lower > -np.inf:
-        model.subject_to(body >= lower, name=model.unused_name(name))
-    if upper < np.inf:
-        model.subject_to(body <= upper, name=model.unused_name(name))
+_PYOMO = ("Var", "Constraint", "Objective", "SOSConstraint", "Param", "Block", "Expression", "Suffix")
+"""Components of Pyomo that `from_pyomo` takes, beside sets."""
+
+
+def _pyomo_variables(out: Model, model: pyo.ConcreteModel) -> tuple[Expression, dict[int, int]]:
+    """Declare the variables of a model; all columns, and the place of each by its `id`."""
+    import pyomo.environ as pyo
+
+    parts, place = list[Expression](), dict[int, int]()
+    for variable in model.component_objects(pyo.Var, active=True, descend_into=True):
+        for each in variable.values():
+            place[id(each)] = len(place)
+            if not (each.is_continuous() or each.is_integer() or each.is_binary()):
+                raise UnsupportedError(f"from_pyomo: the domain of {each.name} is {each.domain}, no interval")
+        if held := list(variable.values()):
+            ends = [(each.value, each.value) if each.fixed else each.bounds for each in held]
+            kinds = {"integer": np.array([not each.is_continuous() for each in held])}
+            keys = [key if isinstance(key, tuple) else () if key is None else (key,) for key in variable]
+            parts.append(_declared(out, variable.name, keys, None, **kinds, **_limits(ends)))
+    x = concatenate(parts) if parts else Expression(out, (0,), (), np.zeros(0))
+    return x, place
+
+
+def _limits(ends: Sequence[tuple[float | None, float | None]]) -> dict[str, Array]:
+    """Lower and upper bounds from pairs in which None means that there is none."""
+    held = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
+    return dict(zip(("lower", "upper"), np.array(held, float).reshape(-1, 2).T, strict=True))
+
+
+def _matrix(entries: Sequence[tuple[int, int, float]], rows: int, columns: int) -> sp.csr_array:
+    """A matrix from rows, columns and values."""
+    at, to, data = np.array(entries, float).reshape(-1, 3).T
+    return sp.csr_array((data, (at.astype(int), to.astype(int))), shape=(rows, columns))
+
+
+def _hold(model: Model, linear: Expression, ends: tuple[float, float], name: str, form: Any) -> None:
+    model.subject_to((linear + form).between(*ends), name=model.unused_name(name))
 
 
 def _with_square(x: Expression, matrix: Any, write: Callable[[Any], Any]) -> None:
@@ -390,9 +379,9 @@ def from_cvxpy(problem: cvxpy.Problem) -> Model:
         _write_cone(model, constraint, args)
     columns = np.asarray(cost).reshape(-1) @ x + float(offset)
     maximize = isinstance(problem.objective, cp.Maximize)
-    half = sp.csr_array(square) / 2
+    sign = -1 if maximize else 1
     _with_square(
-        x, half, lambda form: _optimized(model, -(columns + form) if maximize else columns + form, maximize)
+        x, sp.csr_array(square) / 2, lambda form: _optimized(model, sign * (columns + form), maximize)
     )
     return model
 
@@ -407,11 +396,11 @@ def _write_cone(model: Model, constraint: Any, args: list[Expression]) -> None:
     elif kind == "SOC":
         model.subject_to(norm(args[1].reshape(first.size, -1), axis=1) <= first)
     elif kind == "PSD":
-        model.subject_to(semidefinite(first.reshape(constraint.shape)))
+        model.subject_to(semidefinite(first.reshape(constraint.shape[::-1]).T))
     elif kind == "ExpCone":
         model.subject_to(first + kl_div(args[1], args[2]) <= args[2] - args[1])
     elif kind == "PowCone3D":
-        alphas = np.broadcast_to(constraint.alpha.value, constraint.args[0].shape).reshape(-1, order="F")
+        alphas = np.ravel(constraint.alpha.value, order="F") * np.ones(first.size)
         for alpha in np.unique(alphas).tolist():
             at, weights = np.flatnonzero(alphas == alpha), [alpha, 1 - alpha]
             pairs = stack([first[at], args[1][at]], axis=1)
@@ -431,7 +420,7 @@ def _cvxpy_variable(model: Model, name: str, variable: cvxpy.Variable) -> Expres
         ends[0] = np.maximum(ends[0], 0)
     if facts["nonpos"] or facts["neg"]:
         ends[1] = np.minimum(ends[1], 0)
-    kinds = {}
+    kinds: dict[str, Any] = {}
     for kind, at in (("binary", variable.boolean_idx), ("integer", variable.integer_idx)):
         flat = np.zeros(variable.size, dtype=bool)
         if len(at):
@@ -447,6 +436,8 @@ def _cvxpy_variable(model: Model, name: str, variable: cvxpy.Variable) -> Expres
         ends[0], ends[1] = (np.where(kinds["binary"], np.clip(end, 0, 1), end) for end in ends)
     ends = [np.where(free, end, 0) for end in ends]
     x = model.variable(name, shape, lower=ends[0], upper=ends[1], **kinds)
+    if len(shape) > 2 and any(facts[kind] for kind in ("PSD", "NSD", "symmetric", "diag")):
+        raise UnsupportedError(f"from_cvxpy: {name} is a stack of structured matrices; declare one for each")
     if facts["PSD"] or facts["NSD"]:
         model.subject_to(semidefinite(x if facts["PSD"] else -x))
     elif facts["symmetric"]:

@@ -148,13 +148,16 @@ def test_every_cone_and_kind_of_variable_of_cvxpy():
     x, k = cp.Variable(3, name="x", nonneg=True), cp.Variable((2, 3), name="k", bounds=[0, 5])
     psd, nsd = (cp.Variable((2, 2), name=name, **{name: True}) for name in ("PSD", "NSD"))
     diag, same = cp.Variable((2, 2), name="D", diag=True), cp.Variable((2, 2), name="S", symmetric=True)
+    cube = cp.Variable((2, 2, 2), name="cube")
     weight, aim = cp.Parameter(nonneg=True, value=2.0), np.array([[1, 2], [3, 4]])
     worth = -weight * cp.sum_squares(x - 1) - cp.log_sum_exp(x) + cp.trace(psd) - cp.sum_squares(k)
+    worth -= cp.quad_form(x, np.array([[2, 1, 0], [1, 3, -1], [0, -1, 1]])) + cp.sum(cube)
     worth += cp.trace(nsd) - cp.norm(diag - aim) - cp.sum_squares(same - aim)
     p = cp.Problem(
         cp.Maximize(worth),
         [
             cp.norm(x) <= 2,
+            cube >= np.arange(8).reshape(2, 2, 2),
             cp.lambda_max(psd) <= 1,
             psd[0, 1] == 0.2,
             nsd[0, 1] == 1,
@@ -171,7 +174,7 @@ def test_every_cone_and_kind_of_variable_of_cvxpy():
     m = fo.from_cvxpy(p)
     value, s = p.solve(solver="CLARABEL"), m.solve("clarabel")
     assert s.objective == pytest.approx(value, abs=1e-5)
-    for each in (x, k, psd, nsd, diag, same):
+    for each in (x, k, psd, nsd, diag, same, cube):
         found = np.asarray(each.value.todense() if hasattr(each.value, "todense") else each.value)
         assert s[each.name()] == pytest.approx(found, abs=2e-3), each.name()
 
