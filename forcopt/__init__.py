@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forcopt.language import *  # noqa: F403
     from forcopt.language import __all__ as _language
     from forcopt.loops.exchange import read
+    from forcopt.loops.imports import from_cvxpy, from_highs, from_linopy, from_pyomo
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.problem.policy import Policy
     from forcopt.study.compare import compare
@@ -56,6 +57,10 @@ _LATER = {
     "Solution": "forcopt.problem",
     "compare": "forcopt.study",
     "examples": "forcopt.problem",
+    "from_cvxpy": "forcopt.loops.imports",
+    "from_highs": "forcopt.loops.imports",
+    "from_linopy": "forcopt.loops.imports",
+    "from_pyomo": "forcopt.loops.imports",
     "load": "forcopt.problem",
     "read": "forcopt.loops.exchange",
     "replicate": "forcopt.study",

@@ -8,7 +8,8 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -296,34 +297,21 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
         _refuse_section_names(path)
     source = silent_highs()
     warned = _with_warnings(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
-    lp, hessian = source.getLp(), source.getModel().hessian_
+    lp = source.getLp()
     for kind, names, count in (("column", lp.col_names_, lp.num_col_), ("row", lp.row_names_, lp.num_row_)):
         if len(names) != count:  # HiGHS drops them all if two are the same
             words = "; ".join(warned)
             raise DeclarationError(f"{path}: every {kind} must have a name of its own; HiGHS: {words}")
     for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
-    kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
     if not lp.num_col_ and not lp.num_row_ and not _END.search(path.read_text(errors="replace")):
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
     for name in _bounds_of_no_column(path):
         warnings.warn(f"{path}: a bound names {name}, which has no entry among the columns", stacklevel=3)
-    optional = np.isin(kinds, _SEMICONTINUOUS)
     try:
-        x = _declare(model, lp, np.isin(kinds, _INTEGER), optional)
-        if lp.num_row_:
-            rows = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
-            rows.labels = list(lp.row_names_)
-            model.subject_to(rows, name=model.unused_name("rows"))
-        if optional.any():
-            at = np.flatnonzero(optional)
-            low, high = np.array(lp.col_lower_)[at], np.array(lp.col_upper_)[at]
-            condition = semicontinuous(x[at], low, high)
-            model.subject_to(condition, name=model.unused_name("semicontinuous"))
+        return take_highs(model, source, partial(declare_columns, model, list(lp.col_names_)), lp.row_names_)
     except DeclarationError as error:
         raise DeclarationError(f"{path}: {error}") from None
-    objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
-    return x, objective, int(lp.sense_) < 0
 
 
 _INTEGER, _SEMICONTINUOUS = (1, 3), (2, 3)
@@ -336,15 +324,50 @@ _ELEMENT = re.compile(r"(.+?)[\[(]([0-9]+(?:,[0-9]+)*)[\])]")
 """A column's name that has positions in an array."""
 
 
-def _declare(model: Model, lp: highspy.HighsLp, integer: Array, optional: Array) -> Expression:
-    """Declare the variables of a file, arrays where names show them; give all columns in the file's order.
+def take_highs(
+    model: Model,
+    highs: highspy.Highs,
+    declare: Callable[[Array, Array, Array], Expression],
+    rows: Sequence[str],
+) -> tuple[Expression, Expression, bool]:
+    """Write the content of a HiGHS object into a model, but for its objective.
 
-    The bounds of `optional` columns are widened to 0.
+    Parameters
+    ----------
+    model : Model
+        The model to extend.
+    highs : highspy.Highs
+        The source.
+    declare : Callable[[Array, Array, Array], Expression]
+        Declares the columns with these lower and upper bounds, where they are integer, and gives them all.
+    rows : Sequence[str]
+        A name for each row.
+
+    Returns
+    -------
+    tuple[Expression, Expression, bool]
+        See `read_into`.
     """
-    names = list(lp.col_names_)
+    lp, hessian = highs.getLp(), highs.getModel().hessian_
+    kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
+    optional = np.isin(kinds, _SEMICONTINUOUS)
     low, high = as_bounds(lp.col_lower_, lp.col_upper_, "column ")
-    low, high = np.where(optional, np.minimum(low, 0), low), np.where(optional, np.maximum(high, 0), high)
     check_order(low, high, low.shape, "column")
+    least, most = np.where(optional, np.minimum(low, 0), low), np.where(optional, np.maximum(high, 0), high)
+    x = declare(least, most, np.isin(kinds, _INTEGER))
+    if lp.num_row_:
+        body = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
+        body.labels = list(rows)
+        model.subject_to(body, name=model.unused_name("rows"))
+    if optional.any():
+        condition = semicontinuous(x[optional], low[optional], high[optional])
+        model.subject_to(condition, name=model.unused_name("semicontinuous"))
+    objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
+    return x, objective, int(lp.sense_) < 0
+
+
+def declare_columns(model: Model, names: list[str], low: Array, high: Array, integer: Array) -> Expression:
+    """Declare variables for columns, arrays where names show them; give all columns in their order."""
     columns = np.empty(len(names), dtype=np.int32)
     for name, shape, places in _arrays(names):
         columns[places] = model.column_count + np.arange(len(places))
