@@ -6,6 +6,7 @@ import base64
 import copyreg
 import pickle
 import warnings
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
@@ -84,77 +85,92 @@ def fitted_from_plain(data: Any) -> Any:
     """
     if not isinstance(data, dict):
         return [fitted_from_plain(v) for v in data] if isinstance(data, list) else data
-    if "pickle" in data:
-        if not TRUSTED.get():
-            raise DeclarationError("the file holds a pickle, which may run any code: read it by trusted=True")
-        return pickle.loads(base64.b64decode(data["pickle"]))
-    kind = next(iter(data), "")
-    value: Any = data.get(kind)
-    if kind == "array":
-        return _array(data)
-    if kind == "object":
-        return _object(data)
-    if kind == "dict":
-        return {fitted_from_plain(k): fitted_from_plain(v) for k, v in value}
-    if kind in ("tuple", "slice"):
-        return (tuple if kind == "tuple" else lambda parts: slice(*parts))(map(fitted_from_plain, value))
-    if kind == "partial":
-        function, arguments, named = map(fitted_from_plain, value)
-        return partial(function, *arguments, **named)
-    if kind == "float":
-        return float(value)
-    if kind == "dtype":
-        return np.dtype(value)
-    if kind == "type":
-        return _TYPES.get(value) or np.dtype(value).type
+    kind = next(iter(data), "nothing")
+    if kind in _WHOLE:
+        return _WHOLE[kind](data)
+    if kind not in _PARTS:
+        raise DeclarationError(f"{kind!r} is no part of a fitted estimator")
+    return _PARTS[kind][2](data[kind])
+
+
+def _unpickled(data: dict[str, Any]) -> Any:
+    if not TRUSTED.get():
+        raise DeclarationError("the file holds a pickle, which may run any code: read it by trusted=True")
+    return pickle.loads(base64.b64decode(data["pickle"]))
+
+
+def _named(kind: str, value: str) -> Any:
+    """A universal function of numpy, or the check of tables of scikit-learn: no other function is run."""
     if kind == "ufunc" and isinstance(found := getattr(np, value, None), np.ufunc):
         return found
-    if data == {"function": "check_array"}:
+    if (kind, value) == ("function", "check_array"):
         return import_module("sklearn.utils").check_array
-    raise DeclarationError(f"{kind!r} is no part of a fitted estimator")
+    raise DeclarationError(f"{kind!r} {value!r} is no part of a fitted estimator")
+
+
+def _partial(parts: Any) -> Any:
+    function, arguments, named = fitted_from_plain(parts)
+    return partial(function, *arguments, **named)
+
+
+def _type_name(kind: type) -> str:
+    if _TYPES.get(kind.__name__) is not kind and not issubclass(kind, np.generic):
+        raise DeclarationError(f"{kind} has no plain form")
+    return kind.__name__
+
+
+_PARTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "float": (float, str, float),
+    "tuple": (tuple, lambda v: _plain(list(v)), lambda v: tuple(fitted_from_plain(v))),
+    "slice": (slice, lambda v: [v.start, v.stop, v.step], lambda v: slice(*v)),
+    "dict": (
+        dict,
+        lambda v: [_plain(list(pair)) for pair in v.items()],
+        lambda v: dict(fitted_from_plain(v)),
+    ),
+    "partial": (partial, lambda v: _plain([v.func, list(v.args), v.keywords]), _partial),
+    "dtype": (np.dtype, lambda v: v.str, np.dtype),
+    "type": (type, _type_name, lambda v: _TYPES.get(v) or np.dtype(v).type),
+    "ufunc": (np.ufunc, lambda v: v.__name__, lambda v: _named("ufunc", v)),
+    "function": ((), str, lambda v: _named("function", v)),
+}
+"""For each kind of part its type, how it is written and how it is read."""
 
 
 def _plain(value: Any) -> Any:
-    kind = type(value)
-    if value is None or kind in (bool, int, str):
+    if value is None or type(value) in (bool, int, str):
         return value
-    if kind is float:
-        return value if np.isfinite(value) else {"float": str(value)}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain_array(np.asarray(value))
-    if kind is list:
-        return [_plain(v) for v in value]
-    if kind is tuple:
-        return {"tuple": [_plain(v) for v in value]}
-    if kind is slice:
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, dict):
-        return {"dict": [[_plain(k), _plain(v)] for k, v in value.items()]}
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # fits alone draw
-    if isinstance(value, np.dtype):
-        return {"dtype": value.str}
-    if kind is type and (value.__name__ in _TYPES or issubclass(value, np.generic)):
-        return {"type": value.__name__}
-    if isinstance(value, np.ufunc):
-        return {"ufunc": value.__name__}
-    if isinstance(value, partial):
-        return {"partial": [_plain(part) for part in (value.func, list(value.args), value.keywords)]}
-    if getattr(value, "__module__", "") == "sklearn.utils.validation" and value.__name__ == "check_array":
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain_array(np.asarray(value))
+    if isinstance(value, float) and np.isfinite(value):
+        return value
+    if type(value) is list:
+        return [_plain(v) for v in value]
+    for kind, (made, write, _) in _PARTS.items():
+        if isinstance(value, made):
+            return {kind: write(value)}
+    if getattr(value, "__name__", "") == "check_array" and value.__module__ == "sklearn.utils.validation":
         return {"function": "check_array"}
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> dict[str, Any]:
+    """An object of scikit-learn by its class, the arguments that make it, and its attributes."""
+    kind = type(value)
     own = kind.__module__.startswith("sklearn.")
     make, given, state, *_ = (*value.__reduce_ex__(2), None) if own else (None, (), ())
     if not isinstance(state, dict | None):
         raise DeclarationError(f"{kind.__module__}.{kind.__qualname__} has no plain form")
-    if make is copyreg.__newobj__:  # type: ignore[attr-defined]
+    if make is copyreg.__newobj__:
         given = given[1:]
-    elif given and given[0] is kind and given[2] is None:  # Cython's, after it a checksum
+    elif given and given[0] is kind and not given[2]:  # Cython's, with a checksum
         given = ()
-    attributes = None if state is None else {name: _plain(part) for name, part in state.items()}
     return {
         "object": f"{kind.__module__}.{kind.__name__}",
-        "arguments": [_plain(part) for part in given],
-        "state": attributes,
+        "arguments": _plain(list(given)),
+        "state": None if state is None else {name: _plain(part) for name, part in state.items()},
     }
 
 
@@ -173,7 +189,7 @@ def _plain_array(array: Any) -> dict[str, Any]:
 
 def _array(data: dict[str, Any]) -> Any:
     dtype: Any = np.dtype(data["dtype"])
-    found: Any = np.zeros(data["shape"], dtype=dtype)
+    found = np.zeros(data["shape"], dtype=dtype)
     if dtype.names is not None:
         for name, entries in zip(dtype.names, data["array"], strict=True):
             found[name] = np.array(entries, dtype=dtype.fields[name][0]).reshape(found.shape)
@@ -189,11 +205,11 @@ def _object(data: dict[str, Any]) -> Any:
     module, _, name = str(data["object"]).rpartition(".")
     if module.partition(".")[0] != "sklearn":  # a file must not run arbitrary code
         raise DeclarationError(f"the object is {data['object']}; a file may name classes of sklearn only")
-    made: Any = getattr(import_module(module), name)
+    made = getattr(import_module(module), name)
     if not isinstance(made, type):
         raise DeclarationError(f"the object is {data['object']}, which is no class")
     arguments = [fitted_from_plain(part) for part in data["arguments"]]
-    found: Any = made(*arguments) if arguments or data["state"] is None else made.__new__(made)  # type: ignore[call-overload]
+    found = made(*arguments) if arguments or data["state"] is None else made.__new__(made)
     if data["state"] is not None:
         state = {name: fitted_from_plain(part) for name, part in data["state"].items()}
         if hasattr(found, "__setstate__"):
@@ -201,3 +217,7 @@ def _object(data: dict[str, Any]) -> Any:
         else:
             vars(found).update(state)
     return found
+
+
+_WHOLE = {"array": _array, "object": _object, "pickle": _unpickled}
+"""How data of several fields are read, by the first of them."""

@@ -239,8 +239,6 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         The number of classes, C, which are numbered from 0.
     features : tuple[str, ...], optional
         The names of the features, in order: a frame is aligned by them.
-    labels : tuple, optional
-        The label of each class, which `predict` returns; the numbers by default.
     raw : bool, default False
         Whether the classifiers take a frame, as their learner did; else an array of numbers.
 
@@ -256,7 +254,6 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     multiplier_bound: float | None = field(default=None, repr=False)
     classes: int = 2
     features: tuple[str, ...] = field(default=(), repr=False)
-    labels: tuple[Any, ...] = field(default=(), repr=False)
     raw: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -271,8 +268,6 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 f"weights has least entry {weights.min():g} and sum {weights.sum():g}; they must be "
                 "probabilities"
             )
-        if self.labels and len(self.labels) != self.classes:
-            raise DeclarationError(f"labels are {self.labels!r}; there are {self.classes} classes")
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
         if (
@@ -328,25 +323,19 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         chance = np.clip(mixed(self.weights, cells), 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
-    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each row of X, as `draw` does; a member of `labels`, if these are known."""
-        drawn = self.draw(X, seed)
-        return np.asarray(self.labels)[drawn] if self.labels else drawn
-
     def to_dict(self) -> dict[str, Any]:
-        """The classifiers, weights, names and labels as plain data; multipliers are left out.
+        """The classifiers, weights and names as plain data; multipliers are left out.
 
         Raises
         ------
         DeclarationError
-            For a classifier without a plain form. A linear learner becomes a halfspace.
+            For a classifier without a plain form, which is no learner.
         """
         return {
             "classifiers": [classifier_to_dict(c) for c in self.classifiers],
             "weights": self.weights.tolist(),
             **({} if self.classes == 2 else {"classes": self.classes}),
             **({"features": list(self.features)} if self.features else {}),
-            **({"labels": list(self.labels)} if self.labels else {}),
             **({"raw": True} if self.raw else {}),
         }
 
@@ -359,7 +348,6 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             np.asarray(data["weights"]),
             classes=int(data.get("classes", 2)),
             features=tuple(data.get("features", ())),
-            labels=tuple(data.get("labels", ())),
             raw=bool(data.get("raw", False)),
         )
 

@@ -298,8 +298,11 @@ def test_a_learner_of_another_package_is_a_pickle_that_must_be_trusted(tmp_path)
     [
         ({"object": "os.system"}, "the object is os.system; a file may name classes of sklearn only"),
         ({"object": "sklearn.utils.validation.check_array"}, "which is no class"),
-        ({"state": {"estimator": {"ufunc": "save"}}}, "'ufunc' is no part of a fitted estimator"),
-        ({"state": {"estimator": {"function": "exec"}}}, "'function' is no part of a fitted estimator"),
+        ({"state": {"estimator": {"ufunc": "save"}}}, "'ufunc' 'save' is no part of a fitted estimator"),
+        (
+            {"state": {"estimator": {"function": "exec"}}},
+            "'function' 'exec' is no part of a fitted estimator",
+        ),
     ],
 )
 def test_a_file_runs_no_code(change, words, tmp_path):
