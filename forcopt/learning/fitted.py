@@ -163,7 +163,7 @@ def _plain_object(value: Any) -> dict[str, Any]:
     make, given, state, *_ = (*value.__reduce_ex__(2), None) if own else (None, (), ())
     if not isinstance(state, dict | None):
         raise DeclarationError(f"{kind.__module__}.{kind.__qualname__} has no plain form")
-    if make is copyreg.__newobj__:
+    if make is copyreg.__newobj__:  # type: ignore[attr-defined]
         given = given[1:]
     elif given and given[0] is kind and not given[2]:  # Cython's, with a checksum
         given = ()
@@ -189,7 +189,7 @@ def _plain_array(array: Any) -> dict[str, Any]:
 
 def _array(data: dict[str, Any]) -> Any:
     dtype: Any = np.dtype(data["dtype"])
-    found = np.zeros(data["shape"], dtype=dtype)
+    found: Any = np.zeros(data["shape"], dtype=dtype)
     if dtype.names is not None:
         for name, entries in zip(dtype.names, data["array"], strict=True):
             found[name] = np.array(entries, dtype=dtype.fields[name][0]).reshape(found.shape)
@@ -209,7 +209,7 @@ def _object(data: dict[str, Any]) -> Any:
     if not isinstance(made, type):
         raise DeclarationError(f"the object is {data['object']}, which is no class")
     arguments = [fitted_from_plain(part) for part in data["arguments"]]
-    found = made(*arguments) if arguments or data["state"] is None else made.__new__(made)
+    found: Any = made(*arguments) if arguments or data["state"] is None else made.__new__(made)  # type: ignore[call-overload]
     if data["state"] is not None:
         state = {name: fitted_from_plain(part) for name, part in data["state"].items()}
         if hasattr(found, "__setstate__"):
