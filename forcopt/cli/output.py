@@ -72,13 +72,6 @@ DRAWN = (".png", ".svg", ".pdf")
 """How the name of a picture may end."""
 
 
-def is_model_file(spec: str) -> bool:
-    """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
-    from forcopt.loops.exchange import MODEL_SUFFIXES
-
-    return spec.lower().endswith(MODEL_SUFFIXES)
-
-
 def problem_from(spec: str) -> Problem:
     """Give the problem that a word of the command line stands for; ``-`` reads JSON from standard input.
 
