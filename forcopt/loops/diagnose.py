@@ -308,13 +308,12 @@ def _recession(program: Program) -> Program:
 
     lower, upper = homogeneous(program.lower, program.upper, 1.0)
     row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
-    rows = RowBlock(program.rows.indptr, program.rows.indices, program.rows.data, row_lower, row_upper)
     return replace(
         program,
         lower=lower,
         upper=upper,
         integer=np.zeros_like(program.integer),
-        rows=rows,
+        rows=replace(program.rows, lower=row_lower, upper=row_upper),
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),
