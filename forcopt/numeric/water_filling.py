@@ -12,53 +12,6 @@ from forcopt.errors import DeclarationError
 from forcopt.numeric.tolerances import LEAST_DECREASE, LEAST_GRADIENT, ROUNDING
 
 
-def project_simplex(point: Any, total: float = 1.0) -> Array:
-    """Project onto the simplex ``{x >= 0, x.sum() = total}``.
-
-    Parameters
-    ----------
-    point : array_like
-        Shape ``(..., n)``; each row is projected by itself.
-    total : float, default 1.0
-        The sum, at least 0.
-
-    Returns
-    -------
-    Array
-        The nearest points, of the shape of `point`.
-
-    Raises
-    ------
-    DeclarationError
-        For an empty row, entries that are not finite, or a negative total.
-
-    Notes
-    -----
-    The projection is ``max(point - level, 0)`` for one level, by the optimality conditions. If the j largest
-    entries stay positive, the level is ``(their sum - total) / j``; j is the largest number for which the
-    j-th largest entry is above that level. O(n log n) a row.
-
-    References
-    ----------
-    Held, Wolfe, Crowder: Validation of subgradient optimization. Mathematical Programming 6, 1974.
-
-    Examples
-    --------
-    >>> project_simplex([0.5, 1.0, -1.0]).tolist()
-    [0.25, 0.75, 0.0]
-    """
-    x = as_numbers(point, "point")
-    if x.ndim < 1 or not x.shape[-1]:
-        raise DeclarationError(f"point has shape {x.shape}; its last axis must have at least one entry")
-    if not (total >= 0 and np.isfinite(total)):
-        raise DeclarationError(f"total is {total}; it must be a finite number >= 0")
-    x -= x.max(axis=-1, keepdims=True)  # the projection stays the same; large entries would lose the total
-    falling = -np.sort(-x, axis=-1)
-    levels = (np.cumsum(falling, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
-    last = np.maximum((falling > levels).sum(axis=-1, keepdims=True) - 1, 0)
-    return np.asarray(np.maximum(x - np.take_along_axis(levels, last, axis=-1), 0.0))
-
-
 def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any = 1.0) -> Array:
     """Project onto the box with a sum ``{lower <= x <= upper, weights @ x = total}``.
 
