@@ -47,3 +47,16 @@ FEASIBLE = 1e-6
 
 EXCLUDED = 1e-5
 """A feasible point that violates a cut by more, relative, refutes it: SCIP's points are off by `FEASIBLE`."""
+
+ACCURATE = 1e-6
+"""Cones are only cut for solvers whose points of linear rows are off by at most this."""
+
+INSIDE = 1e-7
+"""Tangents end where a point is outside its cones by at most this, relative as of `Cone.excess`; at half the
+accuracy of the solver, if a round brings no point nearer."""
+
+MEETS = 1e-6
+"""Relative to the objective where that is above 1: the gap at which proposals of integers end."""
+
+FALLS = -1e-4
+"""Relative to the largest cost, over the unit box: an objective that falls by more falls forever."""
