@@ -179,7 +179,8 @@ class OuterSession(Session):
                 self._cut(block, *tangents(cone, x, INSIDE))
         if result.status.has_solution:  # of a relaxation
             result = RawResult(Status.LIMIT, message=result.message)
-        result.bound = max(result.bound, bound)
+        if result.status is not Status.INFEASIBLE:
+            result.bound = max(result.bound, bound)
         return result
 
     def _bounded(self, options: SolveOptions, result: RawResult, boxes: Sequence[float]) -> RawResult:
@@ -233,7 +234,7 @@ class OuterSession(Session):
             gap = max(options.gap or 0.0, MEETS) * max(1.0, abs(best.objective))
             settled = again and trial.x is not None and found.status is Status.OPTIMAL
             if settled or best.objective - bound <= gap:
-                words = f"{best.message}; {len(tried) + 1} proposals of integers"
+                words = f"{best.message}; integers proposed: {len(tried) + 1}"
                 return replace(best, bound=min(bound, best.objective), message=words)
             if again or found.status is not Status.OPTIMAL or monitor.stop:
                 break

@@ -90,8 +90,7 @@ _SOLVERS = {
         "glpsol",
         install="apt-get install glpk-utils",
         own={"gap": "mipgap", "seed": "seed"},
-        defaults={"dual": ""},  # the points of its primal simplex may be off by 1e-5
-        careful={"xcheck": ""},
+        careful={"dual": "", "xcheck": ""},  # the points of its primal simplex may be off by 1e-5
         whole_seconds=True,
         # Pyomo reports "optimal" for any feasible basis, "unbounded" for some infeasible models, or "other".
         ends={
