@@ -23,10 +23,10 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
-from forcopt.backends.tolerances import ACCURATE, FALLS, INSIDE, MEETS
+from forcopt.backends.tolerances import ACCURATE, FALLS, INSIDE, MEETS, STAGED
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost, recession
-from forcopt.compile.tangents import as_rows, first_tangents, tangents
+from forcopt.compile.tangents import as_rows, first_tangents, outside, tangents
 from forcopt.status import Status
 
 _STUCK = 25
@@ -61,8 +61,11 @@ class OuterSession(Session):
     def __init__(self, program: Program, backend: Backend, opened: Callable[[Program], Session]) -> None:
         super().__init__(program)
         self.backend, self.opened = backend, opened
+        self._tolerance = STAGED if program.is_staged else INSIDE  # later stages magnify what is outside
         rows = replace(program, cones=())
-        self.linear = opened(replace(rows, integer=np.zeros_like(program.integer)))
+        # Indicators and products need their integers; what is called linear is a search of its own then.
+        relaxed = program.integer if program.is_conditional else np.zeros_like(program.integer)
+        self.linear = opened(replace(rows, integer=relaxed))
         self.search = opened(rows) if program.is_integer else None
         self._own = np.ones(program.rows.count, dtype=bool)  # the program's rows, among those of `linear`
         self._cuts: list[tuple[int, Array, Array]] = []
@@ -159,8 +162,8 @@ class OuterSession(Session):
                 break
             assert result.x is not None
             x = result.x
-            worst = max(float(cone.excess(x).max(initial=0.0)) for cone in self.program.cones)
-            if worst <= INSIDE or (worst <= self.backend.accuracy and worst >= last):
+            worst = max(float(outside(cone, x).max(initial=0.0)) for cone in self.program.cones)
+            if worst <= self._tolerance or (worst <= self.backend.accuracy and worst >= last):
                 result.message += f"; tangents of cones in {count} rounds"
                 return result
             if self._monitor.stop:
@@ -176,7 +179,7 @@ class OuterSession(Session):
                 result = RawResult(Status.LIMIT, message=result.message + words)
                 break
             for block, cone in enumerate(self.program.cones):
-                self._cut(block, *tangents(cone, x, INSIDE))
+                self._cut(block, *tangents(cone, x, self._tolerance))
         if result.status.has_solution:  # of a relaxation
             result = RawResult(Status.LIMIT, message=result.message)
         if result.status is not Status.INFEASIBLE:

@@ -52,8 +52,8 @@ ACCURATE = 1e-6
 """Cones are only cut for solvers whose points of linear rows are off by at most this."""
 
 INSIDE = 1e-7
-"""Tangents end where a point is outside its cones by at most this, relative as of `Cone.excess`; at half the
-accuracy of the solver, if a round brings no point nearer."""
+"""In units of the entries of a cone, see `outside`: tangents end where a point is outside by at most this,
+since solvers violate rows by as much; or by the solver's accuracy, if a round brings it no nearer."""
 
 MEETS = 1e-6
 """Relative to the objective where that is above 1: the gap at which proposals of integers end."""

@@ -33,6 +33,16 @@ def first_tangents(cone: Cone) -> tuple[Array, Array]:
     return np.repeat(np.arange(count), len(one)), np.tile(one, (count, 1))
 
 
+_SMALL = 100.0
+"""Entries up to this size count in full: the rows of a model that read a cone are off by what it is off."""
+
+
+def outside(cone: Cone, x: Array) -> Array:
+    """By how much a point is outside each cone, relative to a hundredth of its size if that is above 1."""
+    size = np.maximum(1.0, np.abs(cone.matrix @ x + cone.offset).reshape(-1, cone.size).max(axis=1))
+    return np.asarray(cone.excess(x) * size / np.maximum(1.0, size / _SMALL))
+
+
 def tangents(cone: Cone, x: Array, tolerance: float) -> tuple[Array, Array]:
     """Rows that hold in a cone and that a point violates.
 
@@ -46,7 +56,7 @@ def tangents(cone: Cone, x: Array, tolerance: float) -> tuple[Array, Array]:
     x : Array
         The values of all columns.
     tolerance : float
-        Violations up to this, relative as of `Cone.excess`, give no row.
+        Violations up to this, as of `outside`, give no row.
 
     Returns
     -------
@@ -62,7 +72,7 @@ def tangents(cone: Cone, x: Array, tolerance: float) -> tuple[Array, Array]:
     several cutting plane methods for semidefinite programming", *Optimization Methods and Software* 21
     (2006).
     """
-    off = np.flatnonzero(cone.excess(x) > tolerance)
+    off = np.flatnonzero(outside(cone, x) > tolerance)
     entries = (cone.matrix @ x + cone.offset).reshape(-1, cone.size)[off]
     if cone.kind == "second_order":
         length = np.sqrt((entries[:, 1:] ** 2).sum(axis=1, keepdims=True))

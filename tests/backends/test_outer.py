@@ -12,7 +12,7 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.outer import with_tangents
 from forcopt.backends.registry import backends
 from forcopt.compile.compiler import Capabilities, compile_model
-from forcopt.compile.tangents import first_tangents, tangents
+from forcopt.compile.tangents import first_tangents, outside, tangents
 
 LINEAR = ["highs", "glop", "gscip", "pyomo:glpk", "pyomo:cbc"]
 SEARCHES = ["highs", "gscip", "pyomo:glpk", "pyomo:cbc"]
@@ -104,7 +104,7 @@ def test_tangents_hold_in_the_cone_and_exclude_the_point():
                 x = inside + rng.normal(size=program.columns)
                 entries = (cone.matrix @ x + cone.offset).reshape(-1, cone.size)
                 cones, weights = tangents(cone, x, 1e-9)
-                assert set(cones) == set(np.flatnonzero(cone.excess(x) > 1e-9))
+                assert set(cones) == set(np.flatnonzero(outside(cone, x) > 1e-9))
                 assert ((weights * entries[cones]).sum(axis=1) < 0).all()
                 first = first_tangents(cone)
                 for at, by in ((cones, weights), first):
@@ -162,3 +162,31 @@ def test_other_objects_and_inaccurate_solvers_get_no_tangents():
         m.to_highs()
     for name in ("highs:pdlp", "osqp", "cp-sat", "scip"):
         assert "tangents" not in with_tangents(backends()[name]).kinds
+
+
+def test_large_entries_are_held_as_far_as_the_rows_of_the_model_ask():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=-3, upper=3, integer=True)
+    t = m.variable("t")
+    m.subject_to(fo.norm(5000 * (x - [0.3, 1.6, -2.2])) <= t, fo.norm(x[:2] - 1) <= 0)
+    m.minimize(t / 5000)
+    check(m.solve("highs"), (0.7**2 + 0.6**2 + 0.2**2) ** 0.5)
+
+
+def test_levels_of_norms():
+    m = fo.Model()
+    y, z = m.variable("y", 2, lower=-3, upper=3), m.variable("z", 2)
+    m.subject_to(fo.norm(y) <= 2, z[0] <= y[0], z[1] <= y.sum())
+    m.leximin(z)
+    assert m.solve("highs").levels == pytest.approx(
+        [2, 2], abs=1e-4
+    )  # the second magnifies what the first is off
+
+
+@pytest.mark.parametrize("backend", ready(["highs", "gscip"]))
+def test_conditions_and_cones_together(backend):
+    m = fo.Model()
+    x, on = m.variable("x", 2, lower=-5, upper=5), m.variable("on", 2, binary=True)
+    m.subject_to(fo.implies(on, x >= [1.5, 2.5]), fo.norm(x) <= 4)
+    m.maximize(3 * on.sum() - fo.norm(x - [-1, 0.5]) - x[0])
+    check(m.solve(backend), m.solve("scip").objective)
