@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.fairness import AllOf, DemographicParity, Notion
+from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.learning.tables import Schema, rows_of
@@ -41,7 +41,7 @@ class TrainingReport:
     status : Status
         How far the policy can be trusted.
     error : float
-        The training error; NaN for a private policy.
+        The training error, or the mean cost; NaN for a private policy.
     bound : float
         On the least training error of a fair policy; infinite if none is known.
     violations : dict[str, float]
@@ -247,6 +247,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
     privacy: PrivacyBudget | None
     draws: Literal["record", "row"]
     random_state: Any
+    costs: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the learner and the fields of the constraint."""
@@ -326,6 +327,10 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
             X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
         )
         return Training(features, labels, weights, kept, groups, constraint)
+
+    def _costs(self, given: Training) -> Array | None:
+        """The cost of each prediction for each label."""
+        return cost_table(self.costs, given.labels, len(self.classes_), given.weights)
 
     def _solved(self, problem: Problem, method: str | None = None, **options: Any) -> Solution:
         """The solution of a problem, with a decision; sets ``report_``."""

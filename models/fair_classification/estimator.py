@@ -49,6 +49,8 @@ class FairClassifier(GroupedClassifier):
     random_state : int or numpy.random.Generator, optional
         The source of the draws of `predict`. With an int every call repeats its draws, so that calls with one
         record each would all draw the same number: leave it out in production.
+    costs : "balanced", mapping or array_like, optional
+        Of wrong predictions, in place of 1 each; see `cost_table`. The errors of the report are mean costs.
     keep_solution : bool, default False
         Keep the whole `Solution` as ``solution_``. It holds X, y and the groups, also in a pickle.
 
@@ -110,6 +112,7 @@ class FairClassifier(GroupedClassifier):
         privacy: PrivacyBudget | None = None,
         draws: Literal["record", "row"] = "record",
         random_state: Any = None,
+        costs: Any = None,
         keep_solution: bool = False,
     ) -> None:
         self.constraint = constraint
@@ -121,6 +124,7 @@ class FairClassifier(GroupedClassifier):
         self.privacy = privacy
         self.draws = draws
         self.random_state = random_state
+        self.costs = costs
         self.keep_solution = keep_solution
 
     # -- fitting -------------------------------------------------------------------------------------------
@@ -170,6 +174,7 @@ class FairClassifier(GroupedClassifier):
             privacy=self.privacy,
             classes=tuple(map(str, self.classes_)) if len(self.classes_) > 2 else (),
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
+            costs=self._costs(given),
         )
         options = dict(self.options or {})
         if "ledger" in options:

@@ -13,7 +13,18 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, tabulate
+from forcopt.fairness import (
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    CostTable,
+    GroupRates,
+    Notion,
+    Rate,
+    loss_rate,
+    tabulate,
+)
+from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
@@ -91,6 +102,9 @@ class FairPostprocessing(Problem):
         Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
         `floor`, if there is one, is a lower bound on the records of every group and label that may be known
         to all. ``Laplace(epsilon=...)`` is short for a budget without floor.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
 
     Raises
     ------
@@ -129,6 +143,7 @@ class FairPostprocessing(Problem):
     channel: RandomizedResponse | None = None
     negative_cells: Literal["refuse", "project"] = "refuse"
     privacy: PrivacyBudget | None = None
+    costs: CostTable | None = Field(default=None, kw_only=True)
 
     @field_validator("privacy", mode="before")
     @classmethod
@@ -175,6 +190,9 @@ class FairPostprocessing(Problem):
 
     @model_validator(mode="after")
     def _has_rates(self) -> Self:
+        check_costs(self.costs, 2)
+        if self.costs is not None and self.privacy is not None:
+            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
         if self.channel is not None and self.privacy is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         if len(self.constraint.records):
@@ -282,14 +300,19 @@ class FairPostprocessing(Problem):
         assert self.channel is not None
         return self.channel.transition(len(self.groups))
 
+    @property
+    def loss(self) -> Rate:
+        """The objective: the error rate, or the mean cost."""
+        return loss_rate(self.costs)
+
     def error(self, probabilities: Any) -> Any:
-        """The error rate after post-processing; a scalar.
+        """The error rate, or the mean cost, after post-processing; a scalar.
 
         It is taken over the groups as they are given, reported or true. That is the error of the reports'
         predictor exactly, with no channel to invert.
         """
         positives = (self.counts * probabilities[:, :, None]).sum(axis=0)
-        return GroupRates(positives, self.counts.sum(axis=0), self.groups).overall(ERROR)
+        return GroupRates(positives, self.counts.sum(axis=0), self.groups).overall(self.loss)
 
     @property
     def base(self) -> GroupRates:

@@ -76,6 +76,8 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all with the same group and features; see
         `FairClassifier`.
+    costs : "balanced", mapping or array_like, optional
+        Of wrong predictions, in place of 1 each; see `cost_table`. The errors of the report are mean costs.
     backend : str, default "highs"
         Solves the linear program.
     random_state : int or numpy.random.Generator, optional
@@ -130,6 +132,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         names: Any = None,
         edges: Any = None,
         draws: Literal["record", "row"] = "record",
+        costs: Any = None,
         backend: str = "highs",
         random_state: Any = None,
     ) -> None:
@@ -144,6 +147,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.names = names
         self.edges = edges
         self.draws = draws
+        self.costs = costs
         self.backend = backend
         self.random_state = random_state
 
@@ -198,7 +202,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             names = tuple(map(str, self.classes_))
             of_labels = [names[c] for c in given.labels.tolist()]
             problem = MulticlassPostprocessing.from_predictions(
-                score, groups, of_labels, given.constraint, classes=names, weights=given.weights
+                score,
+                groups,
+                of_labels,
+                given.constraint,
+                classes=names,
+                weights=given.weights,
+                costs=self._costs(given),
             )
         else:
             problem = ScorePostprocessing(
@@ -209,6 +219,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 weights=given.weights,
                 privacy=self.privacy,
                 names=tuple(self.names or (("all",) if blind and self.privacy is not None else ())),
+                costs=self._costs(given),
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = self._solved(problem, backend=self.backend, **options)
