@@ -12,13 +12,11 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.loops.tolerances import OUTSIDE
 from forcopt.status import Status
 
 AT_ONCE = 50
 """So many of the most violated rows join together."""
-
-OUTSIDE = 1e-9
-"""By how much the optimum of the rows so far must violate another one, so that it joins."""
 
 
 class RowsOnDemand(Session):

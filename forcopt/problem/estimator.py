@@ -6,6 +6,7 @@ It needs scikit-learn, so no module of the library imports it at load time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -21,12 +22,14 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
-from forcopt.learning.tables import Schema, rows_of
+from forcopt.learning.tables import Schema, as_frame, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
 from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
+
+Combine = Literal["cross", "each", "subgroups"]
 
 UNCONSTRAINED = DemographicParity(1.0)
 """A constraint that every classifier meets."""
@@ -150,8 +153,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of estimators with the parameters `sensitive` and `combine`."""
 
     sensitive: Any
-    combine: Literal["cross", "each"]
+    combine: Combine
     n_features_in_: int
+    _combines: tuple[str, ...] = ("cross", "each")
 
     def _sensitive(self, X: Any, given: Any, **others: Any) -> tuple[Any, list[str] | None]:
         """The sensitive columns, given or found by `sensitive`, and their names if these are known.
@@ -161,6 +165,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         DeclarationError
             For a series or frame with the index of X, or of another one, in another order.
         """
+        X, given = as_frame(X), as_frame(given)
         columns = {"X": X, **others, "sensitive_features": getattr(given, "reports", given)}
         check_label_order(type(self).__name__, columns)
         if given is not None or self.sensitive is None:
@@ -190,6 +195,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _features(self, X: Any, served: bool = False) -> Any:
         """X without the sensitive columns, of which a table to predict may have none."""
+        X = as_frame(X)
         positions = self._positions(X, unused=served)
         if positions:
             kept = [j for j in range(np.shape(X)[1]) if j not in positions]
@@ -237,7 +243,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         return self._schema.cast(table) if hasattr(table, "iloc") else table
 
     def _check_combine(self) -> None:
-        check_choice("combine", self.combine, "cross", "each")
+        check_choice("combine", self.combine, *self._combines)
 
 
 class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]
@@ -248,6 +254,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
     draws: Literal["record", "row"]
     random_state: Any
     costs: Any
+    _combines = ("cross", "each", "subgroups")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the learner and the fields of the constraint."""
@@ -459,7 +466,7 @@ def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
 
 
 def combined(
-    given: Any, constraint: Notion, combine: Literal["cross", "each"], names: list[str] | None = None
+    given: Any, constraint: Notion, combine: Combine, names: list[str] | None = None
 ) -> tuple[list[str | None], Notion]:
     """One column of groups for several sensitive columns, and the constraint over these groups.
 
@@ -469,9 +476,9 @@ def combined(
         Shape ``(n, c)``; an array or a frame.
     constraint : Notion
         The notion to demand.
-    combine : {"cross", "each"}
-        Whether it holds over the groups that the columns form together, or over the values of each column for
-        itself.
+    combine : {"cross", "each", "subgroups"}
+        Whether it holds over the groups that the columns form together; over the values of each column for
+        itself; or over those of each set of columns: its values, pairs of values, and so on.
     names : list[str], optional
         Of the columns; by default the names of a frame, else ``column 0``, ...
 
@@ -502,10 +509,12 @@ def combined(
         return [None if None in row else title_of[row] for row in rows], constraint
     parts = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
     demands = [part for part in parts if len(part.records)]
-    for j, name in enumerate(names):
-        values = {title: row[j] for title, row in titles.items()}
-        known = {title: value for title, value in values.items() if value is not None}
-        demands += [part.by(name, known) for part in parts if not len(part.records)]
+    for size in range(1, 2 if combine == "each" else len(names) + 1):
+        for chosen in combinations(range(len(names)), size):
+            values = {title: [row[j] for j in chosen] for title, row in titles.items()}
+            known = {title: " & ".join(map(str, own)) for title, own in values.items() if None not in own}
+            column = " & ".join(names[j] for j in chosen)
+            demands += [part.by(column, known) for part in parts if known and not len(part.records)]
     return [title_of[row] for row in rows], AllOf(notions=tuple(demands))
 
 

@@ -16,7 +16,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.records import as_texts, read_groups
 from forcopt.learning.files import PolicyFile
 from forcopt.learning.policy import chosen_classes
-from forcopt.learning.tables import Schema, row_numbers
+from forcopt.learning.tables import Schema, as_frame, row_numbers
 
 if TYPE_CHECKING:
     from forcopt.problem.solution import Solution
@@ -313,6 +313,7 @@ class Policy(PolicyFile):
 
     def _read(self, X: Any, groups: Any) -> tuple[Any, Any]:
         """The features and the groups, which may be columns of X that are no features."""
+        X, groups = as_frame(X), as_frame(groups)
         columns = () if self.groups is None else self.groups.columns
         check_label_order("Policy", {"X": X, "sensitive_features": groups})
         if self.needs_groups and groups is None and hasattr(X, "columns") and set(columns) <= set(X.columns):

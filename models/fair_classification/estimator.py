@@ -16,7 +16,7 @@ from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import SeesGroups
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem.estimator import GroupedClassifier, draw
+from forcopt.problem.estimator import Combine, GroupedClassifier, draw
 from forcopt.problem.policy import Policy
 
 
@@ -39,9 +39,10 @@ class FairClassifier(GroupedClassifier):
         Where the group of a record is found if ``sensitive_features`` is not given to `fit`: columns of X by
         name (of a frame) or position, which are then no features; or a function of X that returns the groups.
         A table to predict may lack them.
-    combine : {"cross", "each"}, default "cross"
-        With several sensitive columns, whether the constraint holds over the groups that they form together,
-        or over the values of each column for itself.
+    combine : {"cross", "each", "subgroups"}, default "cross"
+        With several sensitive columns, whether the constraint holds over the groups that they form together;
+        over the values of each column for itself; or over those of each set of columns, as subgroup fairness
+        asks (Kearns et al. 2018). Small groups may be dropped or pooled, see `RateParity`.
     privacy : PrivacyBudget, optional
         Let the policy be private in the groups of the records, see `FairClassification`.
     draws : {"record", "row"}, default "record"
@@ -108,7 +109,7 @@ class FairClassifier(GroupedClassifier):
         options: Mapping[str, Any] | None = None,
         *,
         sensitive: Any = None,
-        combine: Literal["cross", "each"] = "cross",
+        combine: Combine = "cross",
         privacy: PrivacyBudget | None = None,
         draws: Literal["record", "row"] = "record",
         random_state: Any = None,

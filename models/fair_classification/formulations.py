@@ -211,8 +211,8 @@ NEARBY = (1.25, 0.8)
 MANY_ROWS = 100
 """From so many rows of the constraint on, most never bind, and the master takes those that do."""
 WORTH_A_FIT = 0.2
-"""A remembered classifier is taken up before the next fit if it improves the master by this share of what the
-last fit did. To settle a master with the old scores first took several masters for each fit."""
+"""Then a remembered classifier joins before the next fit only if it improves the master by this share of what
+the last fit did: to settle each master with the old scores took most of the time."""
 SECOND = 0.3
 """The multiple of the prices for the second fit. With the cuts of one score alone, fairness costs several
 times as much as with all scores, and a fit at such prices helps little later."""
@@ -368,9 +368,10 @@ class _Pricer:
         if oracle.exact:
             return Pricing([new], dual.reduced_cost(new))
         gained = -dual.reduced_cost(new)
-        self.worth = max(WORTH_RECALLING, WORTH_A_FIT * gained)
+        if len(self.lagrangian.first) >= MANY_ROWS:
+            self.worth = max(WORTH_RECALLING, WORTH_A_FIT * gained)
         if max(gained, saved) > WORTH_RECALLING:
-            return [new, *known]
+            return [new, *known] if saved > WORTH_RECALLING else [new]
         nearby = self._explore(dual, costs, multipliers, NEARBY)
         if not nearby:
             self.reason = "the learner finds no classifier that improves the mixture"

@@ -25,6 +25,7 @@ from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessi
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import (
+    Combine,
     GroupedClassifier,
     Training,
     draw,
@@ -56,14 +57,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         alone. A constraint with `confidence` needs it, or `prefit`.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
-    combine : {"cross", "each"}, default "cross"
+    combine : {"cross", "each", "subgroups"}, default "cross"
         The constraint for several sensitive columns, see `FairClassifier`. Thresholds differ by the groups
-        that the columns form together. With ``"each"`` a group of known values that did not occur in training
-        is treated as the mixture of those that share the most values with it.
+        that the columns form together. Unless they are crossed, a group of known values that did not occur in
+        training is treated as the mixture of those that share the most values with it.
     unknown : {"refuse", "mixture"}, optional
         Whether a group with a value that training lacks is refused, or gets such a mixture, with a warning.
-        By default ``"mixture"`` for ``combine="each"``, where the known values still count; else
-        ``"refuse"``.
+        By default ``"refuse"`` if columns are crossed; else ``"mixture"``, as the known values still count.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
         `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, `names` are
@@ -126,7 +126,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         prefit: bool = False,
         held_out: float | None = None,
         sensitive: Any = None,
-        combine: Literal["cross", "each"] = "cross",
+        combine: Combine = "cross",
         unknown: Literal["refuse", "mixture"] | None = None,
         privacy: PrivacyBudget | None = None,
         names: Any = None,
@@ -182,10 +182,10 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             )
         if self.names is not None and self.privacy is None:
             raise DeclarationError("names is given without privacy; then the groups are those that occur")
-        if self.privacy is not None and self.combine == "each":
+        if self.privacy is not None and self.combine != "cross":
             raise DeclarationError(
-                "combine is 'each'; the crossings that occur are private, so with privacy use 'cross' and "
-                "names"
+                f"combine is {self.combine!r}; the crossings that occur are private, so with privacy use "
+                "'cross' and names"
             )
         given = self._training(X, y, sensitive_features, sample_weight)
         if given.constraint.promise and not self.prefit and self.held_out is None:
@@ -230,7 +230,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
 
     def _vocabulary(self, X: Any, given: Any, training: Training, names: tuple[str, ...]) -> Vocabulary:
         """The groups that the thresholds know; of private ones only the names are known."""
-        unknown = self.unknown or ("mixture" if self.combine == "each" else "refuse")
+        unknown = self.unknown or ("refuse" if self.combine == "cross" else "mixture")
         given, columns = self._sensitive(X, given)
         if training.kept is not None:
             given = subset(given, training.kept)

@@ -1,4 +1,4 @@
-"""Costs of wrong predictions in place of the error: against enumeration, and against scikit-learn's metrics."""
+"""Costs of wrong predictions: against enumeration, own programs, and scikit-learn's metrics."""
 
 from itertools import product
 
@@ -81,7 +81,9 @@ def test_several_classes_pay_what_the_table_says():
     X = rng.integers(0, 3, (40, 1)).astype(float)
     y, group = rng.integers(0, 3, 40), ["a", "b"] * 20
     names = ("x", "y", "z")
-    q = FairClassification(X, y, group, DemographicParity(1.0), None, AllFunctions(), classes=names, costs=costs)
+    q = FairClassification(
+        X, y, group, DemographicParity(1.0), None, AllFunctions(), classes=names, costs=costs
+    )
     best = min(
         sum(costs[label, rule[int(v)]] for label, v in zip(y, X[:, 0], strict=True))
         for rule in product(range(3), repeat=3)
@@ -113,10 +115,13 @@ def test_estimators_take_costs_by_name_by_table_and_balanced(make):
     assert paid <= np.where(y == 1, 4.0 * (1 - law(fitted(None))), law(fitted(None))).mean() + 1e-9
     even = fitted("balanced")
     chance = law(even)
-    score = sum(
-        w * balanced_accuracy_score(y, chance >= t)  # a lottery is a mixture of its levels
-        for t, w in zip(np.unique(chance), np.diff(np.append(0.0, np.unique(chance))), strict=True)
-    ) + (1.0 - chance.max()) * 0.5
+    score = (
+        sum(
+            w * balanced_accuracy_score(y, chance >= t)  # a lottery is a mixture of its levels
+            for t, w in zip(np.unique(chance), np.diff(np.append(0.0, np.unique(chance))), strict=True)
+        )
+        + (1.0 - chance.max()) * 0.5
+    )
     assert even.report_.error == pytest.approx(1.0 - score, abs=1e-9)
 
 
