@@ -82,8 +82,8 @@ def main(quick: bool, out: Path) -> None:
 def results(rows: list[list[str]]) -> str:
     text = (
         f"{RECORDS:,} made-up records with 10 features; logistic regression. The rates of any two groups may "
-        f"differ by {BOUND:g}; fairlearn compares each group with all records, so that two may differ by twice "
-        "the bound. A group without a label has no row for that rate. Error and largest difference are those "
-        "of the law on the training records; CPU seconds are those of fit and law.\n\n"
+        f"differ by {BOUND:g}; fairlearn compares each group with all records, so that two may differ by "
+        "twice the bound. A group without a label has no row for that rate. Error and largest difference are "
+        "those of the law on the training records; CPU seconds are those of fit and law.\n\n"
     )
     return text + table(HEAD, rows)

@@ -11,17 +11,18 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
+from pandas import DataFrame
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
-from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
+from forcopt.learning.policy import chosen_classes, systematic_numbers
 from forcopt.learning.tables import Schema, as_frame, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
 from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
@@ -251,6 +252,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
 
     constraint: Notion | None
     privacy: PrivacyBudget | None
+    policy_: Policy
     draws: Literal["record", "row"]
     random_state: Any
     costs: Any
@@ -374,6 +376,32 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
             return given, constraint
         return combined(given, constraint, self.combine, names)
 
+    def _served(self, X: Any, sensitive_features: Any = None) -> tuple[Any, Array, Any]:
+        """Features, the probability of the second class, or of each, and the place of each group."""
+        check_is_fitted(self)
+        table, groups = self._table(X), None
+        if self.policy_.needs_groups:
+            groups, names = self._sensitive(X, sensitive_features)
+            if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
+                groups = DataFrame(groups, columns=names)
+        places = self.policy_.locate(groups)
+        return table, self.policy_.answer(table, places), places
+
+    def _law(self, X: Any, sensitive_features: Any = None) -> Array:
+        """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
+        _, chance, _ = self._served(X, sensitive_features)
+        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+
+    def _drawn(self, X: Any, sensitive_features: Any = None) -> Array:
+        """A class for each row, see the notes of `FairClassifier`."""
+        table, chance, places = self._served(X, sensitive_features)
+        if self.draws == "row":
+            numbers = self.policy_.numbers(table, places)
+        else:
+            strata = np.unique(chance.reshape(len(chance), -1), axis=0, return_inverse=True)[1]
+            numbers = systematic_numbers(strata.ravel(), _generator(self.random_state))
+        return np.asarray(self.classes_[chosen_classes(chance, numbers)])
+
     def _check_front(self) -> None:
         """Refuse unfit parameters that all these classifiers share."""
         if self.constraint is not None and not isinstance(self.constraint, Notion):
@@ -381,6 +409,10 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_choice("draws", self.draws, "record", "row")
         self._check_combine()
         seed = self.random_state
+        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
+            raise DeclarationError(
+                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
+            )
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0
         if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
             raise DeclarationError(
@@ -410,39 +442,6 @@ def check_labels(y: Any) -> None:
             raise DeclarationError(
                 f"y holds {first!r} and {value!r}, which differ by case or blanks alone; spell them alike"
             )
-
-
-def draw(probability: Array, numbers: Array, draws: Literal["record", "row"], seed: Any) -> Array:
-    """Draw a class for each record, see the notes of `FairClassifier`.
-
-    Parameters
-    ----------
-    probability : Array
-        Of the second of two classes, shape ``(n,)``, or of each class, shape ``(n, C)``.
-    numbers : Array
-        In [0, 1), shape ``(n,)``: the same for records that are alike.
-    draws : {"record", "row"}
-        Whether records that are alike are sampled systematically, or share their number.
-    seed : int, numpy.random.Generator or numpy.random.RandomState, optional
-        The source of randomness for ``"record"``.
-
-    Returns
-    -------
-    Array
-        The number of each record's class, int64 of shape ``(n,)``.
-    """
-    if draws == "row":
-        return chosen_classes(probability, numbers)
-    if probability.ndim == 2:
-        strata = np.unique(numbers, return_inverse=True)[1]
-        return chosen_classes(probability, systematic_numbers(strata, _generator(seed)))
-    ones = np.asarray(probability >= 1.0, dtype=np.int64)
-    mixed = np.flatnonzero((probability > 0.0) & (probability < 1.0))
-    if len(mixed):
-        # two rows with one number would share a stratum, which changes no probability
-        strata = np.unique(numbers[mixed], return_inverse=True)[1]
-        ones[mixed] = systematic_draw(probability[mixed], strata, _generator(seed))
-    return ones
 
 
 def _generator(seed: Any) -> np.random.Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,7 +27,7 @@ from forcopt.fairness import (
 from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
+from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 
@@ -101,7 +101,7 @@ class FairPostprocessing(Problem):
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
         `floor`, if there is one, is a lower bound on the records of every group and label that may be known
-        to all. ``Laplace(epsilon=...)`` is short for a budget without floor.
+        to all.
     costs : CostTable, optional
         The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``, see
         `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
@@ -144,16 +144,6 @@ class FairPostprocessing(Problem):
     negative_cells: Literal["refuse", "project"] = "refuse"
     privacy: PrivacyBudget | None = None
     costs: CostTable | None = Field(default=None, kw_only=True)
-
-    @field_validator("privacy", mode="before")
-    @classmethod
-    def _noise_says_the_budget(cls, given: Any) -> Any:
-        if isinstance(given, Laplace):
-            return PrivacyBudget(given.epsilon)
-        if isinstance(given, Mapping) and given.get("type") == "Laplace":  # files of earlier versions
-            named = {k: v for k, v in given.items() if k in ("epsilon", "floor")}
-            return PrivacyBudget(**named) if "epsilon" in named else PrivacyBudget(1 / given["scale"])
-        return given
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from pandas import DataFrame
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -28,7 +27,6 @@ from forcopt.problem.estimator import (
     Combine,
     GroupedClassifier,
     Training,
-    draw,
     parted,
     subset,
 )
@@ -292,28 +290,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 self.estimator_.fit(X, y, **weighted)
         return given
 
-    def _served(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Any]:
-        """Features, the probability of the second class, or of each, and the place of each group."""
-        check_is_fitted(self)
-        table, groups = self._table(X), None
-        if self.policy_.needs_groups:
-            groups, names = self._sensitive(X, sensitive_features)
-            if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
-                groups = DataFrame(groups, columns=names)
-        places = self.policy_.locate(groups)
-        return table, self.policy_.answer(table, places), places
-
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
-        _, chance, _ = self._served(X, sensitive_features)
-        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+        return self._law(X, sensitive_features)
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        table, chance, places = self._served(X, sensitive_features)
-        alike = table if self.draws == "row" else chance.reshape(len(chance), -1)
-        drawn = draw(chance, self.policy_.numbers(alike, places), self.draws, self.random_state)
-        return np.asarray(self.classes_[drawn])
+        return self._drawn(X, sensitive_features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """The accuracy of drawn predictions; groups as in `fit`."""

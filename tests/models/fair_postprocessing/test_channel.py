@@ -12,7 +12,7 @@ from forcopt.backends.registry import backends
 from forcopt.fairness import DemographicParity, EqualizedOdds, EqualOpportunity, GroupRates
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_postprocessing.problem import _nearest_nonnegative
-from forcopt.privacy import Laplace, RandomizedResponse
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 REPORTED = [[[2925, 425], [1575, 475]], [[450, 1700], [550, 1900]]]  # through truth 3/4
@@ -33,7 +33,7 @@ def test_groups_may_say_the_channel():
     with pytest.raises(fo.DeclarationError, match="another channel is given"):
         private(channel=CHANNEL)
     with pytest.raises(fo.DeclarationError, match="private already"):
-        private(privacy=Laplace(epsilon=1.0))
+        private(privacy=PrivacyBudget(1.0))
 
 
 @pytest.mark.parametrize("backend", LP_BACKENDS)
