@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -13,7 +13,9 @@ import numpy as np
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError
+from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
+from forcopt.fairness.report import GroupReport
 from forcopt.learning.files import PolicyFile
 from forcopt.learning.policy import chosen_classes
 from forcopt.learning.tables import Schema, as_frame, row_numbers
@@ -177,7 +179,7 @@ class Policy(PolicyFile):
         The lottery draws from the features, the group and this number.
     promise : dict[str, Any], optional
         The constraint; the status of the solution; the error, the disparities (`gap`) and the violations of
-        the probabilities on the training records. Fresh records have others.
+        the probabilities on the training records. Fresh records have others, see `tested`.
 
     Examples
     --------
@@ -361,6 +363,52 @@ class Policy(PolicyFile):
             return found
         return np.array(self.labels)[chosen_classes(found, self.numbers(table, places))]
 
+    def tested(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        *,
+        metrics: tuple[Rate, ...] = (SELECTION, FALSE_POSITIVE, TRUE_POSITIVE, ERROR),
+        confidence: float = 0.95,
+    ) -> Self:
+        """The same policy, whose `promise` holds the result of a test on fresh records, also in its file.
+
+        Parameters
+        ----------
+        X, y : array_like
+            Records that the fit has not seen; two labels.
+        sensitive_features : array_like
+            The group of each record, or a frame of several sensitive columns, which are crossed.
+        metrics : tuple of Rate
+            Whose differences between groups to test.
+        confidence : float, default 0.95
+            The probability that all intervals hold together.
+
+        Returns
+        -------
+        Policy
+            With ``promise["fresh"]``: the confidence, the number of records, and for each rate the largest
+            difference between two groups and the ends of its interval in the population, by Clopper and
+            Pearson (1934) for the labels that `predict` gives.
+
+        Examples
+        --------
+        >>> from forcopt.learning import Threshold
+        >>> policy = Policy(Threshold(0, 0.5, True), Schema((), ("number",)), (0, 1))
+        >>> tested = policy.tested([[0.0], [1.0]] * 50, [0, 1] * 50, ["a"] * 50 + ["b"] * 50)
+        >>> [round(v, 3) for v in tested.promise["fresh"]["gap"]["selection rate"]]
+        [0.0, 0.0, 0.389]
+        """
+        drawn = self.predict(X, sensitive_features if self.needs_groups else None)
+        report = GroupReport.from_predictions(
+            drawn, sensitive_features, y, metrics=metrics, positive=self.pos_label, confidence=confidence
+        )
+        table = report.summary().set_index("metric")[["difference", "difference_low", "difference_high"]]
+        gap = {name: [float(v) for v in row] for name, row in table.T.to_dict("list").items()}
+        fresh = {"confidence": confidence, "records": len(drawn), "gap": gap}
+        return replace(self, promise={**self.promise, "fresh": fresh})
+
     def plot(self, *where: Any, **options: Any) -> Any:
         """Draw the law of the groups, or else the rule on features."""
         return (self.law if self.law is not None else self.front).plot(*where, **options)
@@ -402,9 +450,11 @@ class Policy(PolicyFile):
         lines = [f"policy from {', '.join(names)} to {', '.join(map(str, self.labels)) or 'a number'}"]
         if self.needs_groups and self.groups is not None:
             lines.append(f"by {', '.join(self.groups.columns)}; an unknown group: {self.groups.unknown}")
-        if self.promise:
+        if "gap" in self.promise:
             gap = ", ".join(f"{name} {value:.4g}" for name, value in self.promise["gap"].items())
             lines.append(f"{self.promise['constraint']}; on the training records {gap or 'unknown'}")
+        for name, (found, low, high) in self.promise.get("fresh", {"gap": {}})["gap"].items():
+            lines.append(f"{name} differs by {found:.4g} on fresh records, in all by {low:.4g} to {high:.4g}")
         return "\n".join([*lines, *(repr(part) for part in (self.front, self.law) if part is not None)])
 
 

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -339,3 +340,23 @@ def test_a_fitted_classifier_of_other_labels_is_refused():
     base = LogisticRegression().fit(X, y == "yes")
     with pytest.raises(fo.DeclarationError, match="estimator has labels"):
         ThresholdPostprocessor(base, prefit=True).fit(X, y, sensitive_features=sex)
+
+
+def test_the_file_keeps_the_test_on_fresh_records(tmp_path):
+    X, y, sex = people(0)
+    fresh, truth, group = people(1)
+    policy = ESTIMATORS["thresholds"](LEARNERS["pipeline"]()).fit(X, y, sensitive_features=sex).policy_
+    tested = policy.tested(fresh, truth, group, confidence=0.9)
+    tested.save(tmp_path / "p.json")
+    again = fo.load(tmp_path / "p.json")
+    drawn = policy.predict(fresh, group) == "yes"
+    found, low, high = again.promise["fresh"]["gap"]["selection rate"]
+    assert found == pytest.approx(abs(drawn[group == "f"].mean() - drawn[group == "m"].mean()))
+    assert low <= found <= high and again.promise["fresh"]["records"] == N
+    tail = 0.1 / (2 * 4 * 2)  # two groups, four rates, two sides: own Clopper-Pearson intervals
+    ends = []
+    for s in "fm":
+        k, n = drawn[group == s].sum(), (group == s).sum()
+        ends.append((beta.ppf(tail, k, n - k + 1), beta.ppf(1 - tail, k + 1, n - k)))
+    assert high == pytest.approx(max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0]))
+    assert "differs by" in repr(again) and "fresh" not in policy.promise
