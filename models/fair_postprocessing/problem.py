@@ -27,6 +27,7 @@ from forcopt.fairness import (
 from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
+from forcopt.numeric import project_simplex
 from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
@@ -261,7 +262,7 @@ class FairPostprocessing(Problem):
         table = self.channel.debias(self.counts, axis=1)
         mass = table.sum(axis=0)
         if (mass < 0).any() and self.negative_cells == "project":
-            table = _nearest_nonnegative(table)
+            table = project_simplex(table.ravel(), float(table.sum())).reshape(table.shape)
             mass = table.sum(axis=0)
         elif (mass < 0).any():
             a, label = (int(i) for i in np.argwhere(mass < 0)[0])
@@ -388,15 +389,6 @@ class FairPostprocessing(Problem):
                 f"the decision has shape {values.shape}; it must be (2, {len(self.groups)})"
             )
         return values
-
-
-def _nearest_nonnegative(table: Array) -> Array:
-    """The Euclidean projection onto the tables without negative cells of the same sum. O(K log K)."""
-    total = table.sum()
-    descending = np.sort(table, axis=None)[::-1]
-    excess = (np.cumsum(descending) - total) / np.arange(1, table.size + 1)
-    threshold = excess[np.flatnonzero(descending > excess)[-1]]
-    return np.asarray(np.maximum(table - threshold, 0.0))
 
 
 @FairPostprocessing.formulation(

@@ -22,7 +22,6 @@ from forcopt.models import FairRanking
 from forcopt.models.fair_ranking import (
     Ranking,
     RankingLottery,
-    fair_table,
     measures,
     moving_company,
     random_ranking,
@@ -31,7 +30,7 @@ from forcopt.models.fair_ranking.instances import INSTANCES
 
 from .ranking_oracle import optimum
 
-BASELINES = ("sort", "det-const-sort", "fa-ir", "counterfactual", "quotas")
+BASELINES = ("sort", "det-const-sort", "counterfactual", "quotas")
 FORMULATIONS = ("assignment", "milp", "exposures", "prefix-counts")
 
 
@@ -271,21 +270,6 @@ def test_det_const_sort_meets_its_floors():
             assert (counts >= np.floor(sizes / 300 * j + 1e-9)).all()
 
 
-def test_fa_ir_table():
-    """Table of Zehlike et al. (2017) for a significance of .1, not adjusted."""
-    assert fair_table(12, 0.3, 0.1, adjust=False).tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]
-    assert fair_table(12, 0.7, 0.1, adjust=False).tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6]
-    adjusted = fair_table(100, 0.5, 0.1)
-    assert (adjusted <= fair_table(100, 0.5, 0.1, adjust=False)).all() and adjusted[-1] > 0
-    p = random_ranking(200, 50, (2,), seed=2)
-    order = p.solve("fa-ir", protected="a=1").decision.order
-    inside = np.array([v == "1" for v in p.groups["a"]])
-    least = fair_table(50, inside.mean(), 0.1)
-    assert (np.cumsum(inside[order]) >= least).all()
-    with pytest.raises(DeclarationError, match="level"):
-        p.solve("fa-ir", protected="a=9")
-
-
 def test_sort_ties_by_seed():
     p = FairRanking([1.0, 1, 1, 0], positions=2)
     assert {tuple(sorted(p.solve("sort", seed=s).decision.order)) for s in range(20)} == {
@@ -488,7 +472,6 @@ def test_bad_notions_and_decisions():
         (lambda: CounterfactualOrder([1.0], -1), "slack"),
         (lambda: InGroupFairness(2), "ratio"),
         (lambda: Ranking.by_score([1, 2], 3), "positions is 3"),
-        (lambda: fair_table(3, 1.5, 0.1), "between 0 and 1"),
     ]:
         with pytest.raises(DeclarationError, match=message):
             make()
