@@ -56,6 +56,11 @@ class RowsOnDemand(Session):
         super().set_stage(stage)
         self.inner.set_stage(stage)
 
+    def set_bounds(self, lower: Array, upper: Array) -> None:
+        """Replace all column bounds."""
+        super().set_bounds(lower, upper)
+        self.inner.set_bounds(lower, upper)
+
     def solve(self, options: SolveOptions) -> RawResult:
         """Solve with the rows so far until the optimum violates no other row."""
         deadline, iterations = Deadline(options.time_limit), 0

@@ -7,7 +7,7 @@ from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.compile.compiler import compile_model
-from forcopt.fairness import DemographicParity, EqualizedOdds
+from forcopt.fairness import BoundedGroupLoss, DemographicParity, EqualizedOdds
 from forcopt.language.model import Model
 from forcopt.loops.rows_on_demand import RowsOnDemand
 from forcopt.models.fair_classification import FairClassification, Learner, Thresholds, formulations
@@ -73,7 +73,14 @@ def test_a_fair_mixture_over_many_groups_has_the_same_error(notion, monkeypatch)
     assert some.status is every.status is Status.OPTIMAL
     assert some.objective == pytest.approx(every.objective, abs=1e-7)
     assert some.evaluation.violations == {}
+    wrong = (x[:, 0] >= 0.3) != (y == 1)
+    worst = max(wrong[g == a].mean() for a in range(groups))
+    capped = p.replace(constraint=BoundedGroupLoss(worst + 0.01))  # no constant keeps it: first feasibility
+    losses = [capped.solve("column-generation")]
     monkeypatch.undo()
+    losses.append(capped.solve("column-generation"))
+    assert losses[0].objective == pytest.approx(losses[1].objective, abs=1e-7)
+    assert losses[1].status is Status.OPTIMAL and losses[1].evaluation.violations == {}
     from sklearn.linear_model import LogisticRegression
 
     learnt = p.replace(hypotheses=Learner(LogisticRegression())).solve()
