@@ -17,7 +17,8 @@ from forcopt.status import Status
 def program_of(seed, rows=200, columns=12, free=False):
     rng = np.random.default_rng(seed)
     m = Model("many rows")
-    x = m.variable("x", columns, lower=None if free else 0.0)
+    ends = {"lower": -np.inf} if free else {"lower": 0.0, "upper": 5.0}
+    x = m.variable("x", columns, **ends)
     A = rng.normal(size=(rows, columns))
     m.subject_to(A @ x <= np.abs(rng.normal(size=rows)) + 0.1)
     m.subject_to(x[:4].sum() == (0.0 if free else 0.1))
