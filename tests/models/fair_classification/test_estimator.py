@@ -116,7 +116,7 @@ def by_sign(X):
 @pytest.mark.parametrize("draws", ["record", "row"])
 def test_it_is_an_estimator_with_a_constraint(draws):
     """With a limit that draws no lots: a check asks for predictions of the largest probability."""
-    check_estimator(FairClassifier(DemographicParity(0.3), sensitive=by_sign, draws=draws))
+    check_estimator(FairClassifier(DemographicParity(0.2), sensitive=by_sign, draws=draws))
 
 
 def binary_feature(n=20_000):

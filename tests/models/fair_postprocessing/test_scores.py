@@ -154,7 +154,7 @@ def by_sign(X):
 @pytest.mark.parametrize("draws", ["record", "row"])
 def test_it_is_an_estimator(draws):
     """With a limit that draws no lots: a check asks for predictions of the largest probability."""
-    check_estimator(ThresholdPostprocessor(constraint=DemographicParity(0.3), sensitive=by_sign, draws=draws))
+    check_estimator(ThresholdPostprocessor(constraint=DemographicParity(0.2), sensitive=by_sign, draws=draws))
     check_estimator(ThresholdPostprocessor())
 
 
