@@ -234,7 +234,7 @@ def column_generation(
         model.optimize(minimize(model.lift(0.0)))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     _check(model, program, total, least_cost)
-    session = (RowsOnDemand if rows_on_demand else open_session)(chosen, program)
+    session = RowsOnDemand(chosen, program) if rows_on_demand else open_session(chosen, program)
     master = _Master(session, model.column_count)
     sign, bound = master.sign, -np.inf
     best: RawResult | None = None
