@@ -13,6 +13,9 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import ERROR, Rate
 
+RANGE = 1e-3, 1e6
+"""Of the largest cost, in the user's unit: methods stop at absolute differences of the mean cost near 1e-6."""
+
 Costs = Literal["balanced"] | Mapping[str, float] | Array | None
 
 
@@ -29,8 +32,8 @@ def check_costs(costs: Array | None, classes: int | None = None) -> Array | None
     Raises
     ------
     DeclarationError
-        For another shape than ``(C, C)``, a negative cost, a cost of a right prediction, and costs that are
-        all 0.
+        For another shape than ``(C, C)``, a negative cost, a cost of a right prediction, costs that are all 0,
+        and a largest cost outside of `RANGE`.
     """
     if costs is None:
         return None
@@ -41,6 +44,11 @@ def check_costs(costs: Array | None, classes: int | None = None) -> Array | None
         raise DeclarationError(
             f"costs is {costs.tolist()}; it must be 0 for a right prediction, not negative for a wrong one, "
             "and positive for one of them"
+        )
+    if not RANGE[0] <= costs.max() <= RANGE[1]:
+        raise DeclarationError(
+            f"costs: the largest is {costs.max():g}; it must be from {RANGE[0]:g} to {RANGE[1]:g}: choose "
+            "another unit, as their ratios alone matter"
         )
     return costs
 

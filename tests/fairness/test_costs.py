@@ -133,6 +133,8 @@ def test_bad_costs_are_refused():
         ([[1, 1], [1, 0]], "0 for a right prediction"),
         ([[0, 0], [0, 0]], "positive for one of them"),
         ([[0, np.nan], [1, 0]], "costs"),
+        ([[0, 1e-10], [0, 0]], "the largest is 1e-10"),
+        ([[0, 1], [1e9, 0]], "choose another unit"),
         ("accuracy", 'it must be "balanced" or a table'),
         ({"fp": 1}, "it must have fp and fn"),
     ):
