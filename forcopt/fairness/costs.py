@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import ERROR, Rate
 
 RANGE = 1e-3, 1e6
-"""Of the largest cost, in the user's unit: methods stop at absolute differences of the mean cost near 1e-6."""
+"""Of the largest cost, in the user's unit: methods stop at absolute differences of the mean near 1e-6."""
 
 Costs = Literal["balanced"] | Mapping[str, float] | Array | None
 
@@ -32,8 +32,8 @@ def check_costs(costs: Array | None, classes: int | None = None) -> Array | None
     Raises
     ------
     DeclarationError
-        For another shape than ``(C, C)``, a negative cost, a cost of a right prediction, costs that are all 0,
-        and a largest cost outside of `RANGE`.
+        For another shape than ``(C, C)``, a negative cost, a cost of a right prediction, costs that are all
+        0, and a largest cost outside of `RANGE`.
     """
     if costs is None:
         return None
