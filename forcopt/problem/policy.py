@@ -286,21 +286,18 @@ class Policy(PolicyFile):
         if self.law is None:
             return found
         if places is None:
-            return self._lawful(found, self.law.groups[0])
+            return self._lawful(found, [self.law.groups[0]] * len(found))
         numbers, laws = places
         if len(numbers) != len(found):
             raise DeclarationError(f"sensitive_features has {len(numbers)} entries for {len(found)} records")
-        chance: Any = None
-        for k, shares in enumerate(laws):
-            members = numbers == k
-            parts = [share * self._lawful(found[members], name) for name, share in shares.items()]
-            part = sum(parts[1:], start=parts[0])
-            chance = np.zeros((len(found), *part.shape[1:])) if chance is None else chance
-            chance[members] = part
-        return np.asarray(chance)
+        rows = np.repeat(np.arange(len(found)), np.array([len(law) for law in laws], dtype=int)[numbers])
+        known = [pair for k in numbers.tolist() for pair in laws[k].items()]
+        part = self._lawful(found[rows], [name for name, _ in known])
+        chance = np.zeros((len(found), *part.shape[1:]))
+        np.add.at(chance, rows, (np.array([share for _, share in known]) * part.T).T)
+        return chance
 
-    def _lawful(self, found: Array, group: str) -> Array:
-        names: Any = [group] * len(found)
+    def _lawful(self, found: Array, names: Any) -> Array:
         channel = getattr(self.law, "channel", None)
         return np.asarray(self.law.probability(found, channel.observe(names) if channel else names))
 
