@@ -43,9 +43,9 @@ def timed(call, repeats: int = 1):
     return out, best
 
 
-def sampled(scale: float, rate: float) -> AdditiveMechanism:
-    """A Poisson sample's Gaussian."""
-    return AdditiveMechanism(Gaussian(scale=scale)).on(PoissonSample(rate=rate))
+def sampled(scale: float, rate: float) -> Profile:
+    """Of a Gaussian on a Poisson sample."""
+    return PoissonSample(rate=rate).amplify(Gaussian(scale=scale).profile(1))
 
 
 def narrow(profile: Profile, upper: float) -> float:
@@ -71,7 +71,7 @@ def compositions(quick: bool) -> tuple[str, list[Row]]:
     todo = [
         (
             f"Gaussian {s}, Poisson samples of rate {q}, {k:,} times",
-            lambda s=s, q=q, k=k: sampled(s, q).profile() ** k,
+            lambda s=s, q=q, k=k: sampled(s, q) ** k,
             lambda h, s=s, q=q, k=k: gaussian(s, q, k, h),
         )
         for s, q, k in cases
@@ -84,7 +84,7 @@ def compositions(quick: bool) -> tuple[str, list[Row]]:
                 lambda h, scales=scales: laplaces(scales, h),
             )
         )
-    sampled(1.0, 0.5).profile().epsilon(DELTA)  # the first call imports
+    sampled(1.0, 0.5).epsilon(DELTA)  # the first call imports
     rows, headlines = [], []
     for name, ours, theirs in todo:
         profile = ours()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from math import exp, expm1, inf, isfinite, log, log1p, sqrt
+from math import exp, expm1, inf, isfinite, log, log1p, nextafter, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
-from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, SMALLEST
+from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, NEAR_ROOT, SMALLEST
 
 Engine = Literal["auto", "closed", "contour", "fft"]
 
@@ -114,6 +114,8 @@ class Profile:
             return -inf if self.mass_at_infinity == 0 else log(self.mass_at_infinity)
         if not self.directions:
             return _from_zcdp(self.rho, epsilon)
+        if epsilon >= self.largest_loss:
+            return -inf
         return max(_log_delta(_merged(parts), epsilon, method) for parts in self.directions)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
@@ -154,9 +156,14 @@ class Profile:
             return inf
         if not self.directions:
             return _root(lambda epsilon: _from_zcdp(self.rho, epsilon), delta, most)
-        found = 0.0
-        for parts in self.directions:
-            found = _epsilon(_merged(parts), delta, (found, most), method)
+        found, step, merged = 0.0, NEAR_ROOT, [_merged(parts) for parts in self.directions]
+        for parts in merged:
+            found = _epsilon(parts, delta, (found, most), method)
+        if any(_by_transform(parts, method) for parts in merged):  # the delta of each is bracketed anew
+            target = nextafter(log(delta), -inf)
+            while found < most and (over := self.log_delta(found, method) - target) > 0:
+                step = max(2 * over, 2 * step)
+                found = min(found + step, most)
         return found
 
     @property
@@ -288,7 +295,7 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine, li
     if method == "auto" and len(parts) == 1 and can_cap(loss):
         with suppress(DeclarationError):
             return capped_contour(loss, count, epsilon)  # type: ignore[arg-type]
-    return log_upper_bound(parts, epsilon, limit)
+    return log_upper_bound(tuple(parts), epsilon, limit)
 
 
 def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
@@ -303,7 +310,7 @@ def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
 def _epsilon(parts: list[tuple[Loss, int]], delta: float, ends: tuple[float, float], method: Engine) -> float:
     """The least epsilon between the ends at which the delta of one direction is kept."""
     if _by_transform(parts, method):
-        return least_epsilon(parts, delta, *ends)
+        return least_epsilon(tuple(parts), delta, *ends)
     return max(ends[0], _root(lambda epsilon: _log_delta(parts, epsilon, method), delta, ends[1]))
 
 

@@ -140,8 +140,8 @@ class Release:
 
     Examples
     --------
-    >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Simulated
-    >>> release = AdditiveMechanism(DiscreteLaplace(scale=2.0)).release([120, 45], Simulated(1))
+    >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace
+    >>> release = AdditiveMechanism(DiscreteLaplace(scale=2.0)).simulate([120, 45], seed=1)
     >>> release
     <Release of AdditiveMechanism, simulated with a seed, not private: [121  46]>
     >>> release.values.shape, release.simulated

@@ -271,11 +271,16 @@ def _check_design(view: View) -> None:
     if design is None:
         return
     kind, by = type(design).__name__, getattr(design, "by", None)
-    if isinstance(design, StratifiedSample) or design.neighbours != view.neighbours:
-        within = isinstance(design, StratifiedSample)
-        relation = "a substitution within a stratum" if within else design.neighbours
+    if isinstance(design, StratifiedSample):
         raise DeclarationError(
-            f"design: {kind} protects {relation!r}, the table {view.neighbours!r}; they must be the same"
+            f"design: {kind} protects a substitution within a stratum, so that each person's stratum would "
+            f"be public, and the table protects {view.neighbours!r}; take ProportionalAllocation or "
+            "SimpleRandomSample"
+        )
+    if design.neighbours != view.neighbours:
+        raise DeclarationError(
+            f"design: {kind} protects {design.neighbours!r}, the table {view.neighbours!r}; they must be "
+            "the same"
         )
     if design.reads_names:
         raise DeclarationError(f"design: {kind} needs names, those of all clusters")

@@ -112,7 +112,7 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     p = FairPostprocessing(
         counts=UNEQUAL, constraint=EqualizedOdds(tolerance), privacy=PrivacyBudget(epsilon=20.0)
     )
-    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: values + np.array(noise))
+    monkeypatch.setattr(AdditiveMechanism, "_send", lambda self, values, rng: values + np.array(noise))
     s = p.solve(as_printed=True)
     assert p.evaluate(s.decision).objective == pytest.approx(true, abs=1e-8)
     table = np.array(UNEQUAL) + noise
