@@ -13,16 +13,12 @@ import numpy as np
 import scipy
 
 from forcopt.errors import DeclarationError
-from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, NEAR_ROOT, SMALLEST
 
 Engine = Literal["auto", "closed", "contour", "fft"]
-
-RESOLVED = -34.0
-"""The least logarithm of delta that quadrature over probabilities resolves; contours go on below."""
 
 
 @dataclass(frozen=True)
@@ -285,10 +281,6 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine, li
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]
-    if method == "auto" and len(parts) == 1 and can_condition(loss, count):
-        value = conditioned(loss, count, epsilon)
-        if value > RESOLVED or not loss.has_moments:
-            return value
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
             return min(0.0, contour(parts, epsilon))
@@ -303,7 +295,7 @@ def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
     if method != "auto" or not parts:
         return method == "fft" and bool(parts)
     loss, count = parts[0]
-    alone = len(parts) == 1 and (count == 1 or can_condition(loss, count) or can_cap(loss))
+    alone = len(parts) == 1 and (count == 1 or can_cap(loss))
     return not alone and not all(loss.has_moments for loss, _ in parts)
 
 

@@ -140,13 +140,14 @@ class Statistic(ABC):
     def answer(self, rows: Rows) -> Array:
         """The numbers that a mechanism takes, in steps."""
 
-    @abstractmethod
     def index(self) -> Any:
-        """The labels of the results, as a pandas index."""
+        """The labels of the results, as a pandas index; by default their numbers."""
+        return range(self.shape[0])
 
-    @abstractmethod
     def table(self, values: Sequence[Any], mechanisms: Sequence[Any], level: float) -> dict[str, Array]:
         """The results from the released values of the parts, and how far the noise may move each."""
+        wide = [np.full(len(v), m.margin(level)) for v, m in zip(values, mechanisms, strict=True)]
+        return {self.name: np.concatenate(values), "margin": np.concatenate(wide)}
 
 
 def _index(blocks: Sequence[Sequence[Axis]]) -> Any:

@@ -83,25 +83,6 @@ class UnitCounts(Statistic):
         levels = self.tree.sums(counts)
         return np.concatenate([(levels[level] @ self.rows[some].T).ravel() for level, some in self.places])
 
-    def index(self) -> Any:
-        """See `Statistic`: level, unit and query."""
-        import pandas as pd
-
-        return pd.MultiIndex.from_tuples(
-            [
-                (self.tree.level_name(level), self.tree.name(level, unit), query)
-                for level, some in self.places
-                for unit in range(self.tree.sizes[level])
-                for query in range(len(self.rows))[some]
-            ],
-            names=["level", "unit", "query"],
-        )
-
-    def table(self, values: Any, mechanisms: Any, level: float) -> dict[str, Array]:
-        """See `Statistic`."""
-        wide = [np.full(len(v), m.margin(level)) for v, m in zip(values, mechanisms, strict=True)]
-        return {self.name: np.concatenate(values), "margin": np.concatenate(wide)}
-
 
 def measure(
     counts: Query | Hierarchy,
