@@ -98,9 +98,11 @@ def scores():
     )
 
 
-def rich():
-    """A ledger that every release finds room in."""
-    return Ledger(ApproximateDP(1e6, 1e-3))
+def rich(path=None):
+    """A new ledger that every release finds room in."""
+    if path is not None:
+        path.unlink(missing_ok=True)
+    return Ledger(ApproximateDP(1e6, 1e-3), path=path)
 
 
 PRIVATE = {
@@ -336,7 +338,8 @@ def test_the_command_line_prints_the_release_alone(tmp_path):
 def test_a_comparison_of_releases_stores_no_metric_of_the_data(tmp_path):
     pytest.importorskip("opendp")
     problem = postprocessing()
-    options = {"dp-postprocessing": {"ledger": rich()}}
+    rich(tmp_path / "ledger.json")
+    options = {"dp-postprocessing": {"ledger": str(tmp_path / "ledger.json")}}
     c = fo.compare(
         problem, ["dp-postprocessing"], isolate=False, store=tmp_path / "runs.sqlite", options=options
     )
@@ -519,15 +522,15 @@ def test_the_commands_on_neighbours_differ_in_the_release_alone(
     solve = next(c for c in typer.main.get_command(app).commands.values() if c.name == "solve")
     known = {name for parameter in solve.params for name in parameter.opts if name.startswith("--")}
     assert known - {"--option", "--method"} <= {flag for flags in FLAGS for flag in flags}
-    Ledger(ApproximateDP(1e6, 1e-3), path=tmp_path / "ledger.json")
     own = [f"--option={name}={json.dumps(value)}" for name, value in options.items()]
-    own.append(f"--option=ledger={tmp_path / 'ledger.json'}")
+    own.append("--option=ledger=ledger.json")
     for flags in FLAGS:
         found = []
         for name, problem in (("one", one), ("other", other)):
             (tmp_path / name).mkdir(exist_ok=True)
             monkeypatch.chdir(tmp_path / name)
             problem.save("p.json")
+            rich(Path("ledger.json"))
             result = CliRunner().invoke(app, ["solve", "p.json", *own, *flags])
             drawn = Path("drawn.svg")
             picture = timeless(drawn.read_text()) if drawn.exists() else ""
@@ -542,11 +545,12 @@ def test_the_studies_of_neighbours_differ_in_the_release_alone(key, one, other, 
     from forcopt.cli.output import plain
 
     found, path = [], str(tmp_path / "ledger.json")
-    Ledger(ApproximateDP(1e6, 1e-3), path=path)
     for name, problem in (("one", one), ("other", other)):
         store = tmp_path / f"{name}.sqlite"
         fixed = {"isolate": False, "store": store}
+        rich(Path(path))
         a = fo.compare(problem, options={key[1]: {**options, "ledger": path}}, **fixed)
+        rich(Path(path))
         b = fo.sweep(
             problem, {option: [value] for option, value in (options | {"ledger": path}).items()}, **fixed
         )

@@ -260,7 +260,7 @@ class Total(Statistic):
             np.add.at(total, start + at[known].astype(np.int64), weights[known].astype(np.int64))
             start += _cells(axes)
         total = np.clip(total, -int(EXACT), int(EXACT))
-        return total if self.workload is None else np.asarray(self.workload @ total)
+        return total if self.workload is None else np.clip(self.workload @ total, -EXACT, EXACT)
 
     def index(self) -> Any:
         """See `Statistic`."""
