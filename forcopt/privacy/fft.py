@@ -22,6 +22,7 @@ from forcopt.privacy.tolerances import (
     FADED,
     FAR,
     FEW_ROUNDINGS,
+    FLAT,
     LEAST_LOG_DELTA,
     MOST_TILT,
     NEAR_ROOT,
@@ -187,9 +188,6 @@ FARTHEST = 1e5
 
 WIDEST = 5e-5
 """Nats: how far below its upper end a bracket of an epsilon may reach."""
-
-FLAT = 1e-6
-"""The width at which it is told also where delta hardly falls, so that it tells no epsilon apart."""
 
 
 class _Composition:

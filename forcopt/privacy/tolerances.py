@@ -115,3 +115,6 @@ BESIDE_ATOMS = 1e-9
 
 SHOWN_DELTA = 1e-6
 """Probability: the delta at which a release states its epsilon, besides the loss without a delta."""
+
+FLAT = 1e-6
+"""The width of a bracket of delta, relatively, at which its upper end is told, also where delta is flat."""

@@ -18,6 +18,7 @@ from forcopt.privacy import (
     DiscreteLaplace,
     Laplace,
     Ledger,
+    Noise,
     PureDP,
     Query,
     Randomness,
@@ -154,30 +155,26 @@ def measure(
     True
     """
     check_choice("noise", noise, "geometric", "laplace")
-    leaves, order, tree = _leaves(counts, tree)
-    studied = np.zeros((0, leaves.shape[0] // len(order))) if leaves else tree.counts
-    types = studied.shape[1]  # type: ignore[union-attr]
-    rows = np.eye(types, dtype=np.int64) if workload is None else as_numbers(workload, "workload")
-    if rows.ndim != 2 or not len(rows) or rows.shape[1] != types or ((rows != 0) & (rows != 1)).any():
-        raise DeclarationError(f"workload has shape {rows.shape}; it must be (queries, {types}) of 0 and 1")
-    split, groups = _split(rows, shares)
-    budget = _budget(epsilon, rho, tree.depth)
     if rho is not None and noise == "laplace":
         raise DeclarationError("noise is 'laplace'; for rho the noise is discrete Gaussian")
+    rng, (leaves, order, tree) = randomness(seed=seed), _leaves(counts, tree)
+    types = leaves.shape[0] // len(order) if leaves else tree.counts.shape[1]  # type: ignore[union-attr]
+    rows, split, groups = _split(types, workload, shares)
+    budget = _budget(epsilon, rho, tree.depth)
     family = DiscreteGaussian if rho is not None else Laplace if noise == "laplace" else DiscreteLaplace
     places = tuple((level, some) for level in range(tree.depth) for some in groups)
     each = [float(budget[level] * split[some][0]) for level, some in places]
-    rng, asked = randomness(seed=seed), leaves and UnitCounts(leaves, order, tree, rows, places)
-    if isinstance(counts, Query) and asked:
-        within = PureDP if rho is None else ZCDP
-        pairs = zip(each, asked.parts, strict=True)
-        mechanisms = tuple(family.calibrated(within(b)).mechanism(part, 1) for b, part in pairs)
-        laws = [mechanism.noise for mechanism in mechanisms]  # type: ignore[attr-defined]
-    else:
+    asked = UnitCounts(leaves, order, tree, rows, places) if leaves else None
+    mechanisms = _mechanisms(asked, each, family)
+    if asked is None:
         _check_study(rng, ledger)
         laws = [family(scale=2 / b if rho is None else b**-0.5) for b in each]
-    by_query = [[laws[at + min(q, len(groups) - 1)] for q in range(len(rows))]
-                for at in range(0, len(places), len(groups))]  # fmt: skip
+    else:
+        laws = [mechanism.noise for mechanism in mechanisms]
+    by_query = [
+        [laws[level * len(groups) + min(q, len(groups) - 1)] for q in range(len(rows))]
+        for level in range(tree.depth)
+    ]
     problem = ConsistentRelease(  # refuses what does not fit before the ledger is charged
         tree,
         tuple(np.zeros((size, len(rows))) for size in tree.sizes),
@@ -185,22 +182,26 @@ def measure(
         workload=workload,
         **fields,
     )
-    if isinstance(counts, Query) and asked:
-        release = Measured(Query(asked, counts._table), mechanisms).release(
-            ledger, rng, name="census measurement"
-        )
-        source = {name: value for name, value in release.to_dict().items() if name != "values"}
-        drawn = iter(release.values if len(places) > 1 else [release.values])
-        noisy = [
-            np.concatenate([next(drawn).reshape(size, -1) for _ in groups], axis=1) for size in tree.sizes
-        ]
-    else:
-        source = {"simulated": True}
+    if asked is None:
+        levels = zip(by_query, tree.sums(tree.counts), strict=True)
         noisy = [
             values @ rows.T + np.stack([law.sample(len(values), rng) for law in level], axis=1)
-            for level, values in zip(by_query, tree.sums(studied), strict=True)
+            for level, values in levels
         ]
+        return problem.replace(noisy=tuple(noisy), source={"simulated": True})
+    query = Query(asked, counts._table)  # type: ignore[union-attr]
+    release = Measured(query, mechanisms).release(ledger, rng, name="census measurement")
+    drawn = iter(release.values if len(places) > 1 else [release.values])
+    noisy = [np.concatenate([next(drawn).reshape(size, -1) for _ in groups], axis=1) for size in tree.sizes]
+    source = {name: value for name, value in release.to_dict().items() if name != "values"}
     return problem.replace(noisy=tuple(noisy), source=source)
+
+
+def _mechanisms(asked: UnitCounts | None, each: list[float], family: type[Noise]) -> tuple[Any, ...]:
+    """The least noise of each part of a query within its budget."""
+    within = ZCDP if family is DiscreteGaussian else PureDP
+    parts = asked.parts if asked else ()
+    return tuple(family.calibrated(within(b)).mechanism(p, 1) for b, p in zip(each, parts, strict=False))
 
 
 def _check_study(rng: Randomness, ledger: Any) -> None:
@@ -240,19 +241,22 @@ def _leaves(counts: Any, tree: Hierarchy | None) -> tuple[Total | None, Array, H
     return total, np.array([place[name] for name in named]), tree.bare.replace(types=types)
 
 
-def _split(rows: Array, shares: Any) -> tuple[Array, list[slice]]:
-    """The part of a level's budget that each query gets, and which queries one noise is for."""
+def _split(types: int, workload: Any, shares: Any) -> tuple[Array, Array, list[slice]]:
+    """The queries, the part of a level's budget that each gets, and which of them one noise is for."""
+    rows = np.eye(types, dtype=np.int64) if workload is None else as_numbers(workload, "workload")
+    if rows.ndim != 2 or not len(rows) or rows.shape[1] != types or ((rows != 0) & (rows != 1)).any():
+        raise DeclarationError(f"workload has shape {rows.shape}; it must be (queries, {types}) of 0 and 1")
     queries = len(rows)
     if shares is None:
         if (rows.sum(axis=0) > 1).any():
             raise DeclarationError("shares must be given, since a type lies in several queries")
-        return np.ones(queries), [slice(0, queries)]
+        return rows, np.ones(queries), [slice(0, queries)]
     split = as_numbers(shares, "shares")
     if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > LAW_SUM:
         raise DeclarationError(
             f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
         )
-    return split, [slice(q, q + 1) for q in range(queries)]
+    return rows, split, [slice(q, q + 1) for q in range(queries)]
 
 
 def _budget(epsilon: Any, rho: Any, depth: int) -> Array:
