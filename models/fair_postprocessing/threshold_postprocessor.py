@@ -74,8 +74,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
     ledger : str, optional
-        With `privacy`, the file of the `Ledger` from which `fit` spends; an int as `random_state` simulates
-        without.
+        With `privacy`, the file of the `Ledger` from which each `fit` spends; required then.
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all with the same group and features; see
         `FairClassifier`.

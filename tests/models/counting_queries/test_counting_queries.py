@@ -354,7 +354,7 @@ def test_the_table_of_a_draw_is_charged():
     charge = law.total_variation * 3 * (1 + math.e)
     own = (law.profile(1) ** 3).log_delta(1.0)
     assert 0 < charge < 1e-12 and own < p.log_delta(law) == pytest.approx(np.logaddexp(own, math.log(charge)))
-    assert p.replace(delta=2 * charge).mechanism(law).total_variation(np.zeros(3)) == 3 * law.total_variation
+    assert p.replace(delta=8 * charge).mechanism(law).total_variation(np.zeros(3)) == 3 * law.total_variation
     assert not p.replace(delta=charge / 2).evaluate(law).feasible
 
 

@@ -86,7 +86,7 @@ def test_within_the_noise_event_the_theorem_holds(cells, tolerance, notion, as_p
     q = p
     with pytest.MonkeyPatch.context() as patch:
         fixed(patch, counts + largest * signs)
-        s = q.solve(as_printed=as_printed)
+        s = q.solve(as_printed=as_printed, ledger=Ledger(PureDP(1.0)))
     best = p.solve("lp")
     assert s.status is fo.Status.APPROXIMATE
     cost = privacy_cost(p)

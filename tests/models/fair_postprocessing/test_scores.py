@@ -258,15 +258,16 @@ def test_private_thresholds_by_the_front(tmp_path):
         ThresholdPostprocessor(constraint=EqualizedOdds(0.1), edges=[0.5]).fit(X, y, sensitive_features=a)
 
 
-def test_a_private_front_has_the_groups_that_are_named():
+def test_a_private_front_has_the_groups_that_are_named(tmp_path):
     """The names alone decide the groups, whether or not somebody is in each."""
     rng = np.random.default_rng(1)
     a = rng.choice(["a", "b"], 4000)
     X = rng.normal(size=(4000, 2))
     y = X.sum(axis=1) + rng.normal(size=4000) > 0
-    demand = PredictiveValues(0.0, 0.0)
+    demand, path = PredictiveValues(0.0, 0.0), str(tmp_path / "ledger.json")
+    Ledger(PureDP(2.0), path=path)
     front = ThresholdPostprocessor(
-        constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0
+        constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0, ledger=path
     )
     front.fit(X, y, sensitive_features=a)
     assert front.policy_.law.groups == ("a", "b", "c")
