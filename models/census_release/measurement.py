@@ -178,7 +178,7 @@ def measure(
     problem = ConsistentRelease(  # refuses what does not fit before the ledger is charged
         tree,
         tuple(np.zeros((size, len(rows))) for size in tree.sizes),
-        [[1 / law.variance for law in level] for level in by_query],
+        1 / np.array([[law.variance for law in level] for level in by_query]),
         workload=workload,
         **fields,
     )
