@@ -114,7 +114,7 @@ def measure(
     rho : array_like, optional
         Or the zero-concentrated budget of each level, for discrete Gaussian noise.
     noise : Literal["geometric", "laplace"], default "geometric"
-        For epsilon. Laplace noise is real and only simulated, with a seed.
+        For epsilon. Laplace noise is real; OpenDP draws it for a query.
     workload : array_like, optional
         See `ConsistentRelease`; the queries share the level's budget.
     shares : array_like, optional
@@ -223,6 +223,8 @@ def _leaves(counts: Any, tree: Hierarchy | None) -> tuple[Total | None, Array, H
         raise DeclarationError(f"counts is {counts!r}; it must be table.group_by(leaf, ...).count()")
     if len(total.blocks) != 1 or not total.blocks[0]:
         raise DeclarationError(f"counts is {counts!r}; it must be grouped by leaves")
+    if total.view.design is not None:
+        raise DeclarationError("the table has a design, and would draw another sample for each level")
     if tree is None:
         raise DeclarationError("tree is missing; it has the units of the first column of the groups")
     first, *others = total.blocks[0]
