@@ -371,7 +371,21 @@ def pay(
     neighbours: Neighbours,
     windows: Iterable[str] | None = None,
 ) -> Entry | None:
-    """Enter a release before it is made; a simulation alone may do without a ledger, or the file of one.
+    """Enter a release before it is made; a simulation alone may do without a ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger, str or Path, or None
+        Of all releases about the same units, or its file.
+    release, name, neighbours, windows
+        See `Ledger.spend`.
+    rng : Secure or Simulated
+        What the release draws with.
+
+    Returns
+    -------
+    Entry or None
+        None for a simulation without a ledger.
 
     Raises
     ------
