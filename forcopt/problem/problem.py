@@ -632,6 +632,7 @@ class Problem(Declared):
             log=outcome.log,
             proved=guarantee,
             private=True,
+            profile=outcome.profile,
         )
 
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
@@ -662,6 +663,7 @@ class Problem(Declared):
             trace=outcome.trace,
             proved=outcome.guarantee,
             private=outcome.private,
+            profile=outcome.profile,
             proof=outcome.proof,
         )
 

@@ -171,10 +171,10 @@ class FairClassifier(GroupedClassifier):
             costs=self._costs(given),
         )
         options = dict(self.options or {})
-        if "ledger" in options:
+        if not isinstance(options.get("ledger"), str | None):
             raise DeclarationError(
                 "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
-                "its own; solve FairClassification with the ledger"
+                "its own; name the file of the ledger"
             )
         solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):

@@ -71,6 +71,8 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     edges : array_like, optional
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
+    ledger : str, optional
+        With `privacy`, the file of the `Ledger` from which each `fit` spends; required then.
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all with the same group and features; see
         `FairClassifier`.
@@ -129,6 +131,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         privacy: PrivacyBudget | None = None,
         names: Any = None,
         edges: Any = None,
+        ledger: str | None = None,
         draws: Literal["record", "row"] = "record",
         costs: Any = None,
         backend: str = "highs",
@@ -144,6 +147,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.privacy = privacy
         self.names = names
         self.edges = edges
+        self.ledger = ledger
         self.draws = draws
         self.costs = costs
         self.backend = backend
@@ -219,7 +223,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 names=tuple(self.names or (("all",) if blind and self.privacy is not None else ())),
                 costs=self._costs(given),
             )
-        options = {} if self.privacy is None else {"edges": self._edges()}
+        options = {} if self.privacy is None else {"edges": self._edges(), "ledger": self.ledger}
         solution = self._solved(problem, backend=self.backend, **options)
         law = solution.decision
         known = None if blind else self._vocabulary(X, sensitive_features, given, law.groups)
