@@ -20,7 +20,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import precise_enough, rounded, whole_and_precise, within_limits
+from forcopt.models.allocation.rounding import precise_enough, whole_and_precise, within_limits
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import (
     allocation_windows,
@@ -273,21 +273,6 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     )
 
 
-@StratifiedAllocation.formulation("socp", cites="Neyman (1934), as second-order cones")
-def socp(problem: StratifiedAllocation, model: Model) -> Handles:
-    """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
-
-    It takes declarations beyond the closed form: several variables by leximax, and further constraints of a
-    model that this is declared into.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    return _least_variance(problem, model, relaxed=True)
-
-
 @StratifiedAllocation.formulation("misocp", exact=True, cites="Neyman (1934), as second-order cones")
 def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
@@ -297,16 +282,12 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    return _least_variance(problem, model, relaxed=False)
-
-
-def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
     about = [
         water_fill(problem.sizes.astype(float), problem.floors, problem.caps, c, b)[0] for c, b in limits
     ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
-    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    sizes, sums, start = _write_cones(problem, model, typical)
     for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
         model.subject_to((sizes * (costs / limit)).sum() <= 1 + ROUNDING, name=model.unused_name(name))
     weights = problem.variable_weights
@@ -316,7 +297,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     scaled = losses * (1 / unit)
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
-        decision=lambda result: problem.allocation(_sizes(problem, result[sizes], relaxed)),
+        decision=lambda result: problem.allocation(_sizes(problem, result[sizes])),
         start=start,
         unit=unit,
         sizes=sizes,
@@ -325,10 +306,10 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
 
 
 def _write_cones(
-    problem: Strata, model: Model, typical: Array, relaxed: bool
+    problem: Strata, model: Model, typical: Array
 ) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
     """The sizes, ``coefficients.T @ (1 / sizes)`` from cones with members near 1, and a start."""
-    whole = problem.integer and not relaxed
+    whole = problem.integer
     unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
     variables = model.variable(
         model.unused_name("sizes"),
@@ -347,26 +328,10 @@ def _write_cones(
     return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
 
 
-def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
-    """The solver's sizes, corrected for its tolerance, and rounded if sizes must be whole."""
+def _sizes(problem: Strata, found: Array) -> Array:
+    """The solver's sizes, corrected for its tolerance."""
     sizes = np.clip(found, problem.floors, problem.caps)
-    if not problem.integer:
-        return within_limits(sizes, problem.floors, problem.limits())
-    if not relaxed:
-        return np.round(sizes)
-    return rounded(sizes, problem.floors, problem.caps, problem.limits(), "largest-remainder")
-
-
-@PrecisionAllocation.formulation("socp", cites="Bethel (1989), as second-order cones")
-def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
-    """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    return _least_cost(problem, model, relaxed=True)
+    return np.round(sizes) if problem.integer else within_limits(sizes, problem.floors, problem.limits())
 
 
 @PrecisionAllocation.formulation("misocp", exact=True, cites="Bethel (1989), as second-order cones")
@@ -378,25 +343,18 @@ def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    return _least_cost(problem, model, relaxed=False)
-
-
-def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
     room = problem.allowed + problem.constant
     typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
-    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    sizes, sums, start = _write_cones(problem, model, typical)
     # a target may be attained exactly
     model.subject_to(sums * (1 / room) <= 1 + ROUNDING, name=model.unused_name("targets"))
     unit = float(problem.unit_costs @ typical)
 
     def decision(result: Any) -> Any:
-        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.caps))
         if problem.integer:
-            if relaxed:
-                found = rounded(found, problem.floors, problem.caps, [], "ceiling")
-            else:
-                found = whole_and_precise(problem, np.round(result[sizes]))
-        return problem.allocation(found)
+            return problem.allocation(whole_and_precise(problem, np.round(result[sizes])))
+        found = np.clip(result[sizes], problem.floors, problem.caps)
+        return problem.allocation(precise_enough(problem, found))
 
     return Handles(
         objective=(sizes * (problem.unit_costs / unit)).sum(),
