@@ -534,7 +534,7 @@ def test_a_census_is_within_reach_of_the_cones(backend):
         integer=False,
     )
     s = p.solve("misocp", backend=backend)
-    assert s.status.has_solution and s.objective == pytest.approx(0, abs=1e-4)
+    assert s.status.has_solution and 0 <= s.objective <= 1e-8 * p.evaluate([1, 1, 2]).objective
 
 
 def test_every_method_of_the_guides_first_example_is_certified():
