@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.weighted import WeightedGraph, component_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +123,9 @@ class PlanarDual:
         ndarray of int64, shape (n,)
             Components are numbered by their first vertex; a cycle gives the labels 0 and 1.
         """
-        import scipy.sparse as sp
-
         keep = np.ones(len(self.graph.edges), np.bool_)
         keep[np.asarray(edges, np.int64)] = False
-        u, v = self.graph.edges[keep].T
-        n = self.graph.size
-        matrix = sp.coo_array((np.ones(len(u)), (u, v)), shape=(n, n))
-        labels = sp.csgraph.connected_components(matrix, directed=False)[1]
+        labels = component_labels(self.graph.edges[keep], self.graph.size)
         _, first = np.unique(labels, return_index=True)
         rank = np.argsort(np.argsort(first))
         return np.asarray(rank[labels], np.int64)

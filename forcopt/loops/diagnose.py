@@ -19,6 +19,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum
+from forcopt.loops.leximin import hold_objective
 from forcopt.loops.tolerances import FALLS, MOVES
 from forcopt.status import Status
 
@@ -252,9 +253,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
         result = open_session(chosen, cone).solve(SolveOptions(time_limit=_PROBE_SECONDS))
         if result.x is not None and result.objective < FALLS:
             return _names(model, result.x)
-        used = np.flatnonzero(stage.cost).astype(np.int32)
-        ends = np.array([0, len(used)], dtype=np.int32)
-        cone = cone.with_rows(RowBlock(ends, used, stage.cost[used], np.array([-np.inf]), np.zeros(1)))
+        cone = cone.with_rows(hold_objective(cone.stages[0], 0.0, 0.0))
     return []
 
 

@@ -10,9 +10,7 @@ from forcopt.numeric.apportionment import (
     Apportionment,
     DivisorMethod,
     apportion,
-    apportion_by_heap,
     largest_remainder,
-    quota_violations,
     signpost,
 )
 from forcopt.numeric.birkhoff import MatchingLottery, RankingWeights, birkhoff, decompose_permutahedron
@@ -23,7 +21,6 @@ from forcopt.numeric.water_filling import (
     Limit,
     least_reciprocals,
     project_box,
-    project_capped_simplex,
     project_simplex,
     water_fill,
 )
@@ -38,7 +35,6 @@ __all__ = [
     "SetLottery",
     "Vertex",
     "apportion",
-    "apportion_by_heap",
     "birkhoff",
     "controlled_rounding",
     "decompose",
@@ -48,9 +44,7 @@ __all__ = [
     "largest_remainder",
     "least_reciprocals",
     "project_box",
-    "project_capped_simplex",
     "project_simplex",
-    "quota_violations",
     "signpost",
     "systematic_rounding",
     "water_fill",

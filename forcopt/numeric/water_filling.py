@@ -59,40 +59,6 @@ def project_simplex(point: Any, total: float = 1.0) -> Array:
     return np.asarray(np.maximum(x - np.take_along_axis(levels, last, axis=-1), 0.0))
 
 
-def project_capped_simplex(point: Any, total: float, cap: Any = 1.0) -> Array:
-    """Project onto the capped simplex ``{0 <= x <= cap, x.sum() = total}``.
-
-    Parameters
-    ----------
-    point : array_like
-        Shape ``(n,)``.
-    total : float
-        The sum, between 0 and the sum of the caps.
-    cap : array_like, default 1.0
-        One number at least 0, or one for each entry.
-
-    Returns
-    -------
-    Array
-        The nearest point, shape ``(n,)``.
-
-    Raises
-    ------
-    DeclarationError
-        As for `project_box`.
-
-    See Also
-    --------
-    project_box : the general case, with the algorithm.
-
-    Examples
-    --------
-    >>> project_capped_simplex([2.0, 0.5, 0.1], total=2).round(9).tolist()
-    [1.0, 0.7, 0.3]
-    """
-    return project_box(point, 0.0, cap, total)
-
-
 def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any = 1.0) -> Array:
     """Project onto the box with a sum ``{lower <= x <= upper, weights @ x = total}``.
 

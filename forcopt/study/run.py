@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt import check
+from forcopt.arrays import plain
 from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
@@ -174,11 +175,7 @@ class Run:
     def record(self) -> dict[str, Any]:
         """All fields but decision and trace as plain data; unknown and infinite values are None."""
         row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
-        row["status"] = "not run" if self.status is None else str(self.status)
-        row["bridges"] = list(self.bridges)
-        for name in ("parameters", "metrics", "versions"):
-            row[name] = {k: _finite(v) for k, v in getattr(self, name).items()}
-        return {k: _finite(v) for k, v in row.items()}
+        return {**plain(row), "status": str(self.status or "not run")}
 
     def number(self, name: str) -> float | None:
         """A number of this row by its name: a field, else a parameter or a metric; None if unknown."""
@@ -186,10 +183,6 @@ class Run:
             if isinstance(value := known.get(name), int | float | np.number):
                 return float(value)
         return None
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 @dataclass(frozen=True)

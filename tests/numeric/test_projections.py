@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forcopt.errors import DeclarationError
-from forcopt.numeric import project_box, project_capped_simplex, project_simplex
+from forcopt.numeric import project_box, project_simplex
 
 
 def _far_point(direction, lower, upper, total, weights):
@@ -48,12 +48,12 @@ def test_simplex_is_the_box_without_caps(seed: int) -> None:
     found = project_simplex(points, total)
     for row, point in zip(found, points, strict=True):
         np.testing.assert_allclose(row, project_box(point, 0, total, total), atol=1e-9)
-    np.testing.assert_allclose(project_capped_simplex(found[0], total, max(total, 1)), found[0], atol=1e-9)
+    np.testing.assert_allclose(project_box(found[0], 0, max(total, 1), total), found[0], atol=1e-9)
 
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(DeclarationError, match="between the bounds it can be 0 to 2"):
-        project_capped_simplex([1.0, 2.0], total=3)
+        project_box([1.0, 2.0], 0, 1, total=3)
     with pytest.raises(DeclarationError, match=r"lower\[1\] is 3, above upper\[1\], 2"):
         project_box([0, 0], [0, 3], 2, 1)
     with pytest.raises(DeclarationError, match="weights"):
