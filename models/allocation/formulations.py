@@ -22,12 +22,7 @@ from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import precise_enough, whole_and_precise, within_limits
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
-from forcopt.models.allocation.windows import (
-    allocation_windows,
-    leximax_windows,
-    precision_windows,
-    private_windows,
-)
+from forcopt.models.allocation.windows import allocation_windows, leximax_windows, precision_windows
 from forcopt.numeric import least_reciprocals, water_fill
 from forcopt.problem import Handles
 
@@ -230,27 +225,18 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
 
 @PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); a binary a record")
-def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) -> Handles:
+def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
     That square falls ever less with each record, as the variance does. So a stratum's records are spared in
-    order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
-    bound leaves open.
-
-    Parameters
-    ----------
-    reduce : bool, default True
-        Write only the records that the Lagrangian bound leaves open.
+    order, and only its size must be whole.
 
     Returns
     -------
     Handles
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
-    low, high, premise = problem.floors, _reachable(problem), ""
-    if reduce and not problem.infeasibility_reason():
-        low, high = private_windows(problem)
-        premise = _WINDOWS
+    low, high = problem.floors, _reachable(problem)
     records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
     model.subject_to(records.sizes == sizes, name=model.unused_name("sum_of_increments"))
@@ -264,7 +250,6 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
         decision=lambda result: problem.allocation(np.round(result[sizes])),
-        premise=premise,
         start=lambda decision: _start(records, decision) | {sizes: problem.read_sizes(decision)},
         unit=unit,
         sizes=sizes,
