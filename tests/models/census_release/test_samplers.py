@@ -118,6 +118,6 @@ def test_the_error_of_a_release():
 
 def test_a_region_has_the_types_of_its_tree():
     tree, _, _ = county()
-    (one,) = disconnected_districts(tree, 0, (0, 1e9))
+    (one,) = disconnected_districts(tree, 0, (1, 1e9))
     assert one.fragmentation() == 0 and one.leaves.tolist() == list(range(144)) and one.types == 2
     assert one.variance([0.5] * 3) == Region(tree, np.arange(144), types=2).variance([0.5] * 3)
