@@ -170,7 +170,7 @@ class AllocationRules(Declared):
 
     def neyman(self) -> Array:
         """The sizes of least variance for each population, equation (3); the first of equal ones."""
-        return self.variances.argmin(axis=1)
+        return np.asarray(self.variances.argmin(axis=1))
 
     def constant(self) -> Array:
         """The best sizes that do not depend on the population."""
@@ -200,7 +200,7 @@ class AllocationRules(Declared):
         found = model.solve(backend)
         if not found.status.has_solution:
             raise DeclarationError(f"the program ended {found.status}: {found.message}")
-        return np.asarray(found[chosen]).argmax(axis=1)
+        return np.asarray(np.asarray(found[chosen]).argmax(axis=1))
 
     def _law(self, population: tuple[tuple[int, ...], ...], sizes: Array) -> tuple[Array, Array]:
         points, weights = np.zeros(1), np.ones(1)

@@ -44,7 +44,7 @@ def test_units_in_any_places_keep_the_bounds(level):
         assert whole_units(tree, level, region)
     again = list(disconnected_districts(tree, level, bounds, 30, seed=1))
     assert all((a.leaves == b.leaves).all() for a, b in zip(drawn, again, strict=True))
-    few = disconnected_districts(tree, level, (1, 200), 20, units=[3, 7], seed=0)
+    few = disconnected_districts(tree, level, (1, 400), 20, units=[3, 7], seed=0)
     assert {int(u) for r in few for u in np.unique(tree.ancestors(level)[r.leaves])} <= {3, 7}
 
 
