@@ -288,7 +288,11 @@ def check_measure(problem: Districting, name: str, of: str) -> tuple[float, floa
         _, outer, _, length = problem.border
         return 0.0, float(outer.sum() + length.sum())
     arrays = problem.arrays
-    most = {"nodes": arrays.size, "cut": arrays.costs.sum() / problem.cost_scale, "cut_edges": len(arrays.edges)}
+    most = {
+        "nodes": arrays.size,
+        "cut": arrays.costs.sum() / problem.cost_scale,
+        "cut_edges": len(arrays.edges),
+    }
     return 0.0, float(most[name])
 
 

@@ -247,7 +247,10 @@ class Districting(OfParts):
             elif (met := _single(rule)) is not None and isinstance(met[1], Meets):
                 factor, node = met
                 bounds = sorted(b / factor for b in (rule.lower, rule.upper))
-                least, most = max(0, ceil(max(bounds[0], 0) - LIMIT)), floor(min(bounds[1], self.districts) + LIMIT)
+                least, most = (
+                    max(0, ceil(max(bounds[0], 0) - LIMIT)),
+                    floor(min(bounds[1], self.districts) + LIMIT),
+                )
                 found += [(row, least, most) for row in self.integer_rows(node) or ()]
         rows = [row for row, *_ in found]
         return Counted(
