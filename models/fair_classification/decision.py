@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import GroupRates
 from forcopt.fairness.records import read_groups
-from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
+from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
-from forcopt.learning.hypotheses import aligned, as_cells
+from forcopt.learning.hypotheses import aligned, as_cells, names_of
 from forcopt.learning.policy import mixed
 from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
@@ -102,6 +102,37 @@ class RawTable:
         columns = [frame[name].where(frame[name].notna(), None).tolist() for name in schema.names]
         kinds = [list(kind) if isinstance(kind, tuple) else kind for kind in schema.kinds]
         return {"names": list(schema.names), "kinds": kinds, "columns": columns}
+
+
+def take_raw(data: Any, learns: Any) -> Any:
+    """Let a frame reach a learner as it is, also from a file; see `RawTable`."""
+    given = data.get("features")
+    frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
+    if frame or (isinstance(given, Mapping) and "kinds" in given):
+        return {**data, "features": RawTable.of(given)}
+    return data
+
+
+def as_hypotheses(value: Any) -> Any:
+    """A class of hypotheses: an estimator of scikit-learn stands for the `Learner` that fits it."""
+    return Learner(value) if hasattr(value, "fit") and hasattr(value, "get_params") else value
+
+
+def default_hypotheses(features: Any, weights: Array) -> Learner:
+    """Logistic regression on features that are standardised once, by the weights of the records."""
+    try:
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        raise NotInstalledError(
+            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
+            "name other hypotheses, such as Thresholds()"
+        ) from None
+
+    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
+    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))
 
 
 def _plain(features: Any) -> Any:
@@ -294,7 +325,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         joined: dict[bytes, tuple[Classifier, float]] = {}
         for weight, h in zip(np.asarray(weights, dtype=float), hypotheses, strict=True):
             if weight > NEGLIGIBLE:
-                key = np.packbits(h.predictions.astype(bool)).tobytes()
+                seen = h.predictions
+                key = (seen if seen.dtype.kind == "f" else np.packbits(seen.astype(bool))).tobytes()
                 first, before = joined.get(key, (h.classifier, 0.0))
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
     FALSE_POSITIVE,
@@ -27,14 +27,16 @@ from forcopt.fairness import (
     read_binary,
 )
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.hypotheses import aligned, as_cells, names_of, take_names
+from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
 from forcopt.models.fair_classification.decision import (
     Features,
     Groups,
     RandomizedClassifier,
-    RawTable,
     SeesGroups,
+    as_hypotheses,
+    default_hypotheses,
+    take_raw,
 )
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
 from forcopt.models.fair_classification.tolerances import PROBABILITY
@@ -64,8 +66,8 @@ class FairClassification(Problem):
         The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
     weights : Numbers, optional
         Of the records, at least 0, shape ``(n,)``; 1 each by default.
-    hypotheses : Hypotheses, optional
-        The class H; `Learner` with logistic regression on standardised features by default.
+    hypotheses : Hypotheses or estimator, optional
+        The class H, or an estimator of scikit-learn for a `Learner`; `Learner` with logistic regression on standardised features by default.
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in features and labels), such as
         ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
@@ -122,10 +124,8 @@ class FairClassification(Problem):
     @classmethod
     def _names_features(cls, data: Any) -> Any:
         if isinstance(data, dict) and data.get("hypotheses") is not None:
-            given, learns = data.get("features"), data["hypotheses"]
-            frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
-            if frame or (isinstance(given, Mapping) and "kinds" in given):  # it reaches the learner as it is
-                data = {**data, "features": RawTable.of(given)}
+            learns = as_hypotheses(data["hypotheses"])
+            data = take_raw({**data, "hypotheses": learns}, learns)
         return take_names(data)
 
     @field_validator("features")
@@ -289,7 +289,7 @@ class FairClassification(Problem):
     @cached_property
     def oracle(self) -> Oracle:
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
-        hypotheses = self.hypotheses or _default_hypotheses(self.features, self.record_weights)
+        hypotheses = self.hypotheses or default_hypotheses(self.features, self.record_weights)
         if self.classes:
             return hypotheses.class_oracle(self.features, self.class_count)
         return hypotheses.oracle(self.features)
@@ -477,20 +477,3 @@ def _codes(values: Any) -> Array:
     raise DeclarationError(
         f"the array[{at}] is {column[at]:g}; it must be 0 or 1, or the number of one of several classes"
     )
-
-
-def _default_hypotheses(features: Array, weights: Array) -> Learner:
-    """Logistic regression on features that are standardised once, by the weights of the records."""
-    try:
-        from sklearn.frozen import FrozenEstimator
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-    except ImportError:
-        raise NotInstalledError(
-            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
-            "name other hypotheses, such as Thresholds()"
-        ) from None
-
-    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
-    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))

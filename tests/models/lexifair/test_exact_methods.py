@@ -123,7 +123,7 @@ def test_a_sparse_mixture_is_the_same(table):
     weights = np.random.default_rng(len(table)).dirichlet(np.ones(len(table)))
     sparse = problem.sparsify(weights)
     np.testing.assert_allclose(sparse.losses, weights @ table, atol=1e-9)
-    assert len(sparse.which) <= table.shape[1] + 1
+    assert len(sparse.probabilities) <= table.shape[1] + 1
     assert problem.evaluate(sparse).feasible
 
 
