@@ -63,7 +63,9 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or a != a)
 
 
-Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(plain_estimator), WithJsonSchema({"type": "object"})]
+Estimator = Annotated[
+    Any, PlainValidator(_read), PlainSerializer(plain_estimator), WithJsonSchema({"type": "object"})
+]
 
 
 class Learner(Hypotheses):

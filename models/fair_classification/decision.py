@@ -175,11 +175,14 @@ class GroupColumn:
         Of the K groups.
     channel : RandomizedResponse, optional
         The channel between the true groups and the reports; None if the reports are true.
+    proxy : Array, optional
+        The probability of each group for each record, see `GroupProxy`; `codes` then are the likeliest ones.
     """
 
     codes: Array
     names: tuple[str, ...]
     channel: RandomizedResponse | None = None
+    proxy: Array | None = None
 
     @property
     def shares(self) -> Array:
@@ -187,21 +190,88 @@ class GroupColumn:
 
         Sums over records are then the counts of the true groups, or unbiased estimates of them: 0 or 1 if
         groups are known; a column of the inverted channel for each report, which may be negative (Mozannar
-        et al. 2020, Lemma 1); 0 throughout where the report is missing.
+        et al. 2020, Lemma 1); 0 throughout where the report is missing; the probabilities of a proxy.
         """
+        if self.proxy is not None:
+            return self.proxy
         count = len(self.names)
         of_report = np.eye(count) if self.channel is None or count < 2 else self.channel.inverse(count).T
         return np.vstack([of_report, np.zeros(count)])[self.codes]
 
     def to_dict(self) -> Any:
         """The column as plain data: a list, with None where missing; with a channel, both by name."""
+        if self.proxy is not None:
+            return {"proxy": self.proxy.tolist(), "names": list(self.names)}
         reports = [None if code < 0 else self.names[code] for code in self.codes.tolist()]
         return reports if self.channel is None else {"reports": reports, "channel": self.channel.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProxy:
+    """Groups that nobody reported, of which a model knows the probabilities.
+
+    Attributes
+    ----------
+    probabilities : array_like
+        ``P(group = a | features, label)`` of each record, rows that sum to 1; shape ``(n, K)``. If they do
+        not depend on the label, rates given the label are wrong in the limit (Lemma 4 needs it).
+    names : tuple[str, ...]
+        Of the K groups.
+
+    References
+    ----------
+    Mozannar, Ohannessian and Srebro (2020), section 6, equation (16) and Lemma 4.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import SELECTION, DemographicParity
+    >>> from forcopt.models.fair_classification import FairClassification, Thresholds
+    >>> seen = GroupProxy([[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]], ("a", "b"))
+    >>> p = FairClassification([[0], [1], [2]], [0, 1, 1], seen, DemographicParity(0.1),
+    ...     hypotheses=Thresholds())
+    >>> p.rates(np.array([0.0, 1.0, 1.0])).rate(SELECTION).round(4).tolist()
+    [0.6429, 0.6875]
+    """
+
+    probabilities: Any
+    names: tuple[str, ...]
+
+    def column(self) -> GroupColumn:
+        """The column of a declaration.
+
+        Raises
+        ------
+        DeclarationError
+            For entries that are no probabilities, naming the first wrong row.
+        """
+        chance = as_numbers(self.probabilities, "proxy")
+        names = tuple(map(str, self.names))
+        if (
+            chance.ndim != 2
+            or not len(chance)
+            or chance.shape[1] != len(names)
+            or len(set(names)) < len(names)
+        ):
+            raise DeclarationError(
+                f"proxy has shape {chance.shape} for the groups {', '.join(names)}; it must be (n, K), with "
+                "K different names"
+            )
+        wrong = (chance < 0).any(axis=1) | (np.abs(chance.sum(axis=1) - 1.0) > SUM)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise DeclarationError(
+                f"proxy[{at}] is {chance[at].tolist()}; it must be probabilities, which sum to 1"
+            )
+        return GroupColumn(chance.argmax(axis=1), names, proxy=chance)
 
 
 def _read_groups(value: Any) -> GroupColumn:
     if isinstance(value, GroupColumn):
         return value
+    if isinstance(value, GroupProxy):
+        return value.column()
+    if isinstance(value, Mapping) and set(value) == {"proxy", "names"}:
+        return GroupProxy(value["proxy"], tuple(value["names"])).column()
     channel = None
     if isinstance(value, ObservedGroups):
         value, channel = value.reports, value.channel

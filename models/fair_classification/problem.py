@@ -61,13 +61,15 @@ class FairClassification(Problem):
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error
         alone); or reports through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
-        are unbiased estimates of the rates of the true groups.
+        are unbiased estimates of the rates of the true groups; or a `GroupProxy`, whose probabilities weigh
+        the records in the rates.
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
     weights : Numbers, optional
         Of the records, at least 0, shape ``(n,)``; 1 each by default.
     hypotheses : Hypotheses or estimator, optional
-        The class H, or an estimator of scikit-learn for a `Learner`; `Learner` with logistic regression on standardised features by default.
+        The class H, or an estimator of scikit-learn for a `Learner`; logistic regression on standardised
+        features by default.
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in features and labels), such as
         ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
@@ -236,6 +238,8 @@ class FairClassification(Problem):
     def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
         if self.groups.channel is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        if self.groups.proxy is not None:
+            raise DeclarationError("privacy is for true groups; a proxy is computed from features and labels")
         least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
         if privacy.floor is not None and least < privacy.floor:  # how many there are is private
             raise DeclarationError(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
@@ -20,10 +20,19 @@ from forcopt.fairness.records import read_binary
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.learning import Finite, Hypotheses, Hypothesis, ListedHypotheses, Oracle, RandomizedPolicy
+from forcopt.learning import (
+    Finite,
+    Hypotheses,
+    Hypothesis,
+    Learner,
+    ListedHypotheses,
+    Oracle,
+    RandomizedPolicy,
+)
 from forcopt.learning.files import finite_numbers
 from forcopt.learning.finite import ListedOracle
 from forcopt.learning.hypotheses import take_names
+from forcopt.learning.learner import Estimator
 from forcopt.models.fair_classification.decision import (
     Features,
     RandomizedClassifier,
@@ -91,15 +100,16 @@ class LexifairClassification(Lexifair):
 
     Attributes
     ----------
-    hypotheses : Hypotheses or estimator, optional
-        The class of classifiers, such as ``Stumps(X)``, ``Halfspaces()`` or ``Finite(table)``; an estimator
-        of scikit-learn, which may also be given as ``learner=``, stands for a `Learner`. Logistic regression
-        on standardised features by default.
+    hypotheses : Hypotheses, optional
+        The class of classifiers, such as ``Stumps(X)``, ``Halfspaces()`` or ``Finite(table)``.
     randomized : bool, default True
         Whether classifiers may be mixed; otherwise one is chosen.
     features : Features, optional
         Of the n records, as `FairClassification` takes them; those of ``Stumps`` by default, and not needed
         by ``Finite``.
+    learner : estimator, optional
+        A classifier of scikit-learn, in place of `hypotheses`; logistic regression on standardised features
+        if neither is given.
     constraint : Notion, optional
         What the mixture must satisfy besides: any linear demand on the rates of the groups, such as
         ``BoundedGroupLoss(0.3)``, a budget of elicited pairs, or a notion of your own.
@@ -137,28 +147,28 @@ class LexifairClassification(Lexifair):
     1      0.1111
     """
 
-    hypotheses: Annotated[Hypotheses | None, BeforeValidator(as_hypotheses)] = None
+    hypotheses: Hypotheses | None = None
     randomized: bool = True
     features: Features | None = Field(default=None, kw_only=True)
+    learner: Estimator | None = Field(default=None, kw_only=True)
     constraint: Notion | None = Field(default=None, kw_only=True)
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _takes_a_learner(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        if "learner" in data:
-            if data.get("hypotheses") is not None:
-                raise DeclarationError("learner and hypotheses are both given; they are two names of one field")
-            data = {**data, "hypotheses": data["learner"]}
-            del data["learner"]
-        learns = as_hypotheses(data.get("hypotheses"))
-        return take_names(take_raw(data, learns))
+    def _names_features(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            learner = data.get("learner")
+            data = take_raw(data, data.get("hypotheses") if learner is None else as_hypotheses(learner))
+        return take_names(data)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         read_binary(self.labels, "labels")
+        if self.learner is not None and self.hypotheses is not None:
+            raise DeclarationError(
+                "learner: there are hypotheses, too; the class of classifiers is one of both"
+            )
         listed = self.hypotheses if isinstance(self.hypotheses, ListedHypotheses) else None
         for name, n in (
             ("hypotheses", None if listed is None else listed.records),
@@ -189,7 +199,7 @@ class LexifairClassification(Lexifair):
             return self.features
         if isinstance(self.hypotheses, ListedHypotheses):
             return getattr(self.hypotheses, "features", np.zeros((len(self.labels), 0)))
-        kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
+        kind = "a learner" if self.hypotheses is None else type(self.hypotheses).__name__
         raise DeclarationError(f"features is None; {kind} needs the features of the records")
 
     @cached_property
@@ -197,7 +207,11 @@ class LexifairClassification(Lexifair):
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
         if isinstance(self.hypotheses, ListedHypotheses):
             return ListedOracle(self.hypotheses, self.table)
-        return (self.hypotheses or default_hypotheses(self.table, self.record_weights)).oracle(self.table)
+        if self.hypotheses is not None:
+            return self.hypotheses.oracle(self.table)
+        if self.learner is not None:
+            return Learner(self.learner).oracle(self.table)
+        return default_hypotheses(self.table, self.record_weights).oracle(self.table)
 
     # -- errors and rates are linear in the predictions ------------------------------------------------------
 
@@ -217,11 +231,15 @@ class LexifairClassification(Lexifair):
     @cached_property
     def _map(self) -> sp.csr_array:
         """Errors of groups and moments, as rows over predictions."""
-        return self.signed if self.moments is None else sp.csr_array(sp.vstack([self.signed, self.moments.matrix]))
+        return (
+            self.signed
+            if self.moments is None
+            else sp.csr_array(sp.vstack([self.signed, self.moments.matrix]))
+        )
 
     @cached_property
     def _scales(self) -> Array:
-        """Of the moments: those of a cell count in shares of its group, so that small groups are held, too."""
+        """Of the moments: a cell counts in shares of its group, so that small groups are held, too."""
         if self.moments is None:
             return np.zeros(0)
         mass = np.abs(self.moments.mass).sum(axis=1, keepdims=True)
@@ -260,7 +278,7 @@ class LexifairClassification(Lexifair):
     # -- decisions -------------------------------------------------------------------------------------------
 
     def mixture(self, which: Any, probabilities: Any) -> ClassifierMixture:
-        """The decision that draws classifier ``which[i]`` of the list with probability ``probabilities[i]``."""
+        """The decision that draws classifier ``which[i]`` of the list with ``probabilities[i]``."""
         numbers, chances = np.asarray(which), as_numbers(probabilities, "probabilities")
         if numbers.shape != chances.shape or numbers.ndim != 1 or numbers.size == 0:
             raise DeclarationError(f"{numbers.size} classifiers and {chances.size} probabilities do not fit")
@@ -294,7 +312,9 @@ class LexifairClassification(Lexifair):
             decision = self.mixture(np.arange(count), chances / (chances.sum() or 1.0))
         policy = decision.policy
         votes = policy.votes(self.table)
-        return self.fit(policy.weights, [Hypothesis(c, v) for c, v in zip(policy.classifiers, votes, strict=True)])
+        return self.fit(
+            policy.weights, [Hypothesis(c, v) for c, v in zip(policy.classifiers, votes, strict=True)]
+        )
 
     def sparsify(self, decision: Any) -> ClassifierMixture:
         """A mixture of few of the same classifiers with the same group errors and moments (Carathéodory).
@@ -346,7 +366,9 @@ class LexifairClassification(Lexifair):
         if isinstance(decision, ClassifierMixture):
             return decision.probability(self.table)
         chances, hypotheses = self.fit_of(decision).parts
-        return np.asarray(sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True)), dtype=float)
+        return np.asarray(
+            sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True)), dtype=float
+        )
 
     def group_losses(self, decision: ClassifierMixture | Any) -> Array:
         """The error rate in each group, shape ``(K,)``."""
@@ -418,4 +440,6 @@ class LexifairClassification(Lexifair):
 
     def _positive(self, chances: Array, hypotheses: list[Hypothesis]) -> Fit:
         kept = np.flatnonzero(np.asarray(chances) > 0)
-        return self.fit(np.asarray(chances)[kept] / chances[kept].sum(), [hypotheses[k] for k in kept.tolist()])
+        return self.fit(
+            np.asarray(chances)[kept] / chances[kept].sum(), [hypotheses[k] for k in kept.tolist()]
+        )

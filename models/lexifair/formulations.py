@@ -187,7 +187,7 @@ def _all_levels(
         limits = sums_of_largest(best.losses)[: rank - 1]
         proofs.append([])
         rounds.append(0)
-        for slack in HELD if problem.exact else HELD[-1:]:
+        for slack in HELD if problem.exact else HELD[:1]:
             pool.slack = slack
             found = pool.level(rank, limits, deadline.left, on_improvement if rank == 1 else None)
             proofs[-1] += found.proofs
@@ -326,7 +326,9 @@ class Pool:
         """Minimize the sum of the `rank` largest losses; sums of fewer stay at most `limits`."""
 
         def goal(master: Model, loss: Expression) -> tuple[Expression, list[Constraint]]:
-            held = [sum_largest(loss, r) <= limit / self.scale for r, limit in enumerate(self.held(limits), 1)]
+            held = [
+                sum_largest(loss, r) <= limit / self.scale for r, limit in enumerate(self.held(limits), 1)
+            ]
             return sum_largest(loss, rank), held
 
         found, weights, prices = self.solve(goal, time_limit, on_improvement)
@@ -386,7 +388,13 @@ class Pool:
             return bool(on_improvement is not None and on_improvement(report)) or stop
 
         done = generate(
-            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=improved
+            master,
+            price,
+            self.backend,
+            total=1.0,
+            gap=self.gap,
+            time_limit=time_limit,
+            on_improvement=improved,
         )
         solution = done.solution
         fresh: list[Fit] = [c.data for c in done.columns]

@@ -103,12 +103,12 @@ def theorem_14(
 ) -> tuple[int, float, int]:
     """Rounds, penalty and draws a round with which a level of `ftpl` is alpha-fair, whatever happens.
 
-    With the penalty ``B = (alpha + j) / alpha`` and ``M = B heaviest(problem)`` a gap of ``alpha / 2`` is
-    enough (Theorem 12). Half of it is for the regret of both players: the perturbed leader's of Theorem 19,
-    ``2 M n^(3/2) / sqrt(T)``, and gradient descent's on ``eta_j``, ``j (1 + B) / sqrt(T)``. The other half is for
-    what the auditor sees, a sample of m draws in place of the law that they are from: by Hoeffding's
-    inequality, for K groups, T rounds and twice, ``m = 8 (B K)^2 ln(4 K T / delta) / alpha^2`` draws are
-    enough, and as many rounds for the average of the draws.
+    With the penalty ``B = (alpha + j) / alpha`` a gap of ``alpha / 2`` is enough (Theorem 12). Half of it is
+    for the regret of both players: with ``M = B heaviest(problem)`` the perturbed leader's of Theorem 19,
+    ``2 M n^(3/2) / sqrt(T)``, and gradient descent's on ``eta_j``, ``j (1 + B) / sqrt(T)``. The leader's law
+    of a round is fixed by the rounds before, so that its regret is bounded whatever the auditor answers. The
+    other half is for what the auditor sees, m draws in place of their law: by Hoeffding's inequality for K
+    groups and T rounds, ``m = 8 (B j)^2 ln(2 K T / delta) / alpha^2`` are enough.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ def theorem_14(
     --------
     >>> import forcopt as fo
     >>> theorem_14(fo.load("lexifair/thresholds"), level=1, alpha=0.5, delta=0.05)
-    (8855, 3.0, 46028)
+    (252308, 3.0, 4962)
     """
     if not 0 < delta < 1:
         raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
     n, count, penalty = len(problem.labels), len(problem.groups), (alpha + level) / alpha
     regret = 2.0 * penalty * heaviest(problem) * n**1.5 + level * (1.0 + penalty)
     rounds = max(1, ceil((4.0 * regret / alpha) ** 2))
-    draws = ceil(8.0 * (penalty * count) ** 2 * log(4.0 * count * rounds / delta) / alpha**2)
+    draws = ceil(8.0 * (penalty * level) ** 2 * log(2.0 * count * rounds / delta) / alpha**2)
     return rounds, penalty, draws
 
 
@@ -172,10 +172,10 @@ def ftpl(
     Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are as in
     ``no-regret``; the result mixes all draws of the second half of the rounds (see `sparsify`).
 
-    Theorem 14: with `theorem_14` rounds and draws the mixture is (levels, alpha)-convex lexicographically fair
-    with probability 1 - delta. The run needs neither: it stops once it has proved this of its mixture by
-    multipliers, without a probability. ``s.guarantee`` is the slack that it has proved, infinite if the rounds
-    end before, or for a class without an exact oracle.
+    Theorem 14: with the rounds and draws of `theorem_14` the mixture is (levels, alpha)-convex
+    lexicographically fair with probability 1 - delta. The run stops once it has proved this of its mixture by
+    multipliers, without a probability. ``s.guarantee`` is the slack that it has proved, infinite if the
+    rounds end before, or for a class without an exact oracle.
 
     Parameters
     ----------
@@ -468,7 +468,10 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trac
             break
     levels = prove(totals, proofs, played)
     return Outcome(
-        replace(problem.decide(model), levels=levels), bound=levels[0].bound, iterations=sum(played), message=message
+        replace(problem.decide(model), levels=levels),
+        bound=levels[0].bound,
+        iterations=sum(played),
+        message=message,
     )
 
 

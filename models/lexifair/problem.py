@@ -24,8 +24,8 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.learning.files import PolicyFile
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.privacy import ObservedGroups, RandomizedResponse
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.problem.drawing import MARKERS, finished, panel
 from forcopt.status import Status
 
@@ -275,8 +275,8 @@ def groups_of(**columns: Any) -> dict[str, Any]:
         if isinstance(values, ObservedGroups):
             if len(columns) > 1:
                 raise DeclarationError(
-                    f"{column} came through a channel; it must be the only column: groups that overlap have no "
-                    "channel"
+                    f"{column} came through a channel; it must be the only column: groups that overlap "
+                    "have no channel"
                 )
             channel, columns = {"channel": values.channel}, {column: values.reports}
     check_label_order("groups_of", columns)
@@ -446,8 +446,8 @@ class Lexifair(Problem):
                 k = int(mass.argmin())
                 raise DeclarationError(
                     f"groups: seen through the channel, the estimated number of records of group "
-                    f"{self.group_names[k]!r} is {mass[k]:.4g}; it must be positive: too few records for this "
-                    "epsilon"
+                    f"{self.group_names[k]!r} is {mass[k]:.4g}; it must be positive: too few records for "
+                    "this epsilon"
                 )
         if outside:
             warnings.warn(

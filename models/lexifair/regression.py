@@ -210,10 +210,12 @@ class LexifairRegression(Lexifair):
             raise DeclarationError(f"features has {self.features.shape[0]} rows, labels {len(self.labels)}")
         if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):
             raise DeclarationError(
-                "features: linear models take dense features without missing values; a learner may take others"
+                "features: linear models take dense features without missing values; a learner may take more"
             )
         if self.learner is not None and self.radius is not None:
-            raise DeclarationError(f"radius is {self.radius:g}; it bounds linear models, not those of a learner")
+            raise DeclarationError(
+                f"radius is {self.radius:g}; it bounds linear models, not those of a learner"
+            )
         _ = self.criterion
         return self
 
@@ -350,7 +352,7 @@ class LexifairRegression(Lexifair):
         return self._within(at, most)
 
     def _within(self, at: Callable[[float], Array], slope: float) -> Array:
-        """The fit with the least penalty whose norm is within the radius; `slope` is that of the loss at 0."""
+        """The fit of least penalty whose norm is within the radius; `slope` is that of the loss at 0."""
         from scipy.optimize import brentq
 
         def excess(penalty: float) -> float:
@@ -382,7 +384,9 @@ class LexifairRegression(Lexifair):
             for chance, e in zip(*fit.parts[:2], strict=True) if q > 0 else ():
                 joined[id(e)] = joined.get(id(e), (0.0, e))[0] + q * chance, e
         scores = np.asarray(sum(q * f.parts[2] for q, f in zip(probabilities, fits, strict=True) if q > 0))
-        return self._learned(np.array([q for q, _ in joined.values()]), tuple(e for _, e in joined.values()), scores)
+        return self._learned(
+            np.array([q for q, _ in joined.values()]), tuple(e for _, e in joined.values()), scores
+        )
 
     def decide(self, fit: Fit) -> LinearModel | RegressorMean:
         """The decision."""
