@@ -142,14 +142,25 @@ class Problem(Declared):
     @classmethod
     def _refuses_channel(cls, data: Any) -> Any:
         """Refuse groups that were seen through a channel, with the reason, where they are not taken."""
-        for name, value in data.items() if cls.refuses_channel and isinstance(data, Mapping) else ():
-            columns = value.values() if isinstance(value, Mapping) else (value,)
-            if any(isinstance(c, ObservedGroups | RandomizedResponse) for c in columns):
-                raise DeclarationError(
-                    f"{name}: {cls.__name__} takes no groups that were seen through a channel: "
-                    f"{cls.refuses_channel}"
-                )
+        for name, value in data.items() if isinstance(data, Mapping) else ():
+            for column in value.values() if isinstance(value, Mapping) else (value,):
+                cls.check_channel(name, column)
         return data
+
+    @classmethod
+    def check_channel(cls, name: str, column: Any) -> None:
+        """Refuse a column of groups, by its name, if it was seen through a channel; see `refuses_channel`.
+
+        Raises
+        ------
+        DeclarationError
+            With the reason of the class.
+        """
+        if cls.refuses_channel and isinstance(column, ObservedGroups | RandomizedResponse):
+            raise DeclarationError(
+                f"{name}: {cls.__name__} takes no groups that were seen through a channel: "
+                f"{cls.refuses_channel}"
+            )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

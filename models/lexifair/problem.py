@@ -384,7 +384,8 @@ class Lexifair(Problem):
     labels : Numbers
         Of the n records.
     groups : tuple[tuple[int, ...], ...]
-        For each of the K groups its records, counted from 0; groups may overlap.
+        For each of the K groups its records, counted from 0; groups may overlap. Or
+        ``channel.observe(reports)``, which sets `channel`.
     names : tuple[str, ...], optional
         Of the groups; ``"0"``, ``"1"``, ... by default.
     levels : int, optional
@@ -405,6 +406,13 @@ class Lexifair(Problem):
     levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
     weights: Numbers | None = Field(default=None, kw_only=True)
     channel: RandomizedResponse | None = Field(default=None, kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_may_say_the_channel(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("groups"), ObservedGroups):
+            data = {**data, **groups_of(report=data["groups"])}
+        return data
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:

@@ -478,6 +478,7 @@ class BoundedLossRegression(Problem):
 
     family: ClassVar[str] = "lexifair"
     default_method: ClassVar[str] = "conic"
+    refuses_channel: ClassVar[str] = LexifairRegression.refuses_channel
 
     features: Numbers
     labels: Numbers

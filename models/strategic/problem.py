@@ -421,6 +421,9 @@ class StrategicClassification(StrategicGraph):
 
     sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "milp"
+    refuses_channel: ClassVar[str] = (
+        "the smallest group's value is a minimum over estimates, which is biased, and decides a count of agents"
+    )
 
     penalty: Limit = 0.0
     groups: Integers | None = None
