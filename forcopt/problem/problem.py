@@ -22,7 +22,7 @@ from forcopt.language.objective import maximize, minimize
 from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
-from forcopt.privacy import ObservedGroups, RandomizedResponse
+from forcopt.privacy import ObservedGroups
 from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import (
@@ -108,7 +108,7 @@ class Problem(Declared):
     family : str
         The first part of the names of its examples, such as ``postprocessing``.
     refuses_channel : str
-        Why it takes no groups that were seen through a channel; empty if it does, or has no groups.
+        Why it takes no groups that were seen through a channel; empty if it does.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
 
@@ -133,7 +133,7 @@ class Problem(Declared):
     default_method: ClassVar[str] = ""
     ideal: ClassVar[float | None] = None
     family: ClassVar[str] = ""
-    refuses_channel: ClassVar[str] = ""
+    refuses_channel: ClassVar[str] = "its methods need the true groups"
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
     _own_methods: ClassVar[dict[str, Method]] = {}
@@ -156,7 +156,7 @@ class Problem(Declared):
         DeclarationError
             With the reason of the class.
         """
-        if cls.refuses_channel and isinstance(column, ObservedGroups | RandomizedResponse):
+        if cls.refuses_channel and isinstance(column, ObservedGroups):
             raise DeclarationError(
                 f"{name}: {cls.__name__} takes no groups that were seen through a channel: "
                 f"{cls.refuses_channel}"

@@ -111,6 +111,7 @@ class FairClassification(Problem):
 
     family: ClassVar[str] = "learning"
     default_method: ClassVar[str] = "column-generation"
+    refuses_channel: ClassVar[str] = ""
 
     features: Features
     labels: Annotated[Integers, BeforeValidator(lambda v: _codes(v))]

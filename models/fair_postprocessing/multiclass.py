@@ -67,6 +67,7 @@ class MulticlassPostprocessing(Problem):
 
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = "it holds counts; `from_predictions` takes reports, and sets the channel"
 
     counts: Numbers
     constraint: Notion

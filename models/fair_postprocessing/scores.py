@@ -175,6 +175,7 @@ class ScorePostprocessing(Problem):
 
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = ""
 
     scores: Numbers
     labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
@@ -216,7 +217,9 @@ class ScorePostprocessing(Problem):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
         if self.channel is not None:
             if self.privacy is not None:
-                raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+                raise DeclarationError(
+                    "privacy is for true groups; reported ones (channel) are private already"
+                )
             if (self.mass < 0).any():
                 a, y = (int(i) for i in np.argwhere(self.mass < 0)[0])
                 raise DeclarationError(

@@ -399,6 +399,7 @@ class Lexifair(Problem):
 
     family: ClassVar[str] = "lexifair"
     default_method: ClassVar[str] = "column-generation"
+    refuses_channel: ClassVar[str] = ""
 
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
@@ -410,7 +411,8 @@ class Lexifair(Problem):
     @model_validator(mode="before")
     @classmethod
     def _groups_may_say_the_channel(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("groups"), ObservedGroups):
+        seen = isinstance(data, dict) and isinstance(data.get("groups"), ObservedGroups)
+        if seen and not cls.refuses_channel:
             data = {**data, **groups_of(report=data["groups"])}
         return data
 

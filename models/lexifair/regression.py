@@ -216,6 +216,8 @@ class LexifairRegression(Lexifair):
             raise DeclarationError(
                 f"radius is {self.radius:g}; it bounds linear models, not those of a learner"
             )
+        if self.channel is not None:
+            self.check_channel("channel", self.channel.observe(()))
         _ = self.criterion
         return self
 
