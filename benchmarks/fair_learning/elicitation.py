@@ -117,11 +117,12 @@ def main(quick: bool, out: Path) -> None:
         + table(["gamma", "least error", "mean", "largest", "mean difference of false positive rates"], curve)
         + "\n## All subjects together, gamma 0\n\n"
         + table(["budget", "error"], panel)
-        + "\n## Trajectories of the first subject (figure 2a)\n\nAlgorithm 1: error / largest violation of the "
-        "average play after so many rounds, with prices of at most 20.\n\n"
+        + "\n## Trajectories of the first subject (figure 2a)\n\nAlgorithm 1: error / largest violation of "
+        "the average play after so many rounds, with prices of at most 20.\n\n"
         + table(["rounds", *(f"gamma {g:g}" for g in PATHS)], paths)
         + f"\n## Constraints and error at gamma {gammas[at]:.1f} (figures 2c and 2d)\n\n"
         + table(
-            ["constraints", "opposing pairs", "error"], [[str(c), str(o), f"{e:.4f}"] for c, o, e in scatter]
+            ["constraints", "opposing pairs", "error"],
+            [[str(c), str(o), f"{e:.4f}"] for c, o, e in scatter],
         )
     )

@@ -20,7 +20,7 @@ LABELLED = (500, 2000, 8000)
 
 
 def proxy(split: Split, known: np.ndarray, with_label: bool) -> GroupProxy:
-    """The probability of each group given features (and label), learnt from the records with a known group."""
+    """The probability of each group given features (and label), learnt from records with a known group."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     seen = np.column_stack([split.x[0], split.y[0]]) if with_label else split.x[0]
@@ -87,10 +87,11 @@ def main(quick: bool, out: Path) -> None:
     head = ["the groups of the training records", "held-out error", "held-out disparity"]
     head += ["disparity on training records", "the same as estimated", "runs with a solution"]
     page.write(
-        f"Equalized odds {TOLERANCE:g} by sex on UCI Adult, {n} training records; mixtures of cuts of logistic "
-        "scores that do not see the group, by the exact linear program. Means over seeds of the reports, or of "
-        "the records whose group is known and from which a gradient-boosted proxy is learnt. With a proxy, the "
-        "probabilities weigh the records in the rates (equation 16); that is right in the limit if they are "
+        f"Equalized odds {TOLERANCE:g} by sex on UCI Adult, {n} training records; mixtures of cuts of "
+        "logistic scores that do not see the group, by the exact linear program. Means over seeds of the "
+        "reports, or of the records whose group is known and from which a gradient-boosted proxy is learnt. "
+        "With a proxy, the probabilities weigh the records in the rates (equation 16); that is right in the "
+        "limit if they are "
         "those given features and label (Lemma 4), and wrong given the features alone. "
         f"{time.perf_counter() - began:.0f} s in all.\n\n" + table(head, rows)
     )

@@ -114,7 +114,8 @@ class MulticlassPostprocessing(Problem):
             a, c = (int(i) for i in np.argwhere(mass < 0)[0])
             raise DeclarationError(
                 f"counts: seen through the channel, the estimated number of records of group "
-                f"{self.groups[a]!r} and class {self.classes[c]!r} is {mass[a, c]:.4g}; it must not be negative"
+                f"{self.groups[a]!r} and class {self.classes[c]!r} is {mass[a, c]:.4g}; it must not be "
+                "negative"
             )
         for rate, over in self.demand.demands(self.rates(self.as_predicted)):
             over.rate(rate)

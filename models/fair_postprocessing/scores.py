@@ -224,7 +224,8 @@ class ScorePostprocessing(Problem):
                 a, y = (int(i) for i in np.argwhere(self.mass < 0)[0])
                 raise DeclarationError(
                     f"groups: seen through the channel, the estimated number of records of group "
-                    f"{self.group_names[a]!r} with label {y} is {self.mass[a, y]:.4g}; it must not be negative"
+                    f"{self.group_names[a]!r} with label {y} is {self.mass[a, y]:.4g}; it must not be "
+                    "negative"
                 )
         for rate, rates in self.constraint.demands(self.rates(np.zeros_like(self.mass))):
             if self.privacy is None:
@@ -267,8 +268,8 @@ class ScorePostprocessing(Problem):
     def columns(self) -> tuple[tuple[Array, ...], sp.csr_array]:
         """For each group or report its thresholds, and what each adds to the cells ``(2 K,)`` predicted 1.
 
-        The thresholds are the vertices of the group's ROC hull. With a channel they are all cuts of the score,
-        as a law by report moves the rates of all true groups.
+        The thresholds are the vertices of the group's ROC hull. With a channel they are all cuts of the
+        score, as a law by report moves the rates of all true groups.
         """
         count = len(self.group_names)
         if self.channel is None:

@@ -422,7 +422,7 @@ class StrategicClassification(StrategicGraph):
     sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "milp"
     refuses_channel: ClassVar[str] = (
-        "the smallest group's value is a minimum over estimates, which is biased, and decides a count of agents"
+        "the smallest group's value is a minimum over estimates, which is biased, of few agents"
     )
 
     penalty: Limit = 0.0

@@ -101,7 +101,7 @@ def test_thresholds_by_report_are_fair_by_estimate_and_nearly_so_in_truth():
 
 
 def test_two_classes_are_the_binary_problem():
-    true, labels, scores, seen = records(seed=3)
+    _true, labels, scores, seen = records(seed=3)
     guess = (scores > 1).astype(int)
     binary = FairPostprocessing.from_predictions(guess, seen, labels, EqualizedOdds(0.05)).solve()
     several = MulticlassPostprocessing.from_predictions(guess, seen, labels, EqualizedOdds(0.05)).solve()
@@ -130,7 +130,7 @@ def test_too_few_reports_are_refused_by_group():
 
 
 def test_one_ledger_passes_through_a_pipeline():
-    """A census measurement, a private classifier and private thresholds spend from one budget, and no more."""
+    """A census measurement, a private classifier and private thresholds spend from one budget."""
     rng = np.random.default_rng(0)
     ledger = Ledger(PureDP(3.0))
     tree = Hierarchy(parents=([0] * 4, np.arange(12) // 3), counts=np.arange(100, 112))

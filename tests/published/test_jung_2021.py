@@ -257,7 +257,7 @@ def test_figure_2a_the_game_of_a_subject_converges():
     from forcopt.models.fair_classification.instances import defendants, stakeholders
 
     d = defendants(1000, seed=0)
-    own = [a for a in stakeholders(d.features, d.groups, 1, 50, seed=0)]
+    own = list(stakeholders(d.features, d.groups, 1, 50, seed=0))
     for gamma in (0.2, 0.6):
         notion = PairwiseFairness.from_answers(own, gamma=gamma)
         p = FairClassification(d.features, d.labels, d.groups, notion, None, Halfspaces(search="regression"))

@@ -202,7 +202,7 @@ def test_two_steps_on_a_known_population(weights, error, probabilities):
 
 
 def test_lemma_4_a_proxy_given_features_and_label_gives_the_rates_in_the_limit():
-    """A population as weighted records: P[y, a], P(x = 1 | y, a), and h(x) = x; equation (16) against both proxies."""
+    """A population as weighted records, with P(x = 1 | y, a) and h(x) = x; equation (16) by both proxies."""
     P = np.array([[0.3, 0.2], [0.2, 0.3]])
     one = np.array([[0.2, 0.5], [0.6, 0.9]])
     cells = [(x, y) for y in (0, 1) for x in (0, 1)]

@@ -82,7 +82,7 @@ class MeanError(Notion):
 def test_rows_of_the_user_join_the_master(kind, seed):
     """The first level against scipy over all listed classifiers, with the rows written out."""
     X, y, groups = records(seed)
-    table = np.unique([h for h in Stumps(X).predictions(np.arange(Stumps(X).count))], axis=0)
+    table = np.unique(list(Stumps(X).predictions(np.arange(Stumps(X).count))), axis=0)
     free = LexifairClassification(labels=y, groups=groups, hypotheses=Finite(table), levels=1)
     E, n = errors(free, table), len(y)
     pairs = [(0, 1), (2, 3), (4, 5), (6, 7)]
