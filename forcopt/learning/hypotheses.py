@@ -42,7 +42,7 @@ def as_cells(codes: Any, classes: int) -> Array:
     >>> as_cells([2, 0], 3).tolist()
     [0, 0, 1, 1, 0, 0]
     """
-    given = np.asarray(codes)
+    given: Array = np.asarray(codes)
     if classes == 2:
         return given if given.dtype.kind == "f" and (given % 1).any() else given.astype(np.int64)
     given = given.astype(np.int64)

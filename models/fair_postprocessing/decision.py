@@ -386,7 +386,8 @@ class RandomizedThresholds(PolicyFile):
     def law(self, group: int, scores: Array) -> Array:
         """The probability that a group, by its position, is predicted 1 at these scores."""
         below = np.append(0.0, np.cumsum(self.weights[group]))
-        return np.clip(below[np.searchsorted(self.thresholds[group], scores, side="right")], 0.0, 1.0)
+        chance = below[np.searchsorted(self.thresholds[group], scores, side="right")]
+        return np.asarray(np.clip(chance, 0.0, 1.0))
 
     def for_true_groups(self) -> RandomizedThresholds:
         """The same for those whose true group is known, see `RandomizedPostprocessor.for_true_groups`."""

@@ -29,7 +29,12 @@ from forcopt.learning import (
     Oracle,
     RandomizedPolicy,
 )
-from forcopt.learning.files import finite_numbers
+from forcopt.learning.files import (
+    classifier_from_dict,
+    classifier_to_dict,
+    distribution,
+    finite_numbers,
+)
 from forcopt.learning.finite import ListedOracle
 from forcopt.learning.hypotheses import take_names
 from forcopt.learning.learner import Estimator
@@ -82,14 +87,19 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         DeclarationError
             For a class that predicts no other records than its own (`Finite` without features).
         """
-        return {**super().to_dict(), "policy": self.policy.to_dict()}
+        law = zip(self.probabilities.tolist(), self.policy.classifiers, strict=True)
+        drawn = [{"probability": chance, **classifier_to_dict(c)} for chance, c in law]
+        return {**super().to_dict(), "classifiers": drawn, **({"raw": True} if self.policy.raw else {})}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The mixture of plain data."""
         losses = finite_numbers(data, "losses", len(data["names"]))
-        policy = RandomizedClassifier.from_dict(data["policy"])
-        return cls(losses, tuple(data["names"]), policy, features=tuple(data.get("features", ())))
+        drawn, names = data["classifiers"], tuple(data.get("features", ()))
+        chances = distribution([entry["probability"] for entry in drawn], "classifiers: the probabilities")
+        members = tuple(map(classifier_from_dict, drawn))
+        policy = RandomizedClassifier(members, chances, features=names, raw=bool(data.get("raw", False)))
+        return cls(losses, tuple(data["names"]), policy, features=names)
 
 
 class LexifairClassification(Lexifair):
@@ -265,7 +275,8 @@ class LexifairClassification(Lexifair):
         """The rows of `constraint`, over scaled moments that are an expression."""
         if self.constraint is None or self.moments is None:
             return []
-        return self.constraint.rows(self.moments.rates(self._scales * moments))
+        rates: Any = self.moments.rates(self._scales * moments)
+        return self.constraint.rows(rates)
 
     @cached_property
     def error_table(self) -> Array:

@@ -339,7 +339,7 @@ class LexifairRegression(Lexifair):
         if self.criterion.bend is None:
             model = Model("weighted fit")
             losses, decision, _ = self.write(model)
-            model.minimize((weights / max(float(weights.sum()), LEAST_LOSS)) @ losses)
+            model.minimize(losses @ (weights / max(float(weights.sum()), LEAST_LOSS)))
             found = model.solve("highs" if self.radius is None else "clarabel")
             if found.point is None:
                 raise BackendError(f"the weighted fit failed: {found.message}")

@@ -2,6 +2,7 @@
 
 from itertools import product
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ class MeanError(Notion):
     """A row of one's own: the mean error of the groups is at most a bound."""
 
     bound: float
-    rates = (ERROR,)
+    rates: ClassVar = (ERROR,)
 
     def rows(self, rates):
         return [rates.rate(ERROR).sum() <= self.bound * len(rates.groups)]
