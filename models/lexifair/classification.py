@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -47,7 +47,6 @@ from forcopt.models.fair_classification.decision import (
 )
 from forcopt.models.fair_classification.lagrangian import Moments
 from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Responder
-from forcopt.models.lexifair.tolerances import NEGLIGIBLE
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 
@@ -326,31 +325,6 @@ class LexifairClassification(Lexifair):
         return self.fit(
             policy.weights, [Hypothesis(c, v) for c, v in zip(policy.classifiers, votes, strict=True)]
         )
-
-    def sparsify(self, decision: Any) -> ClassifierMixture:
-        """A mixture of few of the same classifiers with the same group errors and moments (Carathéodory).
-
-        At most K + 1 without a constraint, and one more for each moment with one.
-        """
-        given = self.fit_of(decision)
-        chances, hypotheses = given.parts
-        fits = [self.fit([1.0], [h]) for h in hypotheses]
-        rows = np.array([np.concatenate([f.losses, f.moments, [1.0]]) for f in fits])
-        which = np.arange(len(chances))
-        while len(which) > rows.shape[1]:
-            # a direction that changes neither errors nor total, followed until a probability is 0
-            direction = np.linalg.svd(rows[: rows.shape[1] + 1].T)[2][-1]
-            direction = np.append(direction, np.zeros(len(which) - len(direction)))
-            direction *= np.sign(direction[np.argmax(abs(direction))])
-            steps = np.where(
-                direction > NEGLIGIBLE, chances / np.where(direction > NEGLIGIBLE, direction, 1.0), np.inf
-            )
-            at = int(np.argmin(steps))
-            chances = np.maximum(chances - steps[at] * direction, 0.0)
-            stay = np.arange(len(which)) != at
-            which, chances, rows = which[stay], chances[stay], rows[stay]
-        sparse = self.decide(self.fit(chances / chances.sum(), [hypotheses[k] for k in which.tolist()]))
-        return replace(sparse, levels=getattr(decision, "levels", ()))
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 

@@ -170,7 +170,7 @@ def ftpl(
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.
 
     Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are as in
-    ``no-regret``; the result mixes all draws of the second half of the rounds (see `sparsify`).
+    ``no-regret``; the result mixes all draws of the second half of the rounds.
 
     Theorem 14: with the rounds and draws of `theorem_14` the mixture is (levels, alpha)-convex
     lexicographically fair with probability 1 - delta. The run stops once it has proved this of its mixture by
