@@ -396,7 +396,7 @@ class LexifairClassification(Lexifair):
 
     def start(self) -> list[Fit]:
         """The constants, which satisfy most constraints."""
-        return [self.fit([1.0], [h]) for h in self.oracle.constants()] if self.constraint else []
+        return [self.fit([1.0], [h]) for h in self.oracle.constants()]
 
     def blend(self, fits: Sequence[Fit], probabilities: Array) -> Fit:
         """Mix mixtures."""

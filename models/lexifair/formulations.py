@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -305,8 +306,12 @@ class Pool:
         self.gap = (PRICED if problem.exact else AUDITED) if gap is None else gap
         self.respond = problem.responder(deadline)
         count = len(problem.groups)
-        first = self.respond(np.full(count, 1.0 / count), np.zeros(0))
-        self.models: list[Fit] = [first, *problem.start()]
+        known = problem.start()
+        try:
+            first = self.respond(np.full(count, 1.0 / count), np.zeros(0))
+        except OracleTimeout:
+            first = known[0]
+        self.models: list[Fit] = [first, *(known if len(first.moments) else [])]
         largest = float(first.losses.max())
         rounding = FITTED * float(np.square(problem.labels).max())
         self.scale = largest if largest > rounding else 1.0
@@ -335,8 +340,10 @@ class Pool:
         if len(weights):
             if len(self.models[0].moments):  # the bound counts the rows of the constraint, too
                 found.proofs.append(Multipliers(prices, found.bound + float(prices @ self.held(limits))))
-            elif shown := Multipliers.of(self.respond, weights, np.append(prices, 1.0)):
-                found.proofs.append(shown)
+                return found
+            with suppress(OracleTimeout):
+                shown = Multipliers.of(self.respond, weights, np.append(prices, 1.0))
+                found.proofs += [] if shown is None else [shown]
         return found
 
     def solve(

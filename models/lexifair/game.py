@@ -169,7 +169,7 @@ def play_levels(
     on_improvement : OnImprovement
         Gets the first level's value and bound at each measurement.
     """
-    if len(problem.start()):
+    if getattr(problem, "constraint", None) is not None:
         raise DeclarationError("the games of the levels know no constraint; use column-generation")
     trace = Trace(Deadline(time_limit), on_improvement)
     count = len(problem.groups)

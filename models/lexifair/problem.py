@@ -559,7 +559,7 @@ class Lexifair(Problem):
         return self.decide(self.responder()(np.asarray(weights, dtype=float), np.zeros(0)))
 
     def start(self) -> list[Fit]:
-        """Models to know from the start."""
+        """Models that no oracle needs to find."""
         return []
 
     def rows(self, moments: Expression) -> list[Constraint]:
