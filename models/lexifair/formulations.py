@@ -373,7 +373,7 @@ class Pool:
             paid = [np.asarray(dual(row)) for row in rows]
             weights = np.maximum(paid[0], 0.0)
             try:
-                answer = self.respond(weights, np.concatenate(paid[1:]) if paid[1:] else np.zeros(0))
+                answer = self.respond(weights / scale, np.concatenate(paid[1:] or [np.zeros(0)]))
             except OracleTimeout:
                 return []
             made = [answer.losses, answer.moments]
