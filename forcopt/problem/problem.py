@@ -181,6 +181,7 @@ class Problem(Declared):
         cites: str = "",
         rank: Rank = "alternative",
         whole: str = "",
+        rules: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Handles]], Callable[..., Handles]]:
         """Register a function ``(problem, model, **options) -> Handles`` that writes into the model.
 
@@ -190,7 +191,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool, default False
             Whether an optimum of the model is an optimum of the problem.
-        guarantee, cites, rank, whole
+        guarantee, cites, rank, whole, rules
             See `Method`.
 
         Returns
@@ -199,7 +200,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole)
+        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole, rules=rules)
 
     @classmethod
     def algorithm(
@@ -212,6 +213,7 @@ class Problem(Declared):
         rank: Rank = "alternative",
         prepare: Callable[[], object] | None = None,
         private: bool = False,
+        rules: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself.
 
@@ -221,7 +223,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool, default False
             Whether the algorithm proves optimality.
-        guarantee, cites, rank, prepare, private
+        guarantee, cites, rank, prepare, private, rules
             See `Method`.
 
         Returns
@@ -230,7 +232,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private)
+        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules)
 
     @classmethod
     def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:
