@@ -244,7 +244,7 @@ class Policy(PolicyFile):
             kinds = Schema.of(table).kinds if given["raw"] else ("number",) * width
             given["schema"] = Schema(tuple(names), kinds)
         classes = getattr(decision, "classes", 2)
-        if not hasattr(decision, "coefficients"):
+        if not (hasattr(decision, "coefficients") or hasattr(decision, "estimators")):  # these give numbers
             given["labels"] = classes if isinstance(classes, tuple) else tuple(range(classes))
         return cls(**{**given, "promise": promise_of(solution), **fields})
 

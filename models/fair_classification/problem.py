@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
     FALSE_POSITIVE,
@@ -29,14 +29,16 @@ from forcopt.fairness import (
 )
 from forcopt.fairness.costs import check_costs
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.hypotheses import aligned, as_cells, names_of, take_names
+from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
 from forcopt.models.fair_classification.decision import (
     Features,
     Groups,
     RandomizedClassifier,
-    RawTable,
     SeesGroups,
+    as_hypotheses,
+    default_hypotheses,
+    take_raw,
 )
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
 from forcopt.models.fair_classification.tolerances import PROBABILITY
@@ -61,13 +63,15 @@ class FairClassification(Problem):
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error
         alone); or reports through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
-        are unbiased estimates of the rates of the true groups.
+        are unbiased estimates of the rates of the true groups; or a `GroupProxy`, whose probabilities weigh
+        the records in the rates.
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
     weights : Numbers, optional
         Of the records, at least 0, shape ``(n,)``; 1 each by default.
-    hypotheses : Hypotheses, optional
-        The class H; `Learner` with logistic regression on standardised features by default.
+    hypotheses : Hypotheses or estimator, optional
+        The class H, or an estimator of scikit-learn for a `Learner`; logistic regression on standardised
+        features by default.
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in features and labels), such as
         ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
@@ -112,6 +116,7 @@ class FairClassification(Problem):
 
     family: ClassVar[str] = "learning"
     default_method: ClassVar[str] = "column-generation"
+    refuses_channel: ClassVar[str] = ""
 
     features: Features
     labels: Annotated[Integers, BeforeValidator(lambda v: _codes(v))]
@@ -128,10 +133,8 @@ class FairClassification(Problem):
     @classmethod
     def _names_features(cls, data: Any) -> Any:
         if isinstance(data, dict) and data.get("hypotheses") is not None:
-            given, learns = data.get("features"), data["hypotheses"]
-            frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
-            if frame or (isinstance(given, Mapping) and "kinds" in given):  # it reaches the learner as it is
-                data = {**data, "features": RawTable.of(given)}
+            learns = as_hypotheses(data["hypotheses"])
+            data = take_raw({**data, "hypotheses": learns}, learns)
         return take_names(data)
 
     @field_validator("features")
@@ -245,6 +248,8 @@ class FairClassification(Problem):
             raise DeclarationError("privacy: private learning counts errors, so it takes no costs")
         if self.groups.channel is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        if self.groups.proxy is not None:
+            raise DeclarationError("privacy is for true groups; a proxy is computed from features and labels")
         least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
         if privacy.floor is not None and least < privacy.floor:  # how many there are is private
             raise DeclarationError(
@@ -298,7 +303,7 @@ class FairClassification(Problem):
     @cached_property
     def oracle(self) -> Oracle:
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
-        hypotheses = self.hypotheses or _default_hypotheses(self.features, self.record_weights)
+        hypotheses = self.hypotheses or default_hypotheses(self.features, self.record_weights)
         if self.classes:
             return hypotheses.class_oracle(self.features, self.class_count)
         return hypotheses.oracle(self.features)
@@ -487,20 +492,3 @@ def _codes(values: Any) -> Array:
     raise DeclarationError(
         f"the array[{at}] is {column[at]:g}; it must be 0 or 1, or the number of one of several classes"
     )
-
-
-def _default_hypotheses(features: Array, weights: Array) -> Learner:
-    """Logistic regression on features that are standardised once, by the weights of the records."""
-    try:
-        from sklearn.frozen import FrozenEstimator
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-    except ImportError:
-        raise NotInstalledError(
-            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
-            "name other hypotheses, such as Thresholds()"
-        ) from None
-
-    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
-    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))

@@ -137,6 +137,7 @@ class FairPostprocessing(Problem):
 
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = "it holds counts; `from_predictions` takes reports, and sets the channel"
 
     counts: Integers
     constraint: Notion
