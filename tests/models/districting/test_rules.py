@@ -64,7 +64,9 @@ def curved(p):
 def counted(p):
     plan = p.parts()
     met = plan.meets(plan.districts.share("a", "b") >= 1.1)
-    return [met.sum() == 1], lambda ps: sum(total(p, s, "a") - 1.1 * total(p, s, "b") > -1e-9 for s in ps) == 1
+    return [
+        met.sum() == 1
+    ], lambda ps: sum(total(p, s, "a") - 1.1 * total(p, s, "b") > -1e-9 for s in ps) == 1
 
 
 def units(p):
@@ -100,7 +102,14 @@ def test_every_exact_method_that_takes_a_rule_finds_the_best_plan_of_enumeration
     assert {rule.scope for rule in q.rules} == {SCOPES[name]}
     assert Districting.from_dict(q.to_dict()) == q
     best = min((cut for parts, cut in plans(p) if holds(parts)), default=None)
-    for method in ("portfolio", "set-partitioning", "column-generation", "flow", "labels-separators", "shirabe"):
+    for method in (
+        "portfolio",
+        "set-partitioning",
+        "column-generation",
+        "flow",
+        "labels-separators",
+        "shirabe",
+    ):
         if SCOPES[name] not in q.methods[method].rules:
             with pytest.raises(DeclarationError, match="does not take a rule that ties parts together"):
                 q.solve(method)
@@ -144,7 +153,10 @@ def test_a_rule_on_one_district_needs_a_name_of_the_district():
     best = min(c for parts, c in plans(p) if all(total(p, s, "a") <= 8 for s in parts if 0 in s))
     for method in ("column-generation", "set-partitioning", "flow"):
         s = q.solve(method)
-        assert s.objective == best and total(p, [v for v, d in s.decision.assignment.items() if d == 1], "a") <= 8
+        assert (
+            s.objective == best
+            and total(p, [v for v, d in s.decision.assignment.items() if d == 1], "a") <= 8
+        )
 
 
 def test_refusals_of_rules_say_why():
@@ -152,7 +164,7 @@ def test_refusals_of_rules_say_why():
     plan = p.parts()
     with pytest.raises(DeclarationError, match="constraints on the columns of parts"):
         p.subject_to(fo.Model().variable("x") <= 1)
-    with pytest.raises(DeclarationError, match="has no attribute|wealth"):
+    with pytest.raises(DeclarationError, match="wealth is None; it must be a number"):
         plan.districts.total("wealth")
     with pytest.raises(DeclarationError, match="no integer variable"):
         p.subject_to(plan.districts.total("a") <= 5 * plan.variable("z", binary=True))
