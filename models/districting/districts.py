@@ -224,7 +224,7 @@ def reader(problem: Districting, sets: Array) -> Callable[[Any], Array]:
         if isinstance(node, Meets):
             rows = problem.integer_rows(node)
             if rows is not None:
-                return np.logical_and.reduce([row.holds(sets) for row in rows]).astype(float)
+                return np.asarray(np.logical_and.reduce([row.holds(sets) for row in rows]), dtype=float)
             return np.asarray(node.function.value(read) >= node.least - RULE, dtype=float)
         if node.name == "total":
             return np.asarray(sets @ problem.numbers(node.of))
