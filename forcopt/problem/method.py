@@ -322,6 +322,15 @@ class Method:
         return tuple(name for name in COMMON_OPTIONS if name in names)
 
     @property
+    def promise(self) -> str:
+        """One of ``exact``, ``with a guarantee``, ``baseline`` (for comparison) and ``approximate``."""
+        if self.exact:
+            return "exact"
+        if self.guarantee is not None:
+            return "with a guarantee"
+        return "baseline" if self.rank in ("published", "oracle") else "approximate"
+
+    @property
     def summary(self) -> str:
         """The first paragraph of the documentation, on one line."""
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())

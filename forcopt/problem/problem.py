@@ -232,7 +232,9 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules)
+        return cls._registered(
+            name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules
+        )
 
     @classmethod
     def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:

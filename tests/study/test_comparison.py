@@ -110,7 +110,7 @@ def test_what_may_both_be_right_is_no_contradiction(a, b):
 def test_the_table_shows_every_run_and_why_some_have_no_solution(mixed):
     assert str(mixed.table()) == repr(mixed.table())
     lines = mixed.table().splitlines()
-    titles = "method status proved by objective bound gap to best violation seconds MB"
+    titles = "method status proved by objective bound gap to best gap to best bound violation seconds MB"
     assert lines[0].split() == titles.split()
     assert lines[1].split() == ["milp@highs", "optimal", "claim", "10", "10", "0%", "0%", "0", "0.25", "50"]
     assert lines[3].split() == ["relaxed", "approximate", "-", "8", "-", "-", "-20.00%", "0.5", "1", "-"]
