@@ -35,7 +35,7 @@ _QUICK = {"mip_heuristic_run_feasibility_jump": False}
 """HiGHS took half the time for small pricing programs without this heuristic."""
 
 
-class _Pricing:
+class CohortPricing:
     """The numbers of members with the largest sum of given weights.
 
     A linear program gives a bound, and often a cohort. If its point is fractional, a small integer program
@@ -177,7 +177,7 @@ def column_generation(
         )
     trace = Trace(Deadline(time_limit), on_improvement)
     classes = Classes(problem)
-    pricing = _Pricing(classes, backend, trace.deadline)
+    pricing = CohortPricing(classes, backend, trace.deadline)
     status, first, _ = pricing.best(np.zeros(len(classes.sizes)), -np.inf)
     if first is None:
         message = "no cohort was found in time"
@@ -225,7 +225,7 @@ def column_generation(
     )
 
 
-def _reach(classes: Classes, pricing: _Pricing, known: Array, trace: Trace) -> Array:
+def _reach(classes: Classes, pricing: CohortPricing, known: Array, trace: Trace) -> Array:
     """Add cohorts until every counted group has a utility above 0 in one."""
     while not trace.over:
         lost = (known @ classes.worth <= 0).all(axis=0)
@@ -243,7 +243,7 @@ def _reach(classes: Classes, pricing: _Pricing, known: Array, trace: Trace) -> A
     return known
 
 
-def _herd(classes: Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace) -> Array:
+def _herd(classes: Classes, pricing: CohortPricing, known: Array, target: _Target, trace: Trace) -> Array:
     """Add cohorts whose mean comes near the target, so many that some lottery over them most likely meets it.
 
     Of N points that lie symmetrically about a centre in d dimensions the hull holds the centre with the
@@ -285,7 +285,7 @@ def _outer(
 
 
 def _mix(
-    classes: Classes, pricing: _Pricing, known: Array, target: _Target, trace: Trace
+    classes: Classes, pricing: CohortPricing, known: Array, target: _Target, trace: Trace
 ) -> tuple[Array, Array, _Cut | None, int]:
     """Find the lottery that misses the target least.
 
