@@ -2,9 +2,9 @@
 
     python benchmarks/leximax/figure2.py --out benchmarks/leximax/figure2.md
 
-LEGACY fills the panel one by one: the value of a quota with the most urgent need (the missing part of its
-least number, by the people who are left) gives a random person; who would break a greatest number leaves; a dead end
-starts again. The reference chances are those that the authors publish with the pools.
+LEGACY fills the panel one by one. The value with the most urgent need gives a random person: the missing part
+of its least number, by the people who are left. Who would break a greatest number leaves; a dead end starts
+again. The reference chances are those that the authors publish with the pools.
 """
 
 from __future__ import annotations
