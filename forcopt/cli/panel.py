@@ -70,8 +70,7 @@ def panel(
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
-    named = {"identifier": identifier, "household": household}
-    if findings := panel_findings(people, quotas, size, **named):
+    if findings := panel_findings(people, quotas, size, identifier=identifier, household=household):
         shown = table("file", "row", "column", "value", "what is wrong", "nearest right value")
         for f in findings:
             shown.add_row(f.file, str(f.row), f.column, f.value, f.rule, f.nearest)
@@ -81,7 +80,14 @@ def panel(
             print_table(shown)
         raise typer.Exit(2)
     problem = LeximaxCohort.from_candidates(
-        people, quotas, size, **named, include=keep or (), exclude=drop or (), objective=objective
+        people,
+        quotas,
+        size,
+        identifier=identifier,
+        household=household,
+        include=keep or (),
+        exclude=drop or (),
+        objective=objective,
     )
     solution = problem.solve(time_limit=time_limit)
     if not solution.status.has_solution:

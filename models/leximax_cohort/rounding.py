@@ -92,10 +92,9 @@ class PublicLottery:
         By the theorem of Beck and Fiala. A step moves the weights that are not yet multiples of 1/M, such
         that their sum stays, and so does the chance of everyone who is in more than k of these panels. There
         is such a step while two panels are left, since they have k members each. A chance that is let go
-        depends on at most k panels, and each weight moves by less than 1/M. With whole quotas on two features
-        at most, no chance moves by 1/M (`round_lottery`).
+        depends on at most k panels, and each weight moves by less than 1/M.
         """
-        return (1.0 if self.problem.mixes else self.problem.size) / len(self.panels)
+        return self.problem.size / len(self.panels)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -179,13 +178,11 @@ def round_lottery(
 
     Notes
     -----
-    With whole quotas on two features at most the rows are totally unimodular. Then the chances are rounded to
-    multiples of 1/M, each up or down, such that the rows hold on average, and these are an average of M
-    panels that satisfy the rows (Baum and Trotter): no chance changes by 1/M.
-
-    Otherwise panels are exchanged, over all panels that satisfy the rows, until nobody's chance is below
-    `PublicLottery.bound`; people with the same features take turns. If that misses the bound, an integer
-    program decides how often each panel of the lottery occurs, which is best among these panels.
+    Panels are exchanged, over all panels that satisfy the rows, until nobody's chance is below
+    `PublicLottery.bound`; people with the same features take turns. If that misses the bound, and quotas are
+    whole and on two features at most, the rows are totally unimodular: chances rounded to multiples of 1/M
+    such that the rows hold on average are an average of M panels (Baum and Trotter). Otherwise an integer
+    program decides how often each known panel occurs, which is best among these panels.
 
     References
     ----------
@@ -195,18 +192,12 @@ def round_lottery(
     """
     if panels < 1 or panels != int(panels):
         raise DeclarationError(f"panels is {panels}; it must be a whole number of at least 1")
-    problem = decision.problem
-    if problem.mixes and problem.is_whole:
-        rows = problem.classes, problem.household_rows
-        cohorts, weights = cohort_lottery(decision.marginals, round(problem.size), *rows, panels)
-        dealt = np.repeat(cohorts.astype(np.int8), np.round(weights * panels).astype(int), axis=0)
-    else:
-        dealt = _equal_panels(decision, panels, backend, time_limit)
-    return PublicLottery(problem, dealt, decision.marginals)
+    dealt = _equal_panels(decision, panels, backend, time_limit)
+    return PublicLottery(decision.problem, dealt, decision.marginals)
 
 
 def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit: float) -> Array:
-    """M panels that meet the demands, by exchanges; and by an integer program if these miss the bound."""
+    """M panels that meet the demands, by exchanges; and if these miss the bound by a theorem or a program."""
     classes = Classes(decision.problem)
     cohorts, weights = decision.distribution()
     numbers = np.round(cohorts @ (classes.of[:, None] == np.arange(len(classes.sizes))))
@@ -219,16 +210,23 @@ def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit
     def least(copies: Array) -> float:
         return float((copies.sum(axis=0)[served] // classes.sizes[served]).min())
 
-    rng, dealt = np.random.default_rng(0), None
+    rng, dealt, met = np.random.default_rng(0), np.zeros((panels, len(classes.sizes))), [numbers]
     for _ in range(_STARTS):
         tried = _exchange(classes, numbers, weights, panels, lambda copies: least(copies) >= most, rng)
-        dealt = tried if dealt is None or least(tried) > least(dealt) else dealt
+        met.append(tried)
+        if least(tried) >= least(dealt):
+            dealt = tried
         if least(dealt) >= most:
             break
-    assert dealt is not None
-    if least(dealt) < most:
+    else:
+        problem = decision.problem
+        if problem.mixes and problem.is_whole:
+            rows = problem.classes, problem.household_rows
+            cohorts, weights = cohort_lottery(decision.marginals, round(problem.size), *rows, panels)
+            return np.repeat(cohorts.astype(np.int8), np.round(weights * panels).astype(int), axis=0)
+        numbers = np.unique(np.vstack(met), axis=0)
         model = Model("equal panels")
-        copies = model.variable("copies", len(weights), upper=panels, lower=0, integer=True)
+        copies = model.variable("copies", len(numbers), upper=panels, lower=0, integer=True)
         lowest = model.variable("least", lower=least(dealt) + 1, upper=most, integer=True)
         counts = copies @ numbers[:, served]
         model.subject_to(copies.sum() == panels, counts >= lowest * classes.sizes[served])
