@@ -212,9 +212,8 @@ def column_generation(
         value = float(problem.value(utilities, classes.counts))
         trace.add(value * problem.unit, bound)
         close = target.miss(utilities) <= LEVEL * max(1.0, float(np.abs(utilities).max()))
-        if close or (
-            problem.objective != "leximin" and abs(outer.bound - value) <= CONIC * max(1.0, abs(value))
-        ):
+        known_best = np.isfinite(value) and abs(outer.bound - value) <= CONIC * max(1.0, abs(value))
+        if close or (problem.objective != "leximin" and known_best):
             status = Status.OPTIMAL
             message = f"{rounds} rounds of pricing, {len(cuts)} cuts"
             break
