@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "describe_entry",
     "is_missing",
     "labels_of",
+    "plain",
     "refuse_entry",
     "refuse_missing",
     "rounded_up",
@@ -237,6 +239,25 @@ def _refuse_part(subject: str, name: str, labels: list[Any], other: str, order: 
             f"{subject}: {other} has the label {strange[0]!r}, which {name} lacks; give both the same "
             "labels, or pass .to_numpy() to go by position"
         )
+
+
+def plain(value: Any) -> Any:
+    """Convert any value for JSON: arrays to lists, objects to their fields, others to text."""
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if hasattr(value, "tolist"):  # numpy's arrays and scalars
+        return plain(value.tolist())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return [plain(v) for v in value] if isinstance(value, Iterable) else str(value)
 
 
 def labels_of(*columns: Any) -> tuple[str, ...]:

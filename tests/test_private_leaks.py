@@ -522,7 +522,7 @@ def test_the_commands_on_neighbours_differ_in_the_release_alone(
 @pytest.mark.parametrize(("key", "one", "other", "options"), CASES)
 def test_the_studies_of_neighbours_differ_in_the_release_alone(key, one, other, options, released, tmp_path):
     """Rows, tables, pages, JSON and store; the declaration is in none of them."""
-    from forcopt.cli.output import plain
+    from forcopt.arrays import plain
 
     found = []
     for name, problem in (("one", one), ("other", other)):

@@ -440,7 +440,7 @@ class Highs(Backend):
     """HiGHS, with its own choice of algorithm or a given one for LPs."""
 
     through = "highspy"
-    install = "pip install 'highspy>=1.13,<1.14'"
+    install = "pip install 'highspy>=1.13,!=1.14.*,!=1.15.*'"
     capabilities = Capabilities(
         frozenset({"rows", "integer", "quadratic"}),
         conflicts=(frozenset({"integer", "quadratic"}),),

@@ -115,7 +115,7 @@ _SOLVERS = {
     ),
     "appsi_highs": _Traits(
         package="highspy",
-        install="pip install 'highspy>=1.13,<1.14'",
+        install="pip install 'highspy>=1.13,!=1.14.*,!=1.15.*'",
         own={"gap": "mip_rel_gap", "seed": "random_seed", "threads": "threads"},
     ),
 }

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import benchmark, catalogue, certify, compare, panel, predict, solve
+from forcopt.cli import benchmark, catalogue, certify, compare, doctor, panel, predict, solve
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -122,6 +122,7 @@ def _import(module: str) -> None:
 app.command("models")(catalogue.models)
 app.command("examples")(catalogue.examples)
 app.command("backends")(catalogue.backends)
+app.command("doctor")(doctor.doctor)
 app.command("describe")(catalogue.describe)
 app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)

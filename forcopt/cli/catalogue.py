@@ -17,7 +17,6 @@ from forcopt.cli.output import (
     SpecArgument,
     complete_model,
     console,
-    is_model_file,
     print_json,
     print_table,
     problem_from,
@@ -103,7 +102,8 @@ def describe(model: ModelArgument) -> None:
         proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
         takes = f"takes {', '.join(method.common)}" if method.kind == "algorithm" and method.common else ""
-        facts = [method.rank, method.kind, proof, f"options: {options}" if options else "", takes]
+        rules = f"rules: {', '.join(method.rules)}" if method.rules else ""
+        facts = [method.rank, method.kind, proof, f"options: {options}" if options else "", takes, rules]
         _entry(screen, name, facts, method.summary, method.cites)
 
     known = [name for name, path in registry.examples().items() if isinstance(registry.load(path), cls)]
@@ -180,7 +180,7 @@ def _type(field: dict[str, Any], layout: dict[str, Any]) -> str:
         return " or ".join(_type(kind, layout) for kind in field["anyOf"])
     if "enum" in field or "const" in field:
         return " or ".join(json.dumps(v) for v in field.get("enum", [field.get("const")]))
-    if field.get("type") == "array":
+    if "array" in field.get("type", ""):
         return f"list of {_type(field['items'], layout)}" if field.get("items") else "array of numbers"
     if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
         return f"mapping to {_type(field['additionalProperties'], layout)}"
@@ -247,18 +247,13 @@ def export(
     method: Annotated[str | None, typer.Option("--method", "-m", help="Which formulation.")] = None,
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
-    from forcopt.loops.exchange import read, write
+    from forcopt.loops.exchange import write
 
     if form is not None and output.suffix != f".{form}":
         raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
-    if is_model_file(spec):
-        if method is not None:
-            raise DeclarationError(f"{spec} holds a bare model, which has no method {method!r}")
-        model = read(spec)
-    else:
-        model, handles = problem_from(spec).formulate(method)
-        if handles.unit != 1:
-            print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
+    model, handles = problem_from(spec).formulate(method)
+    if handles.unit != 1:
+        print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
     write(model, output)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forcopt.arrays import plain
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -73,13 +72,6 @@ DRAWN = (".png", ".svg", ".pdf")
 """How the name of a picture may end."""
 
 
-def is_model_file(spec: str) -> bool:
-    """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
-    from forcopt.loops.exchange import MODEL_SUFFIXES
-
-    return spec.lower().endswith(MODEL_SUFFIXES)
-
-
 def problem_from(spec: str) -> Problem:
     """Give the problem that a word of the command line stands for; ``-`` reads JSON from standard input.
 
@@ -102,6 +94,14 @@ def problem_from(spec: str) -> Problem:
     if not isinstance(data, dict):
         raise DeclarationError("standard input holds no declaration: it must be an object of fields")
     return declared_problem(data)
+
+
+def parsed(text: str) -> Any:
+    """Read a value of the command line: JSON, or else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 class Screen:
@@ -176,22 +176,3 @@ def print_table(content: Table) -> None:
 def print_json(data: Any) -> None:
     """Write plain data; numbers that are not finite become null."""
     print(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False))
-
-
-def plain(value: Any) -> Any:
-    """Convert any value for JSON: arrays to lists, objects to their fields, others to text."""
-    if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
-    if hasattr(value, "tolist"):  # numpy's arrays and scalars
-        return plain(value.tolist())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, str):
-        return str(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return [plain(v) for v in value] if isinstance(value, Iterable) else str(value)

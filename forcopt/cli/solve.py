@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,24 +20,17 @@ from forcopt.cli.output import (
     check_target,
     complete_backend,
     console,
-    is_model_file,
+    parsed,
     print_json,
-    print_table,
     problem_from,
     progress_wanted,
-    table,
 )
 from forcopt.clock import interrupted, stop_on_interrupt
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from forcopt.clock import Improvement
-    from forcopt.loops.solution import ModelSolution
     from forcopt.problem import Solution
-
-
-_MOST_VALUES = 40
-"""How many values of a bare model are shown; JSON has all."""
 
 
 def solve(
@@ -73,43 +64,20 @@ def solve(
 
     Ctrl-C stops the search; the best decision, its bound and its gap are shown. A second one ends it.
     """
-    solution: Solution | ModelSolution
     check_target(plot, *DRAWN)
-    if is_model_file(spec):
-        for name, value in (("--method", method), ("--option", option), ("--plot", plot)):
-            if value:
-                raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
-        from forcopt.loops.exchange import read
-
-        model = read(spec)
-        with stop_on_interrupt():
-            result = model.solve(
-                backend,
-                time_limit=time_limit,
-                memory_limit=memory_limit,
-                seed=seed,
-                gap=gap,
-                threads=threads,
-                log=log,
-                certify=certify,
-                on_improvement=_report if Screen.verbose else None,
-            )
-            stopped = interrupted()
-        solution, known = result, _model_record(spec, result)
-    else:
-        own = dict(_parsed(text) for text in option or [])
-        common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-        common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
-        common |= {"certify": certify}
-        progress = sys.stderr.isatty() and progress_wanted() is None
-        problem = problem_from(spec)
-        chosen = problem.method((method or "").partition("@")[0] or None)
-        if Screen.verbose and "on_improvement" in chosen.common:
-            common["on_improvement"] = _report
-        with stop_on_interrupt():
-            found = problem.solve(method, **common, progress=progress, **own)
-            stopped = interrupted()
-        solution, known = found, _record(spec, found) | {"model": type(problem).__name__}
+    own = dict(_parsed(text) for text in option or [])
+    common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
+    common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
+    common |= {"certify": certify}
+    progress = sys.stderr.isatty() and progress_wanted() is None
+    problem = problem_from(spec)
+    chosen = problem.method((method or "").partition("@")[0] or None)
+    if Screen.verbose and "on_improvement" in chosen.common:
+        common["on_improvement"] = _report
+    with stop_on_interrupt():
+        solution = problem.solve(method, **common, progress=progress, **own)
+        stopped = interrupted()
+    known = _record(spec, solution) | {"model": type(problem).__name__}
     if solution.certificate is not None:
         known["certificate"] = str(solution.certificate)
     if as_json:
@@ -117,7 +85,7 @@ def solve(
     else:
         _show(known)
     if plot is not None and solution.status.has_solution:
-        solution.plot(plot)  # type: ignore[union-attr]  # a bare model was refused above
+        solution.plot(plot)
     if stopped:
         print("stopped by Ctrl-C; this is the best that was found", file=sys.stderr)
         raise typer.Exit(130)
@@ -127,12 +95,9 @@ def solve(
 
 def _report(step: Improvement) -> None:
     """Write an improvement to the error output, for ``forcopt -v``."""
-    from forcopt.loops.solution import relative_gap
+    from forcopt.problem.progress import known_values
 
-    gap = relative_gap(step.objective, step.bound)
-    values = {"objective": step.objective, "bound": step.bound, "gap": gap}
-    words = [f"{name} {value:.6g}" for name, value in values.items() if math.isfinite(value)]
-    print(f"{step.seconds:8.2f} s  {'  '.join(words)}", file=sys.stderr)
+    print(f"{step.seconds:8.2f} s  {'  '.join(known_values(step))}", file=sys.stderr)
 
 
 def _parsed(text: str) -> tuple[str, Any]:
@@ -140,19 +105,20 @@ def _parsed(text: str) -> tuple[str, Any]:
     name, given, value = text.partition("=")
     if not given:
         raise DeclarationError(f"--option is {text!r}; it must be NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, parsed(value)
 
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
     evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
+    plain = ("backend", "objective", "bound", "gap", "seconds", "iterations", "message", "reason")
     own = {"objective": float("nan"), "gap": float("nan")} if s.private else {}
     return {
+        "spec": spec,
         "method": s.method,
-        **_common(spec, s),
+        "status": str(s.status),
+        "bridges": list(s.bridges),
+        **{name: getattr(s, name) for name in plain},
         **own,
         "guarantee": s.guarantee,
         "violations": dict(evaluation.violations) if evaluation else {},
@@ -161,42 +127,23 @@ def _record(spec: str, s: Solution) -> dict[str, Any]:
     }
 
 
-def _model_record(spec: str, s: ModelSolution) -> dict[str, Any]:
-    """The fields of the JSON output for a bare model."""
-    values = _values(s) if s.status.has_solution else {}
-    return {"model": s.model.name, **_common(spec, s), "violation": s.violation, "values": values}
-
-
-def _common(spec: str, s: Solution | ModelSolution) -> dict[str, Any]:
-    plain = ("backend", "objective", "bound", "gap", "seconds", "iterations", "message", "reason")
-    known = {name: getattr(s, name) for name in plain}
-    return {"spec": spec, "status": str(s.status), "bridges": list(s.bridges), **known}
-
-
-def _values(s: ModelSolution) -> dict[str, float]:
-    columns = (c for v in s.model.variables for c in range(v.start, v.start + v.size))
-    assert s.point is not None
-    return {s.model.column_name(c): float(s.point[c]) for c in columns}
-
-
 def _show(known: dict[str, Any]) -> None:
     screen = console()
-    where = "@".join(filter(None, (known.get("method"), known["backend"])))
+    where = "@".join(filter(None, (known["method"], known["backend"])))
     screen.print(f"[bold]{known['spec']}[/bold]: {known['model']} by {where}")
     width = max(map(len, rows := _lines(known)))
     for name, text in rows.items():
         text = text.replace("\n", "\n" + " " * (width + 4))
         screen.print(f"  {name:{width}}  {text}", markup=False, soft_wrap=True)
-    if "values" in known:
-        if abs(known["objective"]) < float("inf"):
-            _show_values(known["values"])
-    elif known["decision"] is not None:
+    if known["decision"] is not None:
         screen.print()
         screen.print(str(known["decision"]), markup=False, soft_wrap=True)
 
 
 def _lines(known: dict[str, Any]) -> dict[str, str]:
     """The facts about a solution that are shown, by name."""
+    from forcopt.problem import FEASIBILITY_TOLERANCE
+
     lines: dict[str, str] = {"status": known["status"]}
     for name in ("objective", "bound"):
         if abs(known[name]) < float("inf"):
@@ -209,19 +156,6 @@ def _lines(known: dict[str, Any]) -> dict[str, str]:
     lines |= {name: known[name] for name in ("reason", "message", "certificate") if known.get(name)}
     if known["bridges"]:
         lines["bridges"] = ", ".join(known["bridges"])
-    lines |= {name: f"{value:.6g}" for name, value in known.get("metrics", {}).items()}
-    return lines | {
-        f"violates {name}": f"by {value:.3g}" for name, value in known.get("violations", {}).items()
-    }
-
-
-def _show_values(values: dict[str, float]) -> None:
-    nonzero = [(name, value) for name, value in values.items() if value != 0]
-    out = table("variable", "value")
-    for name, value in nonzero[:_MOST_VALUES]:
-        out.add_row(name, f"{value:.10g}")
-    screen = console()
-    print_table(out)
-    if len(nonzero) > _MOST_VALUES:
-        screen.print(f"and {len(nonzero) - _MOST_VALUES} more; --json has all")
-    screen.print("variables that are not listed are 0")
+    lines |= {name: f"{value:.6g}" for name, value in known["metrics"].items()}
+    broken = {name: value for name, value in known["violations"].items() if value > FEASIBILITY_TOLERANCE}
+    return lines | {f"violates {name}": f"by {value:.3g}" for name, value in broken.items()}

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import model_validator
 
 from forcopt.arrays import (
@@ -423,27 +424,16 @@ class Hierarchy(Declared):
         """Add the values of a level's units by parent; shape ``(units, ...)`` to ``(parents, ...)``."""
         if level == 0:
             raise DeclarationError("level is 0; the root has no parent")
-        parent, above = self.parents[level - 1], self.sizes[level - 1]
         values = np.asarray(values)
-        if np.issubdtype(values.dtype, np.integer):
-            out = np.zeros((above, *values.shape[1:]), dtype=values.dtype)
-            begins = self._sorted[level - 1]
-            if begins is not None:
-                return np.asarray(np.add.reduceat(values, begins, axis=0))
-            np.add.at(out, parent, values)
-            return out
-        if values.ndim == 1:
-            return np.bincount(parent, weights=values, minlength=above)
-        columns = values.reshape(len(values), -1).T
-        sums = [np.bincount(parent, weights=column, minlength=above) for column in columns]
-        return np.stack(sums, axis=1).reshape(above, *values.shape[1:])
+        sums = self._adders[level - 1] @ values.reshape(len(values), -1)
+        return np.asarray(sums).reshape(-1, *values.shape[1:])
 
     @cached_property
-    def _sorted(self) -> list[Array | None]:
-        """Where each parent's children begin, for levels whose units are ordered by parent."""
+    def _adders(self) -> list[sp.csr_array]:
+        """For each level but the last the matrix that adds the values of children by parent."""
         return [
-            np.searchsorted(p, np.arange(above)) if not len(p) or (np.diff(p) >= 0).all() else None
-            for p, above in zip(self.parents, self.sizes[:-1], strict=True)
+            sp.csr_array((np.ones(len(order), np.int64), order, begin), shape=(len(begin) - 1, len(order)))
+            for order, begin in self.children
         ]
 
     @cached_property

@@ -282,12 +282,7 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
     DeclarationError
         If a column is missing, nobody is left, or a sex or a degree is none that the table has.
     """
-    frame = read_csv(path)
-    missing = [column for column in _NEEDED if column not in frame]
-    if missing:
-        raise DeclarationError(
-            f"{path} has no column {', '.join(missing)}; is it compas-scores-two-years.csv?"
-        )
+    frame = _read(path, "compas-scores-two-years.csv", _NEEDED)
     if filtered:
         frame = frame[
             frame["days_b_screening_arrest"].between(-30, 30)
@@ -296,7 +291,7 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
             & frame["score_text"].notna()  # "N/A" in the file
         ]
     if frame.empty:
-        raise DeclarationError(f"{path} has no record{' that passes the filter' if filtered else ''}")
+        raise DeclarationError(f"{path} has no record that passes the filter")
     for column, levels in (("sex", ("Male", "Female")), ("c_charge_degree", ("F", "M", "O"))):
         entries = frame[column].astype(str).tolist()
         check_levels(f"{path}: column {column!r}", entries, levels, rows=frame.index)

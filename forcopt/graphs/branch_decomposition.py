@@ -10,7 +10,6 @@ order.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -18,6 +17,7 @@ from typing import Any
 
 import networkx as nx
 
+from forcopt.graphs.planar_dual import faces
 from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 _ROOTS = 6
@@ -120,10 +120,11 @@ class BranchDecomposition:
             whole = WeightedGraph.of(graph.weights.tolist(), edges, [0] * len(edges))
             return cls(graph, edges, len(real), builder.along(frontier_order(whole)), False)
         _, embedding = nx.check_planarity(nx.Graph(edges))
-        radial = _Radial(edges, embedding)
-        options = sorted(radial.nodes, key=lambda r: (radial.hops(r), r))[:_ROOTS]
-        best = min((builder.from_cotree(radial.cotree(r)) for r in options), key=_measure)
-        return cls(graph, edges, len(real), best, True, radial.hops(options[0]))
+        radial = _radial(edges, embedding)
+        hops = nx.eccentricity(radial)
+        options = sorted(radial, key=lambda root: (hops[root], root))[:_ROOTS]
+        best = min((builder.from_cotree(_cotree(radial, root)) for root in options), key=_measure)
+        return cls(graph, edges, len(real), best, True, hops[options[0]])
 
 
 def _measure(root: Cluster) -> float:
@@ -161,61 +162,28 @@ def _phantoms(graph: nx.Graph[int]) -> list[tuple[int, int]]:
     return added
 
 
-class _Radial:
-    """The radial graph of a 2-connected plane graph: vertices ``("v", i)`` and faces ``("f", i)``."""
+def _radial(edges: list[tuple[int, int]], embedding: Any) -> nx.Graph[Any]:
+    """The radial graph of a 2-connected plane graph: vertices ``("v", i)`` and faces ``("f", i)``.
 
-    def __init__(self, edges: list[tuple[int, int]], embedding: Any) -> None:
-        number = {frozenset(e): i for i, e in enumerate(edges)}
-        face: dict[tuple[int, int], int] = {}
-        count = 0
-        for u, v in embedding.edges:
-            if (u, v) not in face:
-                for half in pairwise([*(walk := embedding.traverse_face(u, v)), walk[0]]):
-                    face[half] = count
-                count += 1
-        self.count = len(edges)
-        # A corner: its vertex, its face, and the two edges that meet there.
-        self.corners: list[tuple[tuple[str, int], tuple[str, int], int, int]] = []
-        for v in sorted(embedding):
-            around = list(embedding.neighbors_cw_order(v))
-            for u, w in zip(around, around[1:] + around[:1], strict=True):
-                # With clockwise rotations the face of the half-edge (w, v) turns into (v, u) at v.
-                corner_face = face[(w, v)] if face[(w, v)] == face[(v, u)] else face[(u, v)]
-                self.corners.append(
-                    (("v", v), ("f", corner_face), number[frozenset((u, v))], number[frozenset((v, w))])
-                )
-        self.at: dict[tuple[str, int], list[int]] = {}
-        for i, (v, f, _, _) in enumerate(self.corners):
-            self.at.setdefault(v, []).append(i)
-            self.at.setdefault(f, []).append(i)
-        self.nodes = sorted(self.at)
+    An edge is a corner; it holds the numbers of the two edges that meet there.
+    """
+    number = {frozenset(e): i for i, e in enumerate(edges)}
+    face = faces(embedding, embedding.edges)
+    radial: nx.Graph[Any] = nx.Graph()
+    for v in sorted(embedding):
+        around = list(embedding.neighbors_cw_order(v))
+        for u, w in zip(around, around[1:] + around[:1], strict=True):
+            # With clockwise rotations the face of the half-edge (w, v) turns into (v, u) at v.
+            corner_face = face[(w, v)] if face[(w, v)] == face[(v, u)] else face[(u, v)]
+            corner = number[frozenset((u, v))], number[frozenset((v, w))]
+            radial.add_edge(("v", v), ("f", corner_face), edges=corner)
+    return radial
 
-    def _tree(self, root: tuple[str, int]) -> tuple[set[int], int]:
-        depth, tree, queue = {root: 0}, set(), deque([root])
-        while queue:
-            x = queue.popleft()
-            for i in self.at[x]:
-                v, f, _, _ = self.corners[i]
-                y = f if x == v else v
-                if y not in depth:
-                    depth[y] = depth[x] + 1
-                    tree.add(i)
-                    queue.append(y)
-        return tree, max(depth.values())
 
-    def hops(self, root: tuple[str, int]) -> int:
-        """The largest distance from a node."""
-        return self._tree(root)[1]
-
-    def cotree(self, root: tuple[str, int]) -> list[list[int]]:
-        """Which edges meet at corners outside the breadth-first tree: a spanning tree over the edges."""
-        tree, _ = self._tree(root)
-        near: list[list[int]] = [[] for _ in range(self.count)]
-        for i, (_, _, e, f) in enumerate(self.corners):
-            if i not in tree:
-                near[e].append(f)
-                near[f].append(e)
-        return near
+def _cotree(radial: nx.Graph[Any], root: tuple[str, int]) -> nx.Graph[int]:
+    """The edges that meet at corners outside a breadth-first tree: a spanning tree over the edges."""
+    tree = nx.Graph(nx.bfs_edges(radial, root))
+    return nx.Graph(edges for *corner, edges in radial.edges(data="edges") if not tree.has_edge(*corner))
 
 
 class _Builder:
@@ -223,7 +191,6 @@ class _Builder:
 
     def __init__(self, size: int, edges: list[tuple[int, int]]) -> None:
         self.edges = edges
-        self.everything = (1 << len(edges)) - 1
         self.at = [0] * size
         for i, (u, v) in enumerate(edges):
             self.at[u] |= 1 << i
@@ -248,17 +215,11 @@ class _Builder:
             parts = [p for p in parts if p is not a and p is not b] + [self.join(a, b)]
         return parts[0]
 
-    def from_cotree(self, near: list[list[int]]) -> Cluster:
-        root = next(e for e, others in enumerate(near) if len(others) == 1)
-        parent, order = {root: -1}, [root]
-        for e in order:
-            for f in near[e]:
-                if f not in parent:
-                    parent[f] = e
-                    order.append(f)
-        below: dict[int, list[Cluster]] = {e: [self.leaf(e)] for e in order}
-        for e in reversed(order[1:]):
-            below[parent[e]].append(self.merged(below[e]))
+    def from_cotree(self, tree: nx.Graph[int]) -> Cluster:
+        root = min(e for e in tree if tree.degree[e] == 1)
+        below: dict[int, list[Cluster]] = {e: [self.leaf(e)] for e in tree}
+        for parent, e in reversed(list(nx.bfs_edges(tree, root))):
+            below[parent].append(self.merged(below[e]))
         return self.merged(below[root])
 
     def along(self, order: list[int]) -> Cluster:

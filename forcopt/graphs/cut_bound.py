@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
@@ -12,7 +15,7 @@ from forcopt.graphs.weighted import WeightedGraph
 _SHARES = (0.1, 0.35, 0.7)
 """The shares of the boundary cost that are charged in the relaxation, beside 0."""
 
-_STEPS = 9
+_STEPS = 11
 """Multipliers that are tried for each share."""
 
 _UNIT = 2**22
@@ -80,7 +83,7 @@ def largest_boundary(
     maximized over all sets within the window. The window is relaxed by a multiplier y: a term
     ``y (high - weight(S))`` for y >= 0, ``y (low - weight(S))`` for y < 0, is not negative within the window.
     The maximum of ``prizes(S) - y weight(S) - t cost(S)`` over all sets is a minimum cut, since the cost of a
-    boundary is submodular. The bound is convex in y; golden section search finds a good one, and every y
+    boundary is submodular. The bound is convex in y; Brent's search finds a good one, and every y
     gives a valid bound. With t = 0 the best y gives the fractional knapsack.
 
     References
@@ -109,21 +112,15 @@ def largest_boundary(
             return (threshold + most) / (1 - share)
 
         left, right = min(0.0, float(rates.min())), max(0.0, float(np.quantile(rates, 0.95)))
-        golden = (np.sqrt(5) - 1) / 2
-        a, b = right - golden * (right - left), left + golden * (right - left)
-        at_a, at_b = bound(a), bound(b)
-        best = min(best, at_a, at_b)
-        for _ in range(_STEPS):
-            if at_a < at_b:
-                right, b, at_b = b, a, at_a
-                a = right - golden * (right - left)
-                at_a = bound(a)
-            else:
-                left, a, at_a = a, b, at_b
-                b = left + golden * (right - left)
-                at_b = bound(b)
-            best = min(best, at_a, at_b)
+        best = min(best, _least(bound, left, right))
     return best
+
+
+def _least(value: Callable[[float], float], left: float, right: float) -> float:
+    """The least of some values between two ends, by Brent's search."""
+    options = {"maxiter": _STEPS}
+    found = scipy.optimize.minimize_scalar(value, bounds=(left, right), method="bounded", options=options)
+    return float(found.fun)
 
 
 def least_value(graph: WeightedGraph, prices: Array, low: int) -> float:
@@ -152,22 +149,9 @@ def least_value(graph: WeightedGraph, prices: Array, low: int) -> float:
     """
     best_sets = _BestSets(graph)
 
-    def bound(y: float) -> float:
-        return y * low - best_sets.value(y * graph.weights - prices, 1.0)
+    def negated(y: float) -> float:
+        return best_sets.value(y * graph.weights - prices, 1.0) - y * low
 
     rates = prices[graph.weights > 0] / graph.weights[graph.weights > 0]
-    best, left, right = bound(0.0), 0.0, 2 * max(float(np.abs(rates).max(initial=0.0)), LEAST_PRICE)
-    golden = (np.sqrt(5) - 1) / 2
-    a, b = right - golden * (right - left), left + golden * (right - left)
-    at_a, at_b = bound(a), bound(b)
-    for _ in range(_STEPS):
-        best = max(best, at_a, at_b)
-        if at_a > at_b:
-            right, b, at_b = b, a, at_a
-            a = right - golden * (right - left)
-            at_a = bound(a)
-        else:
-            left, a, at_a = a, b, at_b
-            b = left + golden * (right - left)
-            at_b = bound(b)
-    return max(best, at_a, at_b)
+    largest = 2 * max(float(np.abs(rates).max(initial=0.0)), LEAST_PRICE)
+    return -min(negated(0.0), _least(negated, 0.0, largest))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -70,37 +70,20 @@ class Piece:
         cls, graph: WeightedGraph, boundary: Sequence[int], outside: Array, coming: int, open_: Array
     ) -> Piece:
         """Make a piece; `open_` marks the edges outside it."""
-        distance = _distances(np.array(boundary, np.int64), *graph.links, open_, graph.weights)
-        return cls(tuple(boundary), outside, coming, distance)
+        return cls(tuple(boundary), outside, coming, _distances(graph, boundary, open_))
 
 
-@njit(cache=True)
-def _distances(boundary, starts, ends, numbers, open_, weight):  # type: ignore[no-untyped-def]
-    n = len(weight)
-    out = np.full((len(boundary), len(boundary)), NEVER)
-    spot = np.full(n, -1)
-    for s in range(len(boundary)):
-        spot[boundary[s]] = s
-    for s in range(len(boundary)):
-        far = np.full(n, NEVER)
-        done = np.zeros(n, np.bool_)
-        far[boundary[s]] = 0
-        while True:
-            u = -1
-            for v in range(n):
-                if not done[v] and far[v] < NEVER and (u < 0 or far[v] < far[u]):
-                    u = v
-            if u < 0:
-                break
-            done[u] = True
-            if spot[u] >= 0 and spot[u] != s:
-                out[s, spot[u]] = far[u]
-                continue
-            for a in range(starts[u], starts[u + 1]):
-                v = ends[a]
-                if open_[numbers[a]]:
-                    far[v] = min(far[v], far[u] + (0 if spot[v] >= 0 else weight[v]))
-    return out
+def _distances(graph: WeightedGraph, boundary: Sequence[int], open_: Array) -> Array:
+    """The least weight between boundary vertices along open edges, around the other boundary vertices."""
+    ends = graph.edges[open_]
+    tails, heads = np.concatenate([ends, ends[:, ::-1]]).T
+    weights, starts = graph.weights.copy(), np.arange(graph.size)
+    weights[list(boundary)] = 0
+    starts[list(boundary)] = graph.size + np.arange(len(boundary))  # paths begin at copies
+    count = graph.size + len(boundary)
+    network = sp.csr_array((weights[heads], (starts[tails], heads)), shape=(count, count))
+    far = sp.csgraph.dijkstra(network, indices=starts[list(boundary)])[:, list(boundary)]
+    return np.where(np.isfinite(far), far, NEVER).astype(np.int64)
 
 
 @dataclass(eq=False)

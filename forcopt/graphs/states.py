@@ -188,7 +188,8 @@ def index(rows, count, width, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _longer(old, size):  # type: ignore[no-untyped-def]
+def longer(old, size):  # type: ignore[no-untyped-def]
+    """The same table with room for more rows."""
     new = np.zeros((size, old.shape[1]), old.dtype)
     new[: len(old)] = old
     return new
@@ -199,9 +200,9 @@ def _roomier(store, count):  # type: ignore[no-untyped-def]
     """The same store with room for twice as many rows."""
     rows, values, estimate, back, slots = store
     size = 2 * len(rows)
-    rows = _longer(rows, size)
+    rows = longer(rows, size)
     slots = index(rows, count, rows.shape[1], 4 * size)
-    return Store(rows, _longer(values, size), _longer(estimate, size), _longer(back, size), slots)
+    return Store(rows, longer(values, size), longer(estimate, size), longer(back, size), slots)
 
 
 @njit(cache=True)
@@ -372,7 +373,7 @@ def enter(store, count, key, cost, way, one, two, counting):  # type: ignore[no-
 def remember(arcs, count, i, j, row):  # type: ignore[no-untyped-def]
     """Keep a way to reach a state."""
     if count == len(arcs):
-        arcs = _longer(arcs, 2 * count)
+        arcs = longer(arcs, 2 * count)
     arcs[count, 0], arcs[count, 1], arcs[count, 2] = i, j, row
     return arcs
 

@@ -14,3 +14,6 @@ LEAST_LENGTH = 1e-300
 
 FIEDLER = 1e-6
 """Entries of a Fiedler vector up to this do not decide its sign: they may be rounded zeros."""
+
+ROUNDED = 1e-12
+"""The share by which floating-point sums above 2**53 may be too large."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.graphs.tolerances import FIEDLER
@@ -128,6 +129,12 @@ class WeightedGraph:
         return iter(range(self.size))
 
 
+def component_labels(edges: Array, size: int) -> Array:
+    """The number of the component of each vertex, for vertices 0 to `size` - 1 and edges of shape (m, 2)."""
+    matrix = sp.coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(size, size))
+    return np.asarray(sp.csgraph.connected_components(matrix, directed=False)[1])
+
+
 def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
     """An order of the vertices whose frontiers are short.
 
@@ -185,12 +192,6 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
         path, v = path  # type: ignore[assignment]
         order.append(v)
     return order[::-1]
-
-
-def frontier_sizes(graph: WeightedGraph, order: list[int]) -> list[int]:
-    """The number of processed vertices with a neighbour still to come, after each vertex of the order."""
-    last = {u: max((order.index(v) for v in graph.neighbours[u]), default=-1) for u in graph}
-    return [sum(last[u] > i for u in order[: i + 1]) for i in range(len(order))]
 
 
 def spectral_order(graph: WeightedGraph) -> list[int]:

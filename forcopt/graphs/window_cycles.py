@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.kernels import sift_down, sift_up
 from forcopt.graphs.planar_dual import PlanarDual, flow_sums, separation_codes, spanning_tree
-from forcopt.graphs.tolerances import SLACK
+from forcopt.graphs.states import longer
+from forcopt.graphs.tolerances import ROUNDED, SLACK
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
+from forcopt.graphs.weighted import component_labels
 from forcopt.memory import memory_budget
 
 _PATHS = 2_000_000
@@ -50,38 +52,6 @@ _LARGEST = 2**30
 
 _JOINED = 80
 """Bytes for each path, while paths are joined: its place in the order, and the columns in this order."""
-
-
-@njit(cache=True)
-def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no-untyped-def]
-    """Set `far` to the least cost of a path from the source to each face; -1 for faces out of reach."""
-    n = len(starts) - 1
-    far[:] = -1
-    near = np.empty(n, np.int64)  # a binary heap of faces by tentative distance
-    spot = np.full(n, -1, np.int64)
-    value = np.empty(n, np.int64)
-    near[0], spot[source], value[source] = source, 0, 0
-    size = 1
-    while size > 0:
-        g = near[0]
-        size -= 1
-        if size > 0:
-            near[0] = near[size]
-            sift_down(near, spot, value, size)
-        far[g] = value[g]
-        for a in range(starts[g], starts[g + 1]):
-            d = darts[a]
-            h = face[d ^ 1]
-            if gone[h] or far[h] >= 0:
-                continue
-            reached = value[g] + cost[d >> 1]
-            if spot[h] < 0:
-                near[size], spot[h] = h, size
-                size += 1
-            elif value[h] <= reached:
-                continue
-            value[h] = reached
-            sift_up(near, spot, value, spot[h])
 
 
 class _Dual(NamedTuple):
@@ -324,23 +294,6 @@ def _rewind(place, dual, begins, classes, g):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _widest(starts):  # type: ignore[no-untyped-def]
-    """The largest number of darts of a face."""
-    widest = 0
-    for g in range(len(starts) - 1):
-        widest = max(widest, starts[g + 1] - starts[g])
-    return widest
-
-
-@njit(cache=True)
-def _longer(found):  # type: ignore[no-untyped-def]
-    """The same rows with room for as many more."""
-    wider = np.empty((2 * len(found), 3), np.int64)
-    wider[: len(found)] = found
-    return wider
-
-
-@njit(cache=True)
 def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ignore[no-untyped-def]
     """Join the paths from ``order[begin]`` on with an edge and a second path.
 
@@ -364,7 +317,7 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
     count = 0
     room = np.empty(len(windows))
     # Sums of first paths rise within a group, so the search in another group goes on at its last position.
-    place = np.zeros((_widest(starts), len(windows), classes), np.int64)
+    place = np.zeros((np.diff(starts).max(), len(windows), classes), np.int64)
     before = -1
     for x in range(begin, len(order)):
         if budget <= 0 or count >= enough:
@@ -416,7 +369,7 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
                         if _meets(stamp, at, parent, i, j):
                             continue
                         if count == len(found):
-                            found = _longer(found)
+                            found = longer(found, 2 * count)
                         found[count, 0], found[count, 1], found[count, 2] = i, d, j
                         count += 1
                         if not every:
@@ -456,42 +409,6 @@ def _enclosed(found, dual, paths, tree, sets, costs):  # type: ignore[no-untyped
             while parent[p] >= 0:
                 crossed[via[p] >> 1] = False
                 p = parent[p]
-
-
-@njit(cache=True)
-def _root(link, v):  # type: ignore[no-untyped-def]
-    while link[v] != v:
-        link[v] = link[link[v]]
-        v = link[v]
-    return v
-
-
-@njit(cache=True)
-def _components(edge_faces, inside):  # type: ignore[no-untyped-def]
-    """The connected component of each face of a set in the dual on that set; -1 outside."""
-    link = np.arange(len(inside))
-    for e in range(len(edge_faces)):
-        g, h = edge_faces[e]
-        if inside[g] and inside[h]:
-            link[_root(link, g)] = _root(link, h)
-    out = np.full(len(inside), -1, np.int64)
-    for f in range(len(inside)):
-        if inside[f]:
-            out[f] = _root(link, f)
-    return out
-
-
-@njit(cache=True)
-def _heaviest(edges, weights, edge_faces, inside):  # type: ignore[no-untyped-def]
-    """The greatest weight of a vertex set that no cycle on a set of faces separates."""
-    link = np.arange(len(weights))
-    for e in range(len(edges)):
-        if not (inside[edge_faces[e, 0]] and inside[edge_faces[e, 1]]):
-            link[_root(link, edges[e, 0])] = _root(link, edges[e, 1])
-    total = np.zeros(len(weights), np.int64)
-    for v in range(len(weights)):
-        total[_root(link, v)] += weights[v]
-    return total.max()
 
 
 class WindowCycles:
@@ -602,7 +519,6 @@ class WindowCycles:
         codes = np.random.default_rng(0).integers(1, 2**62, len(pairs))
         code = separation_codes(dual, pairs, codes)
         target = np.bitwise_xor.reduce(codes[len(self.must_link) :], initial=0)
-        self._cost = cost
         self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost, code)
         self._tree = spanning_tree(dual)
         self._windows = np.array(windows, np.int64)
@@ -754,15 +670,19 @@ class WindowCycles:
             yield start, ~inside
             inside = inside.copy()
             inside[start] = False
-            labels = _components(self._edge_faces, inside)
-            for label in np.unique(labels[labels >= 0]):
+            labels = component_labels(self._edge_faces[inside[self._edge_faces].all(axis=1)], faces)
+            for label in np.unique(labels[inside]):
                 part = labels == label
                 if self._alive(part):
                     stack.append((part, [f for f in wanted if part[f]]))
 
     def _alive(self, inside: Array) -> bool:
         graph = self.dual.graph
-        heavy = int(_heaviest(graph.edges, graph.weights, self._edge_faces, inside))
+        # The vertices of a component are separated by no cycle on these faces.
+        labels = component_labels(graph.edges[~inside[self._edge_faces].all(axis=1)], graph.size)
+        weights = np.zeros(graph.size, np.int64)
+        np.add.at(weights, labels, graph.weights)
+        heavy = int(weights.max())
         return any(graph.total - heavy >= low or heavy <= high for low, high in self.bounds)
 
     def _separator(self, inside: Array) -> list[int]:
@@ -770,13 +690,13 @@ class WindowCycles:
         starts, darts, face, gain, *_ = self._links
         members = np.flatnonzero(inside)
         root = int(members[np.argmax(np.diff(starts)[members])])
-        depth, reached, sums = {root: 0}, {root: -1}, {root: 0}
+        reached, sums = {root: -1}, {root: 0}
         queue = [root]
         for g in queue:
             for d in darts[starts[g] : starts[g + 1]].tolist():
                 h = int(face[d ^ 1])
-                if inside[h] and h not in depth:
-                    depth[h], reached[h], sums[h] = depth[g] + 1, d, sums[g] + int(gain[d])
+                if inside[h] and h not in reached:
+                    reached[h], sums[h] = d, sums[g] + int(gain[d])
                     queue.append(h)
         half = int(self._windows[0].sum()) / 2 if len(self.bounds) == 1 else self._total / 2
         best, chosen = np.inf, -1
@@ -788,13 +708,10 @@ class WindowCycles:
                     best, chosen = value, e
         if chosen < 0:
             return []
-        found = set()
-        for f in self._edge_faces[chosen].tolist():
-            at = f
-            while True:
+        found = {root}
+        for at in self._edge_faces[chosen].tolist():
+            while at != root:
                 found.add(at)
-                if reached[at] < 0:
-                    break
                 at = int(face[reached[at]])
         return sorted(found)
 
@@ -822,8 +739,7 @@ class WindowCycles:
         prize = from_tree(starts, darts, face, gone, start, prize)
         links = (*self._links[:3], gain, *self._links[4:])
         dual = _Dual(*links, prize, gone)
-        back = np.empty(self.dual.faces, np.int64)
-        _distances(starts, darts, face, cost, gone, start, back)
+        back = self._distances(start, gone)
         space.begin(start, int(starts[start]))
         while space.now[1] >= 0:
             if finer and space.now[0] > finer[0][0] * self.many:  # bounds pay
@@ -851,7 +767,8 @@ class WindowCycles:
         order, begins = _grouped(group, paths.total, self.dual.faces * classes, pause)
         columns = (paths.total, paths.paid, paths.mask, paths.won, paths.role, paths.size)
         total, paid, mask, won, role, size = (column[order] for column in columns)
-        cheapest = _cheapest(paid + won, begins)
+        cheapest, filled = np.full(len(begins) - 1, np.inf), np.flatnonzero(np.diff(begins))
+        cheapest[filled] = np.minimum.reduceat(paid + won, begins[filled])
         groups = _Groups(order, begins, total, paid, mask, won, role, size, cheapest, classes, step)
         wanted = _Wanted(self._windows, threshold, self._target, self._longest, every, _BATCH)
         begin = 0
@@ -861,6 +778,16 @@ class WindowCycles:
             found, most, begin = _join(dual, wanted, most, paths, groups, space.stamp, begin, _JOINS)
             yield found
         space.clear()
+
+    def _distances(self, source: int, gone: Array) -> Array:
+        """The least cost of a path from a face to each face; -1 for faces out of reach."""
+        starts, darts, face, _, cost, _ = self._links
+        ends = face[darts ^ 1]
+        lengths = np.where(gone[ends], np.inf, cost[darts >> 1])
+        network = sp.csr_array((lengths, ends, starts), shape=(self.dual.faces, self.dual.faces))
+        far = sp.csgraph.dijkstra(network, indices=source)
+        far = np.where(far < 2.0**53, far, far * (1.0 - ROUNDED))  # never too long
+        return np.where(np.isfinite(far), far, -1).astype(np.int64)
 
     def _separates(self, edges: Array) -> bool:
         """Whether a cycle separates the pairs that it must, and no other: hashes may collide."""
@@ -885,16 +812,6 @@ def _counted(group, groups):  # type: ignore[no-untyped-def]
         order[place[group[i]]] = i
         place[group[i]] += 1
     return order, begins
-
-
-@njit(cache=True)
-def _cheapest(value, begins):  # type: ignore[no-untyped-def]
-    """The least value of each group."""
-    out = np.full(len(begins) - 1, np.inf)
-    for g in range(len(out)):
-        for x in range(begins[g], begins[g + 1]):
-            out[g] = min(out[g], value[x])
-    return out
 
 
 def _grouped(

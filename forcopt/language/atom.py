@@ -65,7 +65,7 @@ class Atom:
 
     def __reduce__(self) -> tuple[Callable[[str], Atom], tuple[str]]:
         """Pickle by name: there is one atom of each."""
-        return _named, (self.name,)
+        return atom_named, (self.name,)
 
     def evaluate(self, arguments: Sequence[Array], parameter: Any) -> Array:
         """Evaluate at arguments, moved into the domain where they are outside; infinite or NaN at poles."""
@@ -117,8 +117,8 @@ def _times_log(x: Array, ratio: Array) -> Any:
     return np.where(x > 0, x * np.log(np.where(x > 0, ratio, 1.0)), 0.0)
 
 
-def _named(name: str) -> Atom:
-    """The atom of a name."""
+def atom_named(name: str) -> Atom:
+    """The atom of a name; there is one of each."""
     return _ATOMS[name]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +84,10 @@ class Expression:
     if not TYPE_CHECKING:  # type checkers still report a wrong name
 
         def __getattr__(self, name: str) -> Any:
-            if (
-                name == "variable"
-            ):  # what an array of xarray asks the right operand for; it would go by position
+            if name == "variable" and "xarray" in sys.modules:  # an array on the left asks for it
+                xarray_defers()
                 raise DeclarationError(
-                    "xarray takes no expression on the right: write x * array, -(x - array)"
+                    "xarray was imported after the variables were made: import it before, or write x * array"
                 )
             raise counterpart(self, name, _COUNTERPARTS)
 
@@ -895,6 +895,25 @@ class Combination(Expression):
     """
 
     __slots__ = ()
+
+
+def xarray_defers() -> None:
+    """Let arrays of xarray on the left of an operator leave it to the expression on their right.
+
+    numpy and pandas have protocols for this; xarray has none, and would pair the entries by position.
+    """
+    if "xarray" not in sys.modules:
+        return
+    kind = sys.modules["xarray"].DataArray
+    operate = kind._binary_op
+    if hasattr(operate, "__wrapped__"):
+        return
+
+    @wraps(operate)
+    def deferring(array: Any, other: Any, *how: Any, **options: Any) -> Any:
+        return NotImplemented if isinstance(other, Expression) else operate(array, other, *how, **options)
+
+    kind._binary_op = deferring
 
 
 _LIKE_NUMPY = ("abs", "block", "concatenate", "cumsum", "diag", "stack", "trace")

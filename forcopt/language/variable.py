@@ -9,7 +9,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers, refuse_entry
 from forcopt.errors import DeclarationError, Guarded
 from forcopt.language.columns import Block, consecutive
-from forcopt.language.expression import Expression
+from forcopt.language.expression import Expression, xarray_defers
 from forcopt.language.labels import Axes
 from forcopt.language.scalar import Scalar
 from forcopt.notebook import facts_html
@@ -41,6 +41,7 @@ class Declared(Guarded, Expression):
     _hints = _SETTERS
 
     def __init__(self, model: Model, position: int) -> None:
+        xarray_defers()
         block = model.blocks[position]
         put = object.__setattr__
         put(self, "model", model)

@@ -19,6 +19,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum
+from forcopt.loops.leximin import hold_objective
 from forcopt.loops.tolerances import FALLS, MOVES
 from forcopt.status import Status
 
@@ -108,14 +109,11 @@ class IrreducibleSubset:
         """Give the subset as a sentence."""
         if not self.constraints:
             return "the bounds and integrality of the variables alone cannot be met"
-        if len(self.constraints) == 1 and _compares_numbers(self.constraints[0]):
+        only = self.constraints[0]
+        if len(self.constraints) == 1 and isinstance(only, Constraint) and only.expression.is_constant:
             return f"the constraint {self.names[0]} compares two numbers, and is false"
         with_bounds = f" (with {', '.join(self.bounds)})" if 0 < len(self.bounds) <= _MOST_NAMED else ""
         return "these constraints cannot hold together: " + ", ".join(self.names) + with_bounds
-
-
-def _compares_numbers(constraint: Any) -> bool:
-    return isinstance(constraint, Constraint) and constraint.expression.is_constant
 
 
 def irreducible_subset(model: Model, backend: str = "highs") -> IrreducibleSubset | None:
@@ -252,9 +250,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
         result = open_session(chosen, cone).solve(SolveOptions(time_limit=_PROBE_SECONDS))
         if result.x is not None and result.objective < FALLS:
             return _names(model, result.x)
-        used = np.flatnonzero(stage.cost).astype(np.int32)
-        ends = np.array([0, len(used)], dtype=np.int32)
-        cone = cone.with_rows(RowBlock(ends, used, stage.cost[used], np.array([-np.inf]), np.zeros(1)))
+        cone = cone.with_rows(hold_objective(cone.stages[0], 0.0, 0.0))
     return []
 
 
@@ -309,13 +305,12 @@ def _recession(program: Program) -> Program:
 
     lower, upper = homogeneous(program.lower, program.upper, 1.0)
     row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
-    rows = RowBlock(program.rows.indptr, program.rows.indices, program.rows.data, row_lower, row_upper)
     return replace(
         program,
         lower=lower,
         upper=upper,
         integer=np.zeros_like(program.integer),
-        rows=rows,
+        rows=replace(program.rows, lower=row_lower, upper=row_upper),
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),

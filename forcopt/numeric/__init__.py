@@ -1,8 +1,7 @@
 """Numerical building blocks that several problems share: each topic is one file, none needs a solver.
 
-Projections (`project_simplex`, `project_capped_simplex`, `project_box`), water-filling (`water_fill`,
-`least_reciprocals`), apportionment (`apportion`, `apportion_by_heap`, `largest_remainder`,
-`quota_violations`, `signpost`), lotteries (`birkhoff`, `decompose_permutahedron`, `laminar_lottery`,
+A projection (`project_box`), water-filling (`water_fill`, `least_reciprocals`), apportionment (`apportion`,
+`largest_remainder`, `signpost`), lotteries (`birkhoff`, `decompose_permutahedron`, `laminar_lottery`,
 `decompose`) and random rounding (`dependent_rounding`, `systematic_rounding`, `controlled_rounding`).
 """
 
@@ -10,9 +9,7 @@ from forcopt.numeric.apportionment import (
     Apportionment,
     DivisorMethod,
     apportion,
-    apportion_by_heap,
     largest_remainder,
-    quota_violations,
     signpost,
 )
 from forcopt.numeric.birkhoff import MatchingLottery, RankingWeights, birkhoff, decompose_permutahedron
@@ -23,8 +20,6 @@ from forcopt.numeric.water_filling import (
     Limit,
     least_reciprocals,
     project_box,
-    project_capped_simplex,
-    project_simplex,
     water_fill,
 )
 
@@ -38,7 +33,6 @@ __all__ = [
     "SetLottery",
     "Vertex",
     "apportion",
-    "apportion_by_heap",
     "birkhoff",
     "controlled_rounding",
     "decompose",
@@ -48,9 +42,6 @@ __all__ = [
     "largest_remainder",
     "least_reciprocals",
     "project_box",
-    "project_capped_simplex",
-    "project_simplex",
-    "quota_violations",
     "signpost",
     "systematic_rounding",
     "water_fill",

@@ -184,39 +184,6 @@ def apportion(
     return _by_heap(p, low, base, high, seats, method, least=below * (1 - BAND))
 
 
-def apportion_by_heap(
-    populations: Any, seats: int, method: DivisorMethod = "hill", *, minimum: Any = 0, maximum: Any = None
-) -> Apportionment:
-    """Apportion seats one after the other, each to the highest priority, in exact arithmetic.
-
-    The parameters, result and errors are those of `apportion`, which gives the same result faster.
-    O((k + seats) log k) comparisons of fractions.
-
-    Parameters
-    ----------
-    populations : array_like
-        Positive, shape ``(k,)``.
-    seats : int
-        To hand out.
-    method : DivisorMethod, default "hill"
-        See `apportion`.
-    minimum, maximum : array_like, optional
-        Seats of each party, at least and at most.
-
-    Returns
-    -------
-    Apportionment
-        As of `apportion`.
-
-    Examples
-    --------
-    >>> apportion_by_heap([9061, 7179, 5259, 3319, 1182], 26, "hill").seats.tolist()
-    [9, 7, 6, 3, 1]
-    """
-    p, low, high, _ = _read(populations, seats, method, minimum, maximum)
-    return _by_heap(p, low, low, high, seats, method)
-
-
 def largest_remainder(populations: Any, seats: int, *, minimum: Any = 0, maximum: Any = None) -> Array:
     """Apportion seats by largest remainders (Hamilton, Hare-Niemeyer).
 
@@ -276,47 +243,6 @@ def largest_remainder(populations: Any, seats: int, *, minimum: Any = 0, maximum
     found[free] = down
     found[free[[i for i in order if down[i] < high[free[i]]][:rest]]] += 1
     return found
-
-
-def quota_violations(populations: Any, seats: Any) -> tuple[Array, Array]:
-    """Find the parties whose seats are below the lower or above the upper quota.
-
-    Parameters
-    ----------
-    populations : array_like
-        At least 0, not all 0; shape ``(k,)``.
-    seats : array_like
-        Whole numbers, shape ``(k,)``.
-
-    Returns
-    -------
-    below, above : Array
-        Positions of parties with fewer seats than ``floor(q_i)``, and with more than ``ceil(q_i)``, where
-        ``q_i = seats.sum() * p_i / p.sum()``, computed in exact arithmetic.
-
-    Notes
-    -----
-    No divisor method keeps both quotas for all populations; Adams keeps the upper and Jefferson the lower
-    one (Balinski and Young, Propositions 6.2 to 6.4).
-
-    Examples
-    --------
-    >>> [side.tolist() for side in quota_violations([9061, 7179, 5259, 3319, 1182], [10, 7, 5, 3, 1])]
-    [[], []]
-    >>> [side.tolist() for side in quota_violations([900, 50, 50], [8, 1, 1])]
-    [[0], []]
-    """
-    p, a = as_numbers(populations, "populations"), as_numbers(seats, "seats")
-    if p.ndim != 1 or p.shape != a.shape:
-        raise DeclarationError(f"populations have shape {p.shape} and seats {a.shape}; both must be (k,)")
-    total = sum(map(Fraction, p.tolist()))
-    if total <= 0:
-        raise DeclarationError("populations are all 0; no party has a quota")
-    whole = int(a.sum())
-    quotas = [Fraction(x) * whole / total for x in p.tolist()]
-    below = [i for i, q in enumerate(quotas) if a[i] < q.numerator // q.denominator]
-    above = [i for i, q in enumerate(quotas) if a[i] > -(-q.numerator // q.denominator)]
-    return np.array(below, dtype=int), np.array(above, dtype=int)
 
 
 def _rule(method: Any) -> _Rule:

@@ -154,6 +154,8 @@ def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:
     >>> found.sum(), found.sum(axis=0).tolist()[1]
     (np.float64(3.0), 2.0)
     """
+    import networkx as nx
+
     given = as_numbers(table, "table")
     if given.ndim != 2 or not given.size or (given < 0).any():
         raise DeclarationError(f"table has shape {given.shape}; it must be (r, c) with cells of at least 0")
@@ -165,57 +167,26 @@ def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:
     x[-1, :-1] = np.ceil(x[:-1, :-1].sum(axis=0) - CLOSE) - x[:-1, :-1].sum(axis=0)
     x[-1, -1] = np.ceil(x[:-1, -1].sum() - CLOSE) - x[:-1, -1].sum()
     x = np.where(np.abs(x - np.round(x)) < CLOSE, np.round(x), x)
-    near: list[set[int]] = [set() for _ in range(rows + columns + 2)]  # rows first, then columns
-    for i, j in np.argwhere((x > 0) & (x < 1)).tolist():
-        near[i].add(rows + 1 + j)
-        near[rows + 1 + j].add(i)
-    path: list[int] = []
-    place: dict[int, int] = {}
-    start = 0
-    while True:
-        if not path:
-            while start < len(near) and not near[start]:
-                start += 1
-            if start == len(near):
-                break
-            path, place = [start], {start: 0}
-        at = path[-1]
-        before = path[-2] if len(path) > 1 else -1
-        to = next((v for v in near[at] if v != before), None)
-        if to is None:  # rounding errors broke a sum: settle the last cell of the path by itself
-            if before >= 0:
-                _settle(x, near, at, before, rows, rng)
-            path, place = [], {}
-            continue
-        if to not in place:
-            place[to] = len(path)
-            path.append(to)
-            continue
-        cycle = path[place[to] :]
-        edges = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-        cells = [(min(a, b), max(a, b) - rows - 1) for a, b in edges]
-        even, odd = cells[::2], cells[1::2]
-        up = min(*(1 - x[c] for c in even), *(x[c] for c in odd))
-        back = min(*(x[c] for c in even), *(1 - x[c] for c in odd))
+    fractional = np.argwhere((x > 0) & (x < 1)).tolist()
+    cells: nx.Graph[Any] = nx.Graph(((0, i), (1, j)) for i, j in fractional)
+    while cells.size():
+        try:
+            cycle = nx.find_cycle(cells)
+        except nx.NetworkXNoCycle:  # rounding errors broke a sum: settle a cell by itself
+            cycle = [next(iter(cells.edges))]
+        path = [tuple(at for _, at in sorted(edge)) for edge in cycle]
+        even, odd = path[::2], path[1::2]
+        up = min([*(1 - x[c] for c in even), *(x[c] for c in odd)])
+        back = min([*(x[c] for c in even), *(1 - x[c] for c in odd)])
         move = up if rng.random() * (up + back) < back else -back
         for sign, part in ((1.0, even), (-1.0, odd)):
             for cell in part:
                 x[cell] += sign * move
-        for a, b in edges:
-            cell = (min(a, b), max(a, b) - rows - 1)
-            if abs(x[cell] - round(x[cell])) < CLOSE:
-                x[cell] = round(x[cell])
-                near[a].discard(b)
-                near[b].discard(a)
-        path, place = [], {}
+        for (i, j), edge in zip(path, cycle, strict=True):
+            if abs(x[i, j] - round(x[i, j])) < CLOSE:
+                x[i, j] = round(x[i, j])
+                cells.remove_edge(*edge)
     return np.asarray(down + np.round(x[:-1, :-1]))
-
-
-def _settle(x: Array, near: list[set[int]], a: int, b: int, rows: int, rng: np.random.Generator) -> None:
-    cell = (min(a, b), max(a, b) - rows - 1)
-    x[cell] = 1.0 if rng.random() < x[cell] else 0.0
-    near[a].discard(b)
-    near[b].discard(a)
 
 
 def _fractions(marginals: Any) -> Array:

@@ -237,6 +237,8 @@ class Method:
     whole : str, default ""
         For a linear program that has whole optima only by itself, without further rows and with its own
         objective: the formulation of the same variables that has them in any model.
+    rules : tuple[str, ...], default ()
+        The classes of rules on the parts of a decision that it takes, see `forcopt.problem.parts`.
 
     Examples
     --------
@@ -261,6 +263,7 @@ class Method:
     private: bool = False
     rank: Rank = "alternative"
     whole: str = ""
+    rules: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -275,6 +278,7 @@ class Method:
         prepare: Callable[[], object] | None = None,
         private: bool = False,
         whole: str = "",
+        rules: tuple[str, ...] = (),
     ) -> Method:
         """Make a method of a function and read its options from the signature.
 
@@ -298,7 +302,8 @@ class Method:
                     f"formulation {name!r} has an option {hidden[0]!r}; this name belongs to a common option"
                 )
         options = {p.name: p.default for p in parameters if p.name not in COMMON_OPTIONS}
-        return cls(name, kind, exact, guarantee, cites, options, function, prepare, private, rank, whole)
+        facts = (name, kind, exact, guarantee, cites, options, function, prepare, private, rank, whole, rules)
+        return cls(*facts)
 
     def compile(self) -> None:
         """Call `prepare`, once in a process."""

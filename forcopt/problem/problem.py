@@ -152,6 +152,7 @@ class Problem(Declared):
         cites: str = "",
         rank: Rank = "alternative",
         whole: str = "",
+        rules: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Handles]], Callable[..., Handles]]:
         """Register a function ``(problem, model, **options) -> Handles`` that writes into the model.
 
@@ -161,7 +162,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool, default False
             Whether an optimum of the model is an optimum of the problem.
-        guarantee, cites, rank, whole
+        guarantee, cites, rank, whole, rules
             See `Method`.
 
         Returns
@@ -170,7 +171,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole)
+        return cls._registered(name, "formulation", exact, guarantee, cites, rank, whole=whole, rules=rules)
 
     @classmethod
     def algorithm(
@@ -183,6 +184,7 @@ class Problem(Declared):
         rank: Rank = "alternative",
         prepare: Callable[[], object] | None = None,
         private: bool = False,
+        rules: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself.
 
@@ -192,7 +194,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool, default False
             Whether the algorithm proves optimality.
-        guarantee, cites, rank, prepare, private
+        guarantee, cites, rank, prepare, private, rules
             See `Method`.
 
         Returns
@@ -201,7 +203,7 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private)
+        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules)
 
     @classmethod
     def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:

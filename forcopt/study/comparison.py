@@ -104,7 +104,7 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 
 def _proof(row: Run, group: Sequence[Run]) -> str:
     """What proves the answer of a row: a certificate, two solvers that agree, or its own claim."""
-    if row.certified or not (row.exact and row.status in _SETTLED):
+    if row.certified or not (row.exact and row.status in SETTLED):
         return "exact certificate" if row.certified else ""
     agree = any(
         r.exact
@@ -122,7 +122,7 @@ def _same(a: Run, b: Run) -> bool:
     return abs(a.objective - b.objective) <= tolerance * max(1.0, abs(a.objective))
 
 
-_SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 """Claims that a proof can have."""
 
 

@@ -181,6 +181,11 @@ def fair_front(
     seed : int, default 0
         Of the split.
 
+    Returns
+    -------
+    FairFront
+        The fitted estimators with their errors and gaps on both parts of the records.
+
     Raises
     ------
     DeclarationError

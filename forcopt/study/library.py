@@ -19,11 +19,26 @@ from forcopt.errors import DeclarationError, similar, unknown
 from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.language.relations import only_columns
 from forcopt.loops.exchange import MODEL_SUFFIXES, read, read_into
+from forcopt.loops.solution import ModelSolution
 from forcopt.problem import Evaluation, Handles, Problem, examples, problem_classes
 from forcopt.problem.registry import example_file
 from forcopt.study.run import model_size
 from forcopt.study.store import metadata
+
+
+class Values(dict[str, float]):
+    """The values of a bare model's variables by name."""
+
+    def __str__(self) -> str:
+        shown = [f"{name}  {value:.10g}" for name, value in self.items() if value]
+        more = [f"and {len(shown) - _MOST_VALUES} more; --json has all"] if len(shown) > _MOST_VALUES else []
+        return "\n".join([*shown[:_MOST_VALUES], *more, "variables that are not listed are 0"])
+
+
+_MOST_VALUES = 40
+"""How many values are printed."""
 
 
 class ModelFile(Problem):
@@ -67,10 +82,11 @@ class ModelFile(Problem):
         """As in the file."""
         return "max" if _model(self.path, self.sha256)[3] else "min"
 
-    def evaluate(self, decision: Array) -> Evaluation:
+    def evaluate(self, decision: Values | Array) -> Evaluation:
         """Evaluate values of the columns."""
         model, x, objective, _ = _model(self.path, self.sha256)
-        point = model.point({x: decision})
+        values = list(decision.values()) if isinstance(decision, Values) else decision
+        point = model.point({x: values})
         return Evaluation(float(objective.evaluate(point)), model.violations(point))
 
 
@@ -84,7 +100,12 @@ def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]
 def as_it_is(problem: ModelFile, model: Model) -> Handles:
     """The model as it is."""
     x, objective, _ = read_into(model, problem.path)
-    return Handles(objective=objective, decision=lambda result: result[x], x=x)
+    names = [model.column_name(int(column)) for column in only_columns(x)]
+
+    def decision(result: ModelSolution) -> Values:
+        return Values(zip(names, result[x].tolist(), strict=True))
+
+    return Handles(objective=objective, decision=decision, x=x)
 
 
 MANIFEST = "manifest.json"

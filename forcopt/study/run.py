@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt import check
+from forcopt.arrays import plain
 from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
@@ -174,11 +175,7 @@ class Run:
     def record(self) -> dict[str, Any]:
         """All fields but decision and trace as plain data; unknown and infinite values are None."""
         row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
-        row["status"] = "not run" if self.status is None else str(self.status)
-        row["bridges"] = list(self.bridges)
-        for name in ("parameters", "metrics", "versions"):
-            row[name] = {k: _finite(v) for k, v in getattr(self, name).items()}
-        return {k: _finite(v) for k, v in row.items()}
+        return {**plain(row), "status": str(self.status or "not run")}
 
     def number(self, name: str) -> float | None:
         """A number of this row by its name: a field, else a parameter or a metric; None if unknown."""
@@ -186,10 +183,6 @@ class Run:
             if isinstance(value := known.get(name), int | float | np.number):
                 return float(value)
         return None
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -249,15 +242,23 @@ class Job:
             **{**own, **self.known, **known},
         )
 
+    @property
+    def modules(self) -> list[str]:
+        """The modules that define its problem, method and backend."""
+        parts: list[Any] = [type(self.problem), self.problem.method(self.method).function]
+        if self.backend in backends():
+            parts.append(type(backends()[self.backend]))
+        return list(dict.fromkeys(str(part.__module__) for part in parts))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process first imports the module that registers the method; the class alone may not."""
-        module = self.problem.method(self.method).function.__module__
-        return _received, (module, *(getattr(self, f.name) for f in fields(self)))
+        """Another process first imports the modules, which register the method and the backend."""
+        return _received, (self.modules, *(getattr(self, f.name) for f in fields(self)))
 
 
-def _received(module: str, *values: Any) -> Job:
-    if module != "__main__":
-        import_module(module)
+def _received(modules: list[str], *values: Any) -> Job:
+    for module in modules:
+        if module != "__main__":
+            import_module(module)
     return Job(*values)
 
 

@@ -18,12 +18,9 @@ from forcopt.errors import DeclarationError
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
-from forcopt.study.comparison import Comparison
+from forcopt.study.comparison import SETTLED, Comparison, contradiction
 from forcopt.study.library import MANIFEST, export
 from forcopt.study.run import Run
-from forcopt.study.tolerances import TOLERANCE
-
-_SETTLED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 @dataclass(frozen=True)
@@ -122,11 +119,10 @@ class SolverBenchmark:
     @property
     def wrong(self) -> tuple[str, ...]:
         """The claims that contradict published values, and pairs of claims that contradict each other."""
-        found = []
-        for row in self.comparison.rows:
-            words = _contradiction(row, self.known.get(row.instance))
-            if words:
-                found.append(f"{row.instance}: {row.backend} claims {words}")
+        claims = (
+            (row.instance, _contradiction(row, self.known.get(row.instance))) for row in self.comparison.rows
+        )
+        found = [f"{instance}: {words}" for instance, words in claims if words]
         return (*found, *self.comparison.disagreements)
 
     def summary(self, shift: float = 1.0) -> Any:
@@ -152,7 +148,7 @@ class SolverBenchmark:
         for backend in dict.fromkeys(row.backend for row in self.comparison.rows):
             runs = [row for row in self.comparison.rows if row.backend == backend]
             wrong = [bool(_contradiction(row, self.known.get(row.instance))) for row in runs]
-            solved = [row.status in _SETTLED and not bad for row, bad in zip(runs, wrong, strict=True)]
+            solved = [row.status in SETTLED and not bad for row, bad in zip(runs, wrong, strict=True)]
             seconds = [
                 min(row.seconds, self.time_limit) if good else self.time_limit
                 for row, good in zip(runs, solved, strict=True)
@@ -265,15 +261,8 @@ def _stem(path: Path) -> str:
 
 
 def _contradiction(row: Run, known: Known | None) -> str:
-    """Describe a claim of a run that contradicts published facts; empty if none does."""
-    if known is None or row.status not in _SETTLED:
+    """Words for a claim that a published value refutes, or that refutes it; empty if there is none."""
+    if known is None or row.status not in SETTLED:
         return ""
-    published_value = f"; published: {known.status} {known.objective:.9g}"
-    if row.status is not Status.OPTIMAL:
-        return f"{row.status}{published_value}" if known.status is not row.status else ""
-    better = known.objective - row.objective if row.sense == "min" else row.objective - known.objective
-    slack = TOLERANCE * max(1.0, abs(known.objective))
-    wrong = known.status in (Status.INFEASIBLE, Status.UNBOUNDED) or (
-        abs(better) > slack if known.status is Status.OPTIMAL else better < -slack
-    )
-    return f"{row.status} {row.objective:.9g}{published_value}" if wrong else ""
+    told = Run(row.instance, "published", "", known.status, row.sense, True, known.objective, violation=0.0)
+    return contradiction(row, told) or contradiction(told, row)

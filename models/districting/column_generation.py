@@ -33,6 +33,7 @@ from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.cycle_districts import CycleDistricts
+from forcopt.models.districting.districts import bounded, holds, reader
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, without_choice
@@ -131,6 +132,7 @@ class _Stopped(TimeoutError):
     exact=True,
     cites="Mehrotra, Johnson and Nemhauser (1998); Marsten, Hogan and Blankenship (1975) for the box",
     prepare=jit_warmup("local-search", "column-generation"),
+    rules=("each", "one", "sum"),
 )
 def column_generation(
     problem: Districting,
@@ -174,7 +176,7 @@ def column_generation(
        Research 1975.
     """
     deadline = Deadline(time_limit)
-    problem.require("column-generation", "cut", takes=("seats", "Share", "SplitLimit"))
+    problem.require("column-generation", "cut", takes=("seats",))
     if (outcome := without_choice(problem)) is not None:
         return outcome
     start = feasible_start(problem, start)
@@ -215,7 +217,7 @@ class _Run:
         # Districts grow from their heaviest node: few are left to grow from the light ones.
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
-        place = np.argsort(self.order)
+        self.place = place = np.argsort(self.order)
         self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
         self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
@@ -236,9 +238,7 @@ class _Run:
         self.long_at = np.nan  # the linear bound when a list was last too long
         self.reached = -1.0  # the slack of the longest list that was short enough, if there is one
         # Whether districts that partition the nodes are a plan.
-        self.plain = not (
-            problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
-        )
+        self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
@@ -290,7 +290,7 @@ class _Run:
 
         `cut_short` is true if more branches than `branches` were needed.
         """
-        self.cut_short = False
+        self.cut_short, fixed = False, self.problem._fixed()
         for sets, costs in self._all_districts(threshold, prizes, branches):
             good = np.ones(len(sets), np.bool_)
             for a, b in self.must_link:
@@ -299,6 +299,11 @@ class _Run:
                 good &= ~(sets[:, a] & sets[:, b])
             if self.problem.unequal_seats:
                 good &= self.slots(sets).any(axis=0)
+            for rule in self.problem.all_rules:
+                if rule.scope in ("each", "one"):
+                    named = sets[:, self.place]
+                    kept = holds(self.problem, rule, named)
+                    good &= kept if rule.part is None else kept | ~named[:, fixed[rule.part]].any(axis=1)
             yield sets[good], costs[good]
 
     def slots(self, sets: Array) -> Array:
@@ -307,10 +312,9 @@ class _Run:
         people = sets @ self.graph.weights
         low, high = np.array(list(self.windows)).T
         fits = (people >= low[:, None]) & (people <= high[:, None])
-        place = np.argsort(self.order)
         for d, nodes in problem._fixed().items():
             apart = np.array([w != tuple(problem.windows[d].tolist()) for w in self.windows])
-            fits[apart] &= ~sets[:, place[nodes]].any(axis=1)
+            fits[apart] &= ~sets[:, self.place[nodes]].any(axis=1)
         return np.asarray(fits)
 
     def _all_districts(
@@ -516,8 +520,7 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        plain = not self.problem.side_constraints and not self.problem.unequal_seats
-        if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW:
+        if not self.problem.side_constraints and self.plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW:
             self.list_all_but_one()
             return
         slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
@@ -596,7 +599,7 @@ class _Run:
     def proof(self) -> BoundCertificate | None:
         """A certificate of the bound by the prices, where one can be checked: on planar graphs."""
         problem = self.problem
-        if self.cycles is None or problem.side_constraints or problem.unequal_seats or not self.linear:
+        if self.cycles is None or problem.side_constraints or not self.plain or not self.linear:
             return None
         if problem.districts < 2 or problem.population_bounds[0] < 1:
             return None
@@ -674,17 +677,10 @@ class _Run:
         model.subject_to(taken.sum() == self.problem.districts)
         unit = 2.0 ** max(0, int(costs.max()).bit_length() - _BITS)
         model.subject_to(taken @ (costs / unit) <= target / unit)
-        if self.problem.cut_limit is not None:
-            u, v = self.graph.edges.T
-            model.subject_to(taken @ (sets[:, u] != sets[:, v]).sum(axis=1) <= 2 * self.problem.cut_limit)
-        for share in self.problem.shares:
-            met = sets @ self.problem.surplus(share)[self.order] >= 0
-            model.subject_to(taken @ met.astype(float) >= share.districts)
-        for limit in self.problem.split_limits:
-            units = self.problem.units(limit.attribute)[self.order]
-            counties = units.max() + 1
-            meets = sets @ (units[:, None] == np.arange(counties)) > 0
-            model.subject_to(taken @ meets.sum(axis=1).astype(float) <= limit.limit + counties)
+        read = reader(self.problem, sets[:, self.place])
+        for rule in self.problem.all_rules:
+            if rule.scope == "sum":
+                model.subject_to(bounded(taken @ rule.function.value(read), rule))
         if self.problem.unequal_seats:  # each district goes to a window that admits it
             fits = self.slots(sets)
             window, column = np.nonzero(fits)

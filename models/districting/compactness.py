@@ -42,7 +42,7 @@ def polsby_popper(problem: Districting, labels: Array) -> Array:
     .. [1] Polsby and Popper, The third criterion: compactness as a procedural safeguard against partisan
        gerrymandering, Yale Law and Policy Review 1991.
     """
-    measures = problem.once("measures", lambda: _measures(problem))
+    measures = borders(problem)
     if measures is None:
         return np.zeros(0)
     area, outer, ends, length = measures
@@ -58,8 +58,12 @@ def polsby_popper(problem: Districting, labels: Array) -> Array:
         return np.asarray(4 * np.pi * total / around**2)
 
 
-def _measures(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
+def borders(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
     """Areas, outer borders, pairs of nodes and the lengths of their borders; None if one is missing."""
+    return problem.once("measures", lambda: _measures(problem))
+
+
+def _measures(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
     graph, found = problem.graph, None
     edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
     if all(AREA in graph.nodes[v] for v in problem.nodes) and all(BORDER in data for *_, data in edges):

@@ -22,8 +22,8 @@ from forcopt.status import Status
 _STEP = 2
 """The limit on the cost rises by the cost of 2 average edges a round: about 2.2 times as many paths."""
 
-TAKES = ("seats", "Share", "SplitLimit")
-"""The features that dual cycles take, of those that not all methods take."""
+TAKES = ("seats", "each", "one", "sum", "plan")
+"""What dual cycles take, of that which not all methods take."""
 
 _LISTED = 10_000_000
 """A list of plans holds at most this number: about 2 gigabytes."""
@@ -87,7 +87,7 @@ def _cycles(problem: Districting, dual: PlanarDual) -> WindowCycles:
 def accepts(problem: Districting, search: WindowCycles) -> Callable[[Array], bool] | None:
     """Give the test of the constraints that the search of cycles leaves open; None if there are none."""
     fixed_seats = problem.unequal_seats and problem._fixed()
-    if not (problem.shares or problem.split_limits or fixed_seats):
+    if not (problem.all_rules or fixed_seats):
         return None
 
     def accept(edges: Array) -> bool:
@@ -101,6 +101,7 @@ def accepts(problem: Districting, search: WindowCycles) -> Callable[[Array], boo
     exact=True,
     cites="bonds and cycles: Diestel, Graph Theory, Proposition 4.6.1; Horowitz and Sahni (1974)",
     prepare=jit_warmup("dual-cycles", "local-search", districts=2),
+    rules=TAKES[1:],
 )
 def dual_cycles(
     problem: Districting,

@@ -45,7 +45,8 @@ def check_features(problem: Districting, method: str) -> None:
     Raises
     ------
     DeclarationError
-        For another objective than ``cut``, `Share`, `SplitLimit`, and `Fixed` beside unequal seats.
+        For another objective than ``cut``, rules other than a limit on cut edges, and `Fixed` beside unequal
+        seats.
     """
     problem.require(method, "cut", takes=("seats",))
     if problem.unequal_seats and problem._fixed():
@@ -97,8 +98,8 @@ def dynamic_program(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``, any seats, and side constraints other than `Share` and `SplitLimit`;
-        `Fixed` only beside equal seats.
+        With the objective ``cut``, any seats, and no rules on districts but a limit on cut edges; `Fixed`
+        only beside equal seats.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     seed : int or numpy.random.Generator, optional

@@ -18,7 +18,6 @@ from forcopt.errors import DeclarationError, NotInstalledError, unknown
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
-from forcopt.models.districting.side_constraints import Share, SplitLimit
 from forcopt.notebook import new_figure, write_figure
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -32,6 +31,7 @@ _ATTEMPTS = 200
     cites="DeFord, Duchin and Solomon (2021), Recombination",
     prepare=jit_warmup("local-search"),
     rank="published",
+    rules=("each", "one", "sum", "plan"),
 )
 def recom(
     problem: Districting,
@@ -69,7 +69,7 @@ def recom(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
+    problem.require("recom", "cut", "inertia", "deviation", "splits")
     if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
         return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
@@ -318,7 +318,7 @@ def draw_ensemble(
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
     if method != "recom":
         raise unknown("method of an ensemble", method, ["uniform", "recom"])
-    problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
+    problem.require("recom", "cut", "inertia", "deviation", "splits")
     start = feasible_start(problem, start)
     if start is None:
         start = local_search(problem, restarts=4, seed=rng).decision
@@ -335,12 +335,12 @@ def _uniform(
 ) -> Iterator[Plan]:
     """Draw plans independently and uniformly: a rank among all, then the plan of this rank.
 
-    The dynamic programs count without shares and split limits. Plans drawn that violate these are rejected.
+    The dynamic programs count without rules on districts. Plans drawn that violate these are rejected.
     """
-    kept = problem.side_constraints
-    if count_with != "dual-cycles":
-        kept = tuple(item for item in kept if not isinstance(item, Share | SplitLimit))
-    free = problem if kept == problem.side_constraints else problem.replace(side_constraints=kept)
+    free, tied = problem, set(problem.tied)
+    if count_with != "dual-cycles" and tied:
+        kept = [item for item in problem.side_constraints if not tied & set(item.rules(problem))]
+        free = problem.replace(side_constraints=kept, rules=[r for r in problem.rules if r not in tied])
     counts = free.count(max_cost, count_with)
     if counts.total == 0:
         raise DeclarationError(

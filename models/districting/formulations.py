@@ -27,10 +27,15 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.districting.districts import _FAR, MEASURES, bounded
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Fixed
 from forcopt.problem import Handles
+from forcopt.problem.parts import RULES, Measure, Meets, Rule
+
+_LARGE = 2.0**24
+"""Weights of a rule are scaled to at most this sum: solvers keep rows to 1e-6, far less than it."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
-            return _splits(self, problem.county)
+            return _units_met(self, problem.county, False).sum() - float(problem.units(problem.county).max() + 1)
         target = problem.means if self.roots is None else problem.mean * self.roots
         unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
         worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)
@@ -115,29 +120,116 @@ def _side_rows(base: _Base) -> None:
         _rows(model, "must_link", member[list(group[1:])] == member[group[0]])
     for a, b in problem.cannot_link:
         _rows(model, "cannot_link", member[a] + member[b] <= 1)
-    if problem.cut_limit is not None:
-        _rows(model, "cut_limit", base.cut.sum() <= problem.cut_limit)
-    for limit in problem.split_limits:
-        _rows(model, "split_limit", _splits(base, limit.attribute) <= limit.limit)
-    for share in problem.shares:
-        surplus = problem.surplus(share).astype(float)
-        worst = float(-surplus.clip(max=0).sum())  # no district lacks more than this
-        columns = member.shape[1]
-        met = model.variable(model.unused_name("meets_share"), columns, binary=True)
-        _rows(model, "share", member.T @ surplus >= -worst * (1 - met))
-        _rows(model, "districts_with_share", met.sum() >= share.districts)
-        if base.roots is not None:
-            _rows(model, "only_districts_meet_shares", met <= base.roots)
+    for rule in problem.all_rules:
+        _rule_rows(base, rule)
 
 
-def _splits(base: _Base, attribute: str) -> Expression:
-    """The number of county splits: a county meets a district if one of its nodes lies in it."""
+def _rule_rows(base: _Base, rule: Rule) -> None:
+    """Write a rule on districts; a column of a root that has no district satisfies it."""
+    problem, model, roots = base.problem, base.model, base.roots
+    rows = problem.integer_rows(rule) if rule.scope in ("each", "one") else None
+    if roots is not None and (rule.scope == "one" or rule.scope == "plan"):
+        raise DeclarationError(f"a formulation with roots does not take {RULES[rule.scope]} ({rule})")
+    for row in rows or ():
+        unit = min(1.0, _LARGE / max(1.0, float(np.abs(row.weights).sum())))
+        sums, there = base.member.T @ (row.weights * unit), 1.0 if roots is None else roots
+        sums = sums if rule.part is None else sums[rule.part]
+        if row.low > -_FAR:
+            _rows(model, "rule", sums >= row.low * unit * there)
+        if row.high < _FAR:
+            _rows(model, "rule", sums <= row.high * unit * there)
+    if rows is not None:
+        return
+    function = rule.function
+    falls = rule.lower == -np.inf and function.only(*MEASURES) and all(c > 0 for c, _ in function.terms)
+    if falls and rule.scope == "sum" and function.only("cut", "cut_edges"):
+        costs = {"cut": problem.arrays.costs / problem.cost_scale, "cut_edges": np.ones(len(base.cut))}
+        weights = sum(2 * c * costs[node.name] for c, node in function.terms if isinstance(node, Measure))
+        _rows(model, "rule", (base.cut * weights).sum() <= rule.upper)
+        return
+
+    def read(leaf: Measure | Meets) -> Expression:
+        whole = leaf.moved(lambda _: None)
+        values = _measured(base, whole, not falls)
+        return values if leaf.part is None else values[leaf.part]
+
+    empty = 0.0 if roots is None else float(function.value(lambda _: 0.0))
+    value = function.value(read)
+    if rule.scope == "sum":
+        value = value.sum() - empty * (base.member.shape[1] - problem.districts)
+    elif roots is not None:
+        more = [max(0.0, end) for end in (rule.lower - empty, empty - rule.upper)]
+        _rows(model, "rule", bounded(value + more[0] * (1 - roots), rule.replace(upper=np.inf)))
+        _rows(model, "rule", bounded(value - more[1] * (1 - roots), rule.replace(lower=-np.inf)))
+        return
+    _rows(model, "rule", bounded(value if rule.part is None else value[rule.part], rule))
+
+
+def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:
+    """A measure of each column's district; without `exact` columns may hold more."""
+    problem, member = base.problem, base.member
+    if isinstance(leaf, Meets):
+        return _met(base, leaf)
+    if leaf.name == "total":
+        return member.T @ problem.numbers(leaf.of)
+    if leaf.name == "nodes":
+        return member.sum(axis=0)
+    if leaf.name == "units":
+        return _units_met(base, leaf.of, exact).sum(axis=0)
+    boundary = _boundary(base, exact)
+    if leaf.name == "cut":
+        return boundary.T @ (problem.arrays.costs / problem.cost_scale)
+    if leaf.name == "cut_edges":
+        return boundary.sum(axis=0)
+    _, outer, ends, length = problem.border
+    spots = {tuple(sorted(edge)): i for i, edge in enumerate(problem.arrays.edges.tolist())}
+    lengths = np.zeros(len(spots))
+    np.add.at(lengths, [spots[tuple(sorted(edge))] for edge in ends.tolist()], length)
+    return member.T @ outer + boundary.T @ lengths
+
+
+def _boundary(base: _Base, exact: bool) -> Expression:
+    """Whether one end of each edge lies in each column's district."""
+    model, member, edges = base.model, base.member, base.problem.arrays.edges
+    u, v = edges.T
+    shape = (len(edges), member.shape[1])
+    boundary = model.add_columns("boundary", shape, 0.0, 1.0, implied_integer=True)
+    _rows(model, "boundary", [boundary >= member[u] - member[v], boundary >= member[v] - member[u]])
+    if exact:
+        _rows(model, "boundary", [boundary <= member[u] + member[v], boundary <= 2 - member[u] - member[v]])
+    return boundary
+
+
+def _met(base: _Base, leaf: Meets) -> Expression:
+    """Whether each column has a district that meets a bound."""
+    problem, model = base.problem, base.model
+    rows = problem.integer_rows(leaf)
+    if rows is None or len(rows) != 1:
+        raise DeclarationError(f"an integer program cannot count districts with {leaf}: it is not linear")
+    (row,) = rows
+    unit = min(1.0, _LARGE / max(1.0, float(np.abs(row.weights).sum())))
+    weights, low = row.weights * unit, row.low * unit
+    least, most = float(weights.clip(max=0).sum()), float(weights.clip(min=0).sum())
+    met = model.variable(model.unused_name("meets"), base.member.shape[1], binary=True)
+    sums, there = base.member.T @ weights, 1.0 if base.roots is None else base.roots
+    _rows(model, "met", sums >= low + min(least - low, 0.0) * (1 - met))
+    _rows(model, "not_met", sums <= low - unit + max(most - low + unit, 0.0) * (1 + met - there))
+    if base.roots is not None:
+        _rows(model, "only_districts_meet", met <= base.roots)
+    return met
+
+
+def _units_met(base: _Base, attribute: str, exact: bool) -> Expression:
+    """Whether each county meets each column's district: one of its nodes lies in it."""
     model, member = base.model, base.member
     units = base.problem.units(attribute)
     count = int(units.max()) + 1
     meets = model.add_columns("meets", (count, member.shape[1]), 0.0, 1.0, implied_integer=True)
     _rows(model, "county_meets_district", meets[units] >= member)
-    return meets.sum() - float(count)
+    if exact:
+        inside = sp.csr_array((np.ones(len(units)), (units, np.arange(len(units)))))
+        _rows(model, "county_meets_district", meets <= inside @ member)
+    return meets
 
 
 def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
@@ -167,7 +259,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
 
 def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     problem.require(
-        "a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit")
+        "a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("each", "sum")
     )
     g, k = problem.arrays, problem.districts
     n = g.size
@@ -232,7 +324,10 @@ def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
 
 
 @Districting.formulation(
-    "flow", exact=True, cites="SCF of Validi and Buchanan (2022), one flow for the whole plan"
+    "flow",
+    exact=True,
+    cites="SCF of Validi and Buchanan (2022), one flow for the whole plan",
+    rules=("each", "one", "sum", "plan"),
 )
 def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and one flow for the whole plan: k roots send a unit to every node over uncut edges.
@@ -268,7 +363,11 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
 
 
 @Districting.formulation(
-    "flow-per-district", exact=True, cites="Hojny, Joormann, Lüthen and Schmidt (2021)", rank="published"
+    "flow-per-district",
+    exact=True,
+    cites="Hojny, Joormann, Lüthen and Schmidt (2021)",
+    rank="published",
+    rules=("each", "one", "sum", "plan"),
 )
 def flow_per_district(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and one flow for each district, from its first node to all the others.
@@ -302,7 +401,9 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
     return base.handles(roots=root)
 
 
-@Districting.formulation("shirabe", exact=True, cites="Shirabe (2009); Oehrlein and Haunert (2017)")
+@Districting.formulation(
+    "shirabe", exact=True, cites="Shirabe (2009); Oehrlein and Haunert (2017)", rules=("each", "sum")
+)
 def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Roots, and a flow from each root to the nodes of its district.
 
@@ -333,7 +434,10 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 
 
 @Districting.formulation(
-    "labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)"
+    "labels-separators",
+    exact=True,
+    cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)",
+    rules=("each", "one", "sum", "plan"),
 )
 def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator.
@@ -366,7 +470,10 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
 
 
 @Districting.formulation(
-    "relaxed", cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)", rank="published"
+    "relaxed",
+    cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)",
+    rank="published",
+    rules=("each", "one", "sum", "plan"),
 )
 def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """The base without contiguity: its bound holds for every plan, its plan may fall apart.

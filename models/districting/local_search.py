@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -71,9 +71,9 @@ class _Task(NamedTuple):
     """The county of each vertex: row 0 for the objective, row i + 1 for limit i on splits."""
     split_limits: Array
     """For each limit, the greatest number of pairs of a county and a district that meet."""
-    surplus: Array
-    least: Array
-    share_unit: Array
+    counted: Any
+    """Rows that so many districts must satisfy: a `Counted`."""
+    row_unit: Array
     typical: float
     """A typical change of the objective by a move."""
     penalty: float
@@ -95,8 +95,8 @@ class _Sums(NamedTuple):
     """``[i, u, d]``: the number of vertices of district d in county u of row i."""
     met: Array
     """For each row, the number of pairs of a county and a district that meet."""
-    surplus: Array
-    """For each share and district."""
+    rows: Array
+    """For each row and district."""
 
 
 class _Totals(NamedTuple):
@@ -109,7 +109,7 @@ class _Totals(NamedTuple):
     over: int
     """By how much limits on splits are exceeded."""
     lacking: float
-    """By how much shares are missed."""
+    """By how much rows are missed."""
     outside: int
     """The number of districts outside their bounds."""
 
@@ -165,14 +165,17 @@ def _more_broken(bond, label, v, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _lacking(sums, least, unit):  # type: ignore[no-untyped-def]
-    """By how much shares are missed, in units; the districts nearest to a share must meet it."""
+def _lacking(sums, counted, unit):  # type: ignore[no-untyped-def]
+    """By how much rows are missed, in units; the districts nearest to a row must satisfy it, or leave it."""
     out = 0.0
-    for i in range(len(least)):
-        need = least[i] - np.sum(sums[i] >= 0)
+    for i in range(len(counted.least)):
+        over = np.maximum(counted.low[i] - sums[i], sums[i] - counted.high[i])
+        met = np.sum(over <= 0)
+        need, spare = counted.least[i] - met, met - counted.most[i]
         if need > 0:
-            lack = np.sort(-sums[i][sums[i] < 0])
-            out += need + lack[:need].sum() / unit[i]
+            out += need + np.sort(over[over > 0])[:need].sum() / unit[i]
+        elif spare > 0:
+            out += spare + np.sort(1 - over[over <= 0])[:spare].sum() / unit[i]
     return out
 
 
@@ -205,7 +208,7 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
         np.zeros((k, n if task.kind == _INERTIA else 0)),
         np.zeros((len(task.units), task.units.max() + 1, k), np.int64),
         np.zeros(len(task.units), np.int64),
-        np.zeros((len(task.least), k), np.int64),
+        np.zeros((len(task.counted.least), k), np.int64),
     )
     cut, pairs, broken, over, outside = 0, 0, 0, 0, 0
     for v in range(n):
@@ -225,13 +228,13 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
         for i in range(len(task.units)):
             sums.met[i] += sums.inside[i, task.units[i, v], d] == 0
             sums.inside[i, task.units[i, v], d] += 1
-        for i in range(len(task.least)):
-            sums.surplus[i, d] += task.surplus[i, v]
+        for i in range(len(task.counted.least)):
+            sums.rows[i, d] += task.counted.weights[i, v]
     for i in range(len(task.split_limits)):
         over += max(0, sums.met[i + 1] - task.split_limits[i])
     for d in range(k):
         outside += sums.people[d] < task.windows[d, 0] or sums.people[d] > task.windows[d, 1]
-    lacking = _lacking(sums.surplus, task.least, task.share_unit)
+    lacking = _lacking(sums.rows, task.counted, task.row_unit)
     return sums, _Totals(cut, pairs, broken, over, lacking, outside)
 
 
@@ -245,11 +248,11 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
     # Plain arrays: a context costs time where the loop's own steps call a function with it.
     first, ends, costs, weight = task.first, task.ends, task.costs, task.weight
     low, high, unit, fixed = task.windows[:, 0], task.windows[:, 1], task.per_person, task.outside
-    units, surplus, least, limit, penalty = task.units, task.surplus, task.least, task.cut_limit, task.penalty
+    units, rows, limit, penalty = task.units, task.counted.weights, task.cut_limit, task.penalty
     sums, totals = _counted(task, label)
     people, size, moments, inside, met, held = sums
     cut, pairs, broken, over, lacking, outside = totals
-    n, by_moment, shares = len(label), task.kind == _INERTIA, len(least) > 0
+    n, by_moment, ruled = len(label), task.kind == _INERTIA, len(rows) > 0
     seen, queue, more_met = np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(len(units), np.int64)
     value = _value(task.kind, cut, people, task.means, moments, label, met[0])
     best, found = np.inf, label.copy()
@@ -288,10 +291,10 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             if i > 0:
                 now = met[i] - task.split_limits[i - 1]
                 more_over += max(0, now + more_met[i]) - max(0, now)
-        if shares:
-            held[:, a] -= surplus[:, v]
-            held[:, b] += surplus[:, v]
-            more_lacking = _lacking(held, least, task.share_unit) - lacking
+        if ruled:
+            held[:, a] -= rows[:, v]
+            held[:, b] += rows[:, v]
+            more_lacking = _lacking(held, task.counted, task.row_unit) - lacking
         change += penalty * (more_over + more_lacking)
         people[a] -= w
         people[b] += w
@@ -309,9 +312,9 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             if by_moment:
                 moments[a] += task.inertia[v]
                 moments[b] -= task.inertia[v]
-            if shares:
-                held[:, a] += surplus[:, v]
-                held[:, b] -= surplus[:, v]
+            if ruled:
+                held[:, a] += rows[:, v]
+                held[:, b] -= rows[:, v]
             continue
         label[v] = b
         size[a] -= 1
@@ -321,8 +324,8 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             met[i] += more_met[i]
             inside[i, units[i, v], a] -= 1
             inside[i, units[i, v], b] += 1
-        if shares:
-            lacking = _lacking(held, least, task.share_unit)
+        if ruled:
+            lacking = _lacking(held, task.counted, task.row_unit)
         for d, moved in ((a, w), (b, -w)):  # populations are those after the move
             outside += people[d] < low[d] or people[d] > high[d]
             outside -= people[d] + moved < low[d] or people[d] + moved > high[d]
@@ -331,7 +334,10 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
 
 
 @Districting.algorithm(
-    "local-search", cites="Kirkpatrick, Gelatt and Vecchi (1983)", prepare=jit_warmup("local-search")
+    "local-search",
+    cites="Kirkpatrick, Gelatt and Vecchi (1983)",
+    prepare=jit_warmup("local-search"),
+    rules=("each", "one", "sum", "plan"),
 )
 def local_search(
     problem: Districting,
@@ -399,12 +405,8 @@ def _task(problem: Districting) -> _Task:
         for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
     units = [problem.units(problem.county) if kind == _SPLITS else np.zeros(g.size, np.int64)]
-    units += [problem.units(item.attribute) for item in problem.split_limits]
-    split_limits = [
-        item.limit + int(of.max()) + 1 for item, of in zip(problem.split_limits, units[1:], strict=True)
-    ]
-    surplus = np.array([problem.surplus(s) for s in problem.shares], np.int64).reshape(-1, g.size)
-    least = np.array([share.districts for share in problem.shares], np.int64)
+    units += [problem.units(name) for name, _ in problem.limits("units")]
+    counted = problem.counted
     typical = {
         "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
         "inertia": max(NOT_ZERO, float(problem.inertia.sum(axis=0).min()) / g.size)
@@ -425,10 +427,9 @@ def _task(problem: Districting) -> _Task:
         bond=bond,
         cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
         units=np.array(units),
-        split_limits=np.array(split_limits, np.int64),
-        surplus=surplus,
-        least=least,
-        share_unit=np.maximum(1.0, np.abs(surplus).mean(axis=1)) if len(least) else np.zeros(0),
+        split_limits=np.array([limit for _, limit in problem.limits("units")], np.int64),
+        counted=counted,
+        row_unit=np.maximum(1.0, np.abs(counted.weights).mean(axis=1)),
         typical=typical,
         penalty=_PENALTY * typical,
         outside=_OUTSIDE * _PENALTY * typical,
@@ -454,8 +455,7 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
             break
     if not np.isfinite(value):
         return None
-    plain = not (problem.unequal_seats or problem.shares or problem.split_limits)
-    if task.kind == _CUT and problem.cut_limit is None and plain:
+    if task.kind == _CUT and not problem.unequal_seats and not problem.all_rules:
         found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 

@@ -175,6 +175,7 @@ _SMALL = 16
     exact=True,
     cites="see the methods that it runs",
     prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
+    rules=("each", "one", "sum", "plan"),
 )
 def portfolio(
     problem: Districting,
@@ -260,7 +261,7 @@ class _Run:
         Small districts are left to the proof if there is no time limit.
         """
         problem, limit = self.problem, self.trace.deadline.limit
-        limits = problem.shares or problem.split_limits or problem.unequal_seats
+        limits = problem.tied or problem.unequal_seats
         if self.plan is None or problem.districts <= 3 or limits or self.trace.over:
             return False
         return limit is not None or len(problem.nodes) > _HUGE * problem.districts
@@ -346,7 +347,8 @@ def _last(problem: Districting) -> Callable[..., Outcome] | None:
 
 def _wider(problem: Districting) -> Callable[..., Outcome]:
     """The same without dual cycles."""
-    if len(problem.nodes) <= _FEW * problem.districts or (problem.districts > 2 and _planar(problem)):
+    listed = len(problem.nodes) <= _FEW * problem.districts or (problem.districts > 2 and _planar(problem))
+    if listed and all(rule.scope != "plan" for rule in problem.all_rules):
         return column_generation
     try:
         sweep_of(problem)

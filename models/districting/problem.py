@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, floor, lcm
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
@@ -17,18 +18,19 @@ from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, polsby_popper, reock
-from forcopt.models.districting.side_constraints import (
-    CannotLink,
-    CutLimit,
-    Fixed,
-    MustLink,
-    Share,
-    SideConstraint,
-    SplitLimit,
+from forcopt.models.districting.compactness import (
+    AREA,
+    BORDER,
+    PERIMETER,
+    borders,
+    polsby_popper,
+    reock,
 )
-from forcopt.models.districting.tolerances import LESS
-from forcopt.problem import Evaluation, Handles, Problem
+from forcopt.models.districting.districts import Counted, Districts, Row, check_measure, rows_of, violation
+from forcopt.models.districting.side_constraints import CannotLink, Fixed, MustLink, SideConstraint
+from forcopt.models.districting.tolerances import LESS, LIMIT
+from forcopt.problem import Evaluation, Handles
+from forcopt.problem.parts import RULES, Function, Measure, Meets, OfParts, Parts, Rule
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ GraphField = Annotated[
 ]
 
 
-class Districting(Problem):
+class Districting(OfParts):
     """Partition the nodes of a graph into connected districts within population bounds.
 
     Every district must induce a connected subgraph, and its population must lie within inclusive integer
@@ -105,6 +107,8 @@ class Districting(Problem):
         The number of seats of each district; 1 by default. The bounds and the mean hold for each seat.
     side_constraints : tuple of SideConstraint, optional
         `MustLink`, `CannotLink`, `Fixed`, `CutLimit`, `Share`, `SplitLimit`.
+    rules : tuple of Rule, optional
+        Constraints on the districts of one's own, see `subject_to`.
 
     References
     ----------
@@ -121,6 +125,7 @@ class Districting(Problem):
 
     family: ClassVar[str] = "districting"
     default_method: ClassVar[str] = "portfolio"
+    _parts: ClassVar[type[Parts]] = Districts
 
     graph: GraphField
     districts: int = Field(ge=1, strict=True)
@@ -135,7 +140,7 @@ class Districting(Problem):
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
-        read = [a for item in self.side_constraints for a in item.attributes()]
+        read = [leaf.of for rule in self.all_rules for leaf in _measures(rule.function) if leaf.of]
         known = (self.population, "name", "x", "y", "geometry", AREA, PERIMETER, self.county, *read)
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
@@ -170,15 +175,6 @@ class Districting(Problem):
                     raise DeclarationError(
                         f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
                     )
-            if isinstance(item, SplitLimit):
-                _ = self.units(item.attribute)
-            if isinstance(item, Share):
-                _ = self.surplus(item)
-                if item.districts > self.districts:
-                    raise DeclarationError(
-                        f"side_constraints: {item!r}: districts is {item.districts}; "
-                        f"it must be at most {self.districts}"
-                    )
             if not isinstance(item, Fixed):
                 continue
             if item.district >= self.districts:
@@ -190,7 +186,104 @@ class Districting(Problem):
                 raise DeclarationError(
                     f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
                 )
+        for rule in self.all_rules:
+            for leaf in _measures(rule.function):
+                check_measure(self, leaf.name, leaf.of)
+            if rule.part is not None and rule.part not in fixed.values():
+                raise DeclarationError(
+                    f"rules: {rule}: districts are numbered by their first nodes, so district {rule.part} is "
+                    f"none by itself; Fixed(node, {rule.part}) names the district of a node"
+                )
+            if rule.scope == "plan":
+                self._check_numbering(rule, set(fixed.values()))
         return self
+
+    def _check_numbering(self, rule: Rule, fixed: set[int]) -> None:
+        """Check that a rule on the plan does not depend on the numbers of districts that are not fixed."""
+        free = [d for d in range(self.districts) if d not in fixed]
+        function = rule.function.moved(lambda d: d)
+        for a, b in pairwise(free):
+            if function.moved(lambda d, a=a, b=b: {a: b, b: a}.get(d, d)) != function:  # type: ignore[misc]
+                raise DeclarationError(
+                    f"rules: {rule}: it changes if districts {a} and {b} change places, and districts are "
+                    "numbered by their first nodes; name districts by Fixed nodes"
+                )
+
+    @property
+    def part_count(self) -> int:
+        """The number of districts."""
+        return self.districts
+
+    def check_measure(self, name: str, of: str) -> tuple[float, float]:
+        """Check that districts have a measure, and give bounds on it."""
+        return check_measure(self, name, of)
+
+    @cached_property
+    def all_rules(self) -> tuple[Rule, ...]:
+        """The rules on districts, those of side constraints included."""
+        return (*self.rules, *(rule for item in self.side_constraints for rule in item.rules(self)))
+
+    @cached_property
+    def tied(self) -> tuple[Rule, ...]:
+        """The rules but limits on cut edges, which every method takes."""
+        cut = Measure(name="cut_edges")
+        return tuple(
+            rule
+            for rule in self.all_rules
+            if (single := _single(rule)) is None or single[1] != cut or rule.lower > -np.inf
+        )
+
+    def integer_rows(self, rule: Rule | Meets) -> list[Row] | None:
+        """A rule on a district in integers; None if it is not linear in sums over nodes."""
+        return self.once(("rows", rule), lambda: rows_of(self, rule))
+
+    @cached_property
+    def counted(self) -> Counted:
+        """The rules that are linear in sums over nodes, and how many districts must satisfy each."""
+        found: list[tuple[Row, int, int]] = []
+        for rule in self.all_rules:
+            if rule.scope == "each":
+                found += [(row, self.districts, self.districts) for row in self.integer_rows(rule) or ()]
+            elif (met := _single(rule)) is not None and isinstance(met[1], Meets):
+                factor, node = met
+                bounds = sorted(b / factor for b in (rule.lower, rule.upper))
+                least, most = max(0, ceil(max(bounds[0], 0) - LIMIT)), floor(min(bounds[1], self.districts) + LIMIT)
+                found += [(row, least, most) for row in self.integer_rows(node) or ()]
+        rows = [row for row, *_ in found]
+        return Counted(
+            np.array([row.weights for row in rows], np.int64).reshape(-1, len(self.nodes)),
+            np.array([row.low for row in rows], np.int64),
+            np.array([row.high for row in rows], np.int64),
+            np.array([least for _, least, _ in found], np.int64),
+            np.array([most for *_, most in found], np.int64),
+        )
+
+    def limits(self, measure: str) -> list[tuple[str, int]]:
+        """What rules measure whose sum over districts has an upper bound, and this bound."""
+        found = []
+        for rule in self.all_rules:
+            single = _single(rule)
+            if single is not None and rule.lower == -np.inf and isinstance(single[1], Measure):
+                factor, node = single
+                if node.name == measure and factor > 0:
+                    found.append((node.of, floor(rule.upper / factor + LIMIT)))
+        return found
+
+    @cached_property
+    def other_rules(self) -> tuple[Rule, ...]:
+        """The rules that are neither `counted` nor `limits` of cut edges or units."""
+        return tuple(rule for rule in self.all_rules if not self._is_counted(rule))
+
+    def _is_counted(self, rule: Rule) -> bool:
+        if rule.scope == "each":
+            return self.integer_rows(rule) is not None
+        single = _single(rule)
+        if single is None:
+            return False
+        factor, node = single
+        if isinstance(node, Meets):
+            return self.integer_rows(node) is not None
+        return factor > 0 and rule.lower == -np.inf and node.name in ("cut_edges", "units")
 
     # -- data for the methods ------------------------------------------------------------------------------
 
@@ -363,47 +456,44 @@ class Districting(Problem):
         pairs = np.unique(np.stack([units, labels]), axis=1)
         return np.asarray(np.bincount(pairs[0]) - 1)
 
-    def surplus(self, share: Share) -> Array:
-        """Integers whose sum over a district is not negative if and only if it meets the share, shape (n,).
+    def column(self, attribute: str) -> list[Fraction]:
+        """A node attribute as exact numbers, read from their decimal digits.
 
         Raises
         ------
         DeclarationError
-            If an attribute is missing or no decimal number, or the sums are too large.
+            If one is missing or no decimal number.
         """
-        return self.once(share, lambda: self._surplus(share))
+        return self.once(("column", attribute), lambda: self._column(attribute))
 
-    def _surplus(self, share: Share) -> Array:
-        columns = []
-        for name in share.attributes():
-            column = []
-            for node, data in self.graph.nodes(data=True):
-                try:
-                    exact = as_fraction(data.get(name), "decimal")
-                except (TypeError, ValueError, ZeroDivisionError):
-                    exact = Fraction(-1)
-                if exact < 0:
-                    raise DeclarationError(
-                        f"node {node!r}: {name} is {data.get(name)!r}; it must be a number, not negative"
-                    )
-                column.append(exact)
-            columns.append(column)
-        least = as_fraction(share.at_least, "decimal")
-        over = [a - least * b for a, b in zip(*columns, strict=True)]
-        scale = lcm(*(x.denominator for x in over))
-        if sum(abs(x) for x in over) * scale >= _LARGEST:
-            raise DeclarationError(f"{share!r}: the sums of the attributes exceed 2**53; round them")
-        return np.array([int(x * scale) for x in over], np.int64)
+    def _column(self, attribute: str) -> list[Fraction]:
+        found = []
+        for node, data in self.graph.nodes(data=True):
+            try:
+                found.append(as_fraction(data.get(attribute), "decimal"))
+            except (TypeError, ValueError, ZeroDivisionError):
+                raise DeclarationError(
+                    f"node {node!r}: {attribute} is {data.get(attribute)!r}; it must be a number"
+                ) from None
+        return found
 
-    @property
-    def shares(self) -> tuple[Share, ...]:
-        """The side constraints on shares."""
-        return tuple(item for item in self.side_constraints if isinstance(item, Share))
+    def numbers(self, attribute: str) -> Array:
+        """A node attribute as floats, shape (n,)."""
+        return self.once(("numbers", attribute), lambda: np.array([float(x) for x in self.column(attribute)]))
 
-    @property
-    def split_limits(self) -> tuple[SplitLimit, ...]:
-        """The side constraints on splits."""
-        return tuple(item for item in self.side_constraints if isinstance(item, SplitLimit))
+    @cached_property
+    def border(self) -> tuple[Array, Array, Array, Array]:
+        """Areas of nodes, their outer borders, pairs of nodes and the lengths of their borders.
+
+        Raises
+        ------
+        DeclarationError
+            If the graph lacks them.
+        """
+        found = borders(self)
+        if found is None:
+            raise DeclarationError(f"a node has no {AREA!r}, or an edge no {BORDER!r}")
+        return found
 
     @cached_property
     def inertia(self) -> Array:
@@ -444,7 +534,7 @@ class Districting(Problem):
     @cached_property
     def cut_limit(self) -> int | None:
         """The largest number of cut pairs that the side constraints allow; None without a limit."""
-        return min((item.limit for item in self.side_constraints if isinstance(item, CutLimit)), default=None)
+        return min((limit // 2 for _, limit in self.limits("cut_edges")), default=None)
 
     @cached_property
     def most_cost(self) -> int | None:
@@ -684,6 +774,10 @@ class Districting(Problem):
             broken = item.violation(self, labels)
             if broken > 0:
                 violations[f"side_constraints[{number}] {item!r}"] = broken
+        for number, rule in enumerate(self.rules):
+            broken = violation(self, rule, labels)
+            if broken > 0:
+                violations[f"rules[{number}] {rule}"] = broken
         metrics = self._metrics(labels, people)
         return Evaluation(metrics[self.objective], violations, metrics)
 
@@ -826,7 +920,8 @@ class Districting(Problem):
         *objectives : str
             The objectives that it takes.
         takes : tuple of str, optional
-            The demands that it takes, of ``"seats"``, ``"Share"`` and ``"SplitLimit"``.
+            What it takes besides: ``"seats"`` for unequal ones, and the classes of rules, if it is not a
+            registered method. A limit on cut edges is taken by all.
 
         Raises
         ------
@@ -838,15 +933,37 @@ class Districting(Problem):
                 f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}; "
                 "'portfolio' and 'set-partitioning' take every objective"
             )
-        given = {"seats": self.unequal_seats, "Share": self.shares, "SplitLimit": self.split_limits}
-        for feature, there in given.items():
-            if there and feature not in takes:
-                others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
+        taken = {*takes, *(self.methods[method].rules if method in self.methods else ())}
+        given = {"different numbers of seats": "" if "seats" in takes or not self.unequal_seats else "seats"}
+        given |= {f"{RULES[r.scope]} ({r})": r.scope for r in self.tied if r.scope not in taken}
+        for feature, kind in given.items():
+            if kind:
+                able = [repr(m.name) for m in self.methods.values() if kind == "seats" or kind in m.rules]
+                others = f"{', '.join(able)} do"
+                if kind == "seats":
+                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
                 if self.objective == "inertia":
                     others = f"for the objective inertia, {self.inertia_takers}"
                 if method.startswith("count "):
                     others = "'dual-cycles' counts with it, on planar graphs with two districts"
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
+
+
+def _measures(function: Function) -> Iterator[Measure]:
+    """The measures in a function, also those within rules that count."""
+    for leaf in function.leaves:
+        if isinstance(leaf, Measure):
+            yield leaf
+        else:
+            yield from _measures(leaf.function)
+
+
+def _single(rule: Rule) -> tuple[float, Measure | Meets] | None:
+    """The factor and the measure of a rule on a sum over districts of one measure; None for others."""
+    if rule.scope != "sum" or len(rule.function.terms) != 1:
+        return None
+    factor, node = rule.function.terms[0]
+    return (factor, node) if isinstance(node, Measure | Meets) and factor else None
 
 
 def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:

@@ -8,7 +8,7 @@ whose cut edges already cost too much is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from forcopt.graphs.kernels import (
     without_first,
 )
 from forcopt.graphs.weighted import spectral_order
+from forcopt.models.districting.districts import Counted, no_rows, violation
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import LESS
@@ -72,8 +73,10 @@ class _Task(NamedTuple):
     split_limits: Array
     """For each limit, the greatest number of pairs of a county and a district that meet."""
     windows: Array
-    surplus: Array
-    least: Array
+    counted: Any
+    """Rows that so many districts must satisfy: a `Counted`."""
+    checked: bool
+    """Whether each cover found needs a further check."""
 
 
 class _Stack(NamedTuple):
@@ -180,29 +183,46 @@ def _met(nodes, unit, seen):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _admissible(task, chosen):  # type: ignore[no-untyped-def]
-    """Whether districts fit windows of populations in some order, and enough of them meet each share.
+    """Whether districts fit windows of populations in some order, and the right number meets each row.
 
     Windows rise in both bounds, so the order of populations fits if any order does.
     """
-    shares = len(task.least)
     people = np.zeros(len(chosen), np.int64)
-    met = np.zeros(shares, np.int64)
-    sums = np.zeros(shares, np.int64)
     for d in range(len(chosen)):
         rest = _pair(chosen, d)
-        sums[:] = 0
         while has(rest):
-            v = first(rest)
+            people[d] += task.weight[first(rest)]
             rest = without_first(rest)
-            people[d] += task.weight[v]
-            for i in range(shares):
-                sums[i] += task.surplus[i, v]
-        met += sums >= 0
     people.sort()
     for d in range(len(task.windows)):
         if not task.windows[d, 0] <= people[d] <= task.windows[d, 1]:
             return False
-    return bool(np.all(met >= task.least))
+    for i in range(len(task.counted.least)):
+        met = 0
+        for d in range(len(chosen)):
+            met += _meets_row(task.counted, i, _pair(chosen, d))
+        if not task.counted.least[i] <= met <= task.counted.most[i]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _meets_row(counted, i, district):  # type: ignore[no-untyped-def]
+    """Whether a district satisfies a row."""
+    total = 0
+    while has(district):
+        total += counted.weights[i, first(district)]
+        district = without_first(district)
+    return counted.low[i] <= total <= counted.high[i]
+
+
+@njit(cache=True)
+def _breaks_a_row(task, district):  # type: ignore[no-untyped-def]
+    """Whether a district breaks a row that all districts must satisfy."""
+    for i in range(len(task.counted.least)):
+        if task.counted.least[i] == task.parts and not _meets_row(task.counted, i, district):
+            return True
+    return False
 
 
 @njit(cache=True)
@@ -258,7 +278,7 @@ def _splits_too_much(task, chain, d, room):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no-untyped-def]
     """Put a complete district after the first d ones; give the objective, infinite if none beats the best."""
-    if _parts_a_group(task, district):
+    if _parts_a_group(task, district) or _breaks_a_row(task, district):
         return np.inf
     value = _value(task, chain, d, best, district, people, spent)
     chain.chosen[d, 0], chain.chosen[d, 1] = district
@@ -321,6 +341,8 @@ def _search(task, stack, chain, best, top, budget):  # type: ignore[no-untyped-d
         if value < best and d + 1 == task.parts:
             best = value
             chain.found[:] = chain.chosen
+            if task.checked:
+                break
         elif value < best:
             v = first(_pair(chain.left, d + 1))
             chain.value[d + 1], chain.cuts[d + 1] = value, before + cuts
@@ -362,10 +384,10 @@ class Cover:
         For each of the q limits, the largest number of pairs of a county and a part that meet.
     windows : ndarray of int64, shape (parts, 2), optional
         Bounds on the weights of the parts, in some order; those of all parts by default.
-    surplus : ndarray of int64, shape (s, n), optional
-        A part meets share i if row i sums to 0 or more over it.
-    least : sequence of int, optional
-        The least number of parts that meet each share.
+    counted : Counted, optional
+        Rows, and how many parts satisfy each.
+    accept : callable, optional
+        A further check of each cover found, given as lists of vertices.
 
     Attributes
     ----------
@@ -373,6 +395,8 @@ class Cover:
         The value of the best cover so far, or the given one before the first cover.
     looked_at : int
         The number of partial districts so far.
+    parts : list of list of int
+        The best cover found.
     """
 
     def __init__(
@@ -390,8 +414,8 @@ class Cover:
         units: Array | None = None,
         split_limits: Sequence[int] = (),
         windows: Array | None = None,
-        surplus: Array | None = None,
-        least: Sequence[int] = (),
+        counted: Counted | None = None,
+        accept: Callable[[list[list[int]]], bool] | None = None,
     ) -> None:
         n = graph.size
         wide = np.zeros((0, 2), np.int64) if windows is None else windows[np.lexsort(windows.T[::-1])]
@@ -414,8 +438,8 @@ class Cover:
             units=np.zeros((1, n), np.int64) if units is None else units,
             split_limits=np.array(split_limits, np.int64),
             windows=np.ascontiguousarray(wide),
-            surplus=np.zeros((0, n), np.int64) if surplus is None else surplus,
-            least=np.array(least, np.int64),
+            counted=no_rows(n) if counted is None else counted,
+            checked=accept is not None,
         )
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
@@ -438,6 +462,7 @@ class Cover:
         self.chain.left[0] = mask(range(n))
         self.stack.district[0, 0], self.stack.people[0] = 1, graph.weights[0]
         self.top, self.best, self.looked_at = 1, float(best), 0
+        self.accept, self.parts = accept, [[0]]
 
     @property
     def done(self) -> bool:
@@ -447,14 +472,15 @@ class Cover:
     def step(self, budget: int = _BUDGET) -> bool:
         """Search up to `budget` partial districts; return whether a better cover was found."""
         before = self.best
-        self.best, self.top, unused = _search(self.task, self.stack, self.chain, self.best, self.top, budget)
-        self.looked_at += budget - unused
+        while budget > 0 and not self.done:
+            value, self.top, left = _search(self.task, self.stack, self.chain, self.best, self.top, budget)
+            self.looked_at += budget - left
+            budget = left
+            if value < self.best:
+                parts = [members(words) for words in self.chain.found]
+                if self.accept is None or self.accept(parts):
+                    self.best, self.parts = value, parts
         return self.best < before
-
-    @property
-    def parts(self) -> list[list[int]]:
-        """The best cover found."""
-        return [members(words) for words in self.chain.found]
 
 
 @Districting.algorithm(
@@ -462,6 +488,7 @@ class Cover:
     exact=True,
     cites="Garfinkel and Nemhauser (1970); Mehrotra, Johnson and Nemhauser (1998)",
     prepare=jit_warmup("local-search", "set-partitioning"),
+    rules=("each", "one", "sum", "plan"),
 )
 def set_partitioning(
     problem: Districting,
@@ -500,9 +527,7 @@ def set_partitioning(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require(
-        "set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats", "Share", "SplitLimit")
-    )
+    problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
         others = (
             problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
@@ -556,7 +581,11 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
     kind = _KINDS[problem.objective]
     best = np.inf if plan is None else _in_units(problem, plan)
     low, high = problem.population_bounds
-    limits, shares = problem.split_limits, problem.shares
+    limits = problem.limits("units")
+
+    def accept(parts: list[list[int]]) -> bool:
+        labels = Plan.of(problem, [[order[v] for v in part] for part in parts]).labels
+        return not any(violation(problem, rule, labels) for rule in problem.other_rules)
 
     def units_of(attribute: str | None) -> Array:
         if attribute is None and kind != SPLITS:
@@ -574,11 +603,11 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
         kind,
         problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,
         best,
-        np.array([units_of(name) for name in (None, *(item.attribute for item in limits))]),
-        [item.limit + int(problem.units(item.attribute).max()) + 1 for item in limits],
+        np.array([units_of(name) for name in (None, *(name for name, _ in limits))]),
+        [limit for _, limit in limits],
         problem.windows if problem.unequal_seats else None,
-        np.array([problem.surplus(share)[order] for share in shares], np.int64).reshape(-1, len(order)),
-        [share.districts for share in shares],
+        problem.counted.reordered(order),
+        accept if problem.other_rules else None,
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from pydantic import BeforeValidator, Field, field_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.models.districting.districts import violation
+from forcopt.problem.parts import Function, Measure, Meets, Rule
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -37,13 +37,13 @@ class SideConstraint(Declared):
         """The nodes that it names."""
         return ()
 
-    def attributes(self) -> tuple[str, ...]:
-        """The node attributes that it reads."""
+    def rules(self, problem: Districting) -> tuple[Rule, ...]:
+        """The rules on districts that it is."""
         return ()
 
-    @abstractmethod
     def violation(self, problem: Districting, labels: Array) -> float:
         """By how much a plan (the district of each node, by position) violates it; 0 if it holds."""
+        return sum(violation(problem, rule, labels) for rule in self.rules(problem))
 
 
 class _OfNodes(SideConstraint):
@@ -166,10 +166,10 @@ class CutLimit(SideConstraint):
 
     limit: int = Field(ge=0)
 
-    def violation(self, problem: Districting, labels: Array) -> float:
-        """By how many pairs the plan exceeds the limit."""
-        u, v = problem.arrays.edges.T
-        return max(0.0, float((labels[u] != labels[v]).sum()) - self.limit)
+    def rules(self, problem: Districting) -> tuple[Rule, ...]:
+        """A limit on the sum over districts: each pair leaves two."""
+        half = Function(terms=((0.5, Measure(name="cut_edges")),))
+        return (Rule(scope="sum", function=half, upper=self.limit),)
 
 
 class Share(SideConstraint):
@@ -209,18 +209,23 @@ class Share(SideConstraint):
     at_least: float = Field(ge=0, le=1, allow_inf_nan=False)
     districts: int = Field(default=1, ge=1, strict=True)
 
-    def attributes(self) -> tuple[str, ...]:
-        """The node attributes that it reads."""
-        return (self.attribute, self.total)
-
-    def violation(self, problem: Districting, labels: Array) -> float:
-        """The number of districts that are missing to the demanded number."""
-        surplus = problem.surplus(self)
-        inside = (labels >= 0) & (labels < problem.districts)
-        sums = np.zeros(problem.districts, np.int64)
-        np.add.at(sums, labels[inside], surplus[inside])
-        filled = np.bincount(labels[inside], minlength=problem.districts) > 0
-        return float(max(0, self.districts - int(((sums >= 0) & filled).sum())))
+    def rules(self, problem: Districting) -> tuple[Rule, ...]:
+        """A least number of districts whose surplus over the share is not negative."""
+        if self.districts > problem.districts:
+            raise DeclarationError(
+                f"side_constraints: {self!r}: districts is {self.districts}; "
+                f"it must be at most {problem.districts}"
+            )
+        for name in (self.attribute, self.total):
+            column = problem.column(name)
+            if min(column) < 0:
+                node = problem.nodes[column.index(min(column))]
+                raise DeclarationError(
+                    f"node {node!r}: {name} is {float(min(column)):g}; it must be a number, not negative"
+                )
+        group, whole = (Measure(name="total", of=name) for name in (self.attribute, self.total))
+        met = Meets(function=Function.of([(1.0, group), (-self.at_least, whole)]), least=0.0)
+        return (Rule(scope="sum", function=Function(terms=((1.0, met),)), lower=self.districts),)
 
 
 class SplitLimit(SideConstraint):
@@ -251,10 +256,8 @@ class SplitLimit(SideConstraint):
     limit: int = Field(ge=0)
     attribute: str = "county"
 
-    def attributes(self) -> tuple[str, ...]:
-        """The node attribute that it reads."""
-        return (self.attribute,)
-
-    def violation(self, problem: Districting, labels: Array) -> float:
-        """By how many splits the plan exceeds the limit."""
-        return float(max(0, int(problem.splits(labels, self.attribute).sum()) - self.limit))
+    def rules(self, problem: Districting) -> tuple[Rule, ...]:
+        """A limit on the pairs of a county and a district that meet."""
+        counties = int(problem.units(self.attribute).max()) + 1
+        units = Function(terms=((1.0, Measure(name="units", of=self.attribute)),))
+        return (Rule(scope="sum", function=units, upper=self.limit + counties),)

@@ -22,3 +22,6 @@ CIRCLE = 1e-12
 
 NOT_ZERO = 1e-300
 """Any unit: stands for 0 in a denominator, and for a determinant that is 0."""
+
+RULE = 1e-9
+"""Share of a bound: a rule that is not linear in sums over nodes holds up to this, since floats add it up."""

@@ -189,6 +189,13 @@ def round_lottery(
     Flanigan, Kehne, Procaccia: Fair sortition made transparent. NeurIPS 2021.
     Beck, Fiala: "Integer-making" theorems. Discrete Applied Mathematics 3, 1981.
     Baum, Trotter: Integer rounding and polyhedral decomposition for totally unimodular systems. 1978.
+
+    Examples
+    --------
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=np.eye(3), size=1)
+    >>> sorted(round_lottery(p.solve().decision, panels=10).marginals.tolist())
+    [0.3, 0.3, 0.4]
     """
     if panels < 1 or panels != int(panels):
         raise DeclarationError(f"panels is {panels}; it must be a whole number of at least 1")
@@ -305,6 +312,18 @@ def verify_lottery(problem: LeximaxCohort, path: str | Path) -> PublicLottery:
     DeclarationError
         For a panel with another number than its place, an unknown or doubled member, or a broken rule; it
         names the panel.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=np.eye(3), size=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "panels.csv"
+    ...     round_lottery(p.solve().decision, panels=10).write(file)
+    ...     verify_lottery(p, file).smallest
+    0.3
     """
     if Path(path).suffix.lower() == ".json":
         listed = list(json.loads(Path(path).read_text(encoding="utf-8")).items())

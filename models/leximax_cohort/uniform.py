@@ -44,6 +44,12 @@ class UniformLottery(CohortLottery):
     ----------
     count : int
         Of cohorts.
+    layers : list
+        For each class of equal candidates, the steps between the states of the dynamic programme.
+    ways : list[Array]
+        For each class and state, the number of ways to complete a cohort, in whole numbers of any size.
+    classes : Classes, optional
+        The classes of equal candidates.
     """
 
     count: int = 0

@@ -169,7 +169,7 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
         (["solve", "broken.json"], "broken.json is not valid JSON"),
         (["solve", "binary.json"], "binary.json is not valid JSON"),
         (["solve", "."], ".: Is a directory"),
-        (["solve", "x.mps", "-m", "milp"], "holds a bare model, not a problem"),
+        (["solve", "x.mps", "-m", "milp"], "unknown method 'milp' of ModelFile"),
         (["solve", "rucksack/small", "--plot", "x.foo"], "must end in .png, .svg, .pdf"),
         (["compare", "rucksack/small", "--kind", "profil"], "did you mean 'profile'?"),
         (["compare", "rucksack/small", "--kind", "profile"], "--plot names no file"),
@@ -187,6 +187,7 @@ def test_bad_input_is_one_line_and_exit_code_2(forcopt, words, said):
     save("bad.json", capacity=-1)
     Path("broken.json").write_text("{")
     Path("binary.json").write_bytes(b"\xff\xfe\x00")
+    Path("x.mps").touch()
     result = forcopt(*words)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and said in result.stderr
@@ -219,8 +220,8 @@ def test_export_and_solve_a_bare_model(forcopt, name):
     assert said.exit_code == 0
     assert "status optimal objective 220" in " ".join(said.stdout.split())
     data = json.loads(forcopt("solve", name, "--json").stdout)
-    assert sorted(data["values"].values()) == [0, 1, 1] and data["violation"] == 0
-    assert [name.startswith("take") for name in data["values"]] == [True] * 3
+    assert sorted(data["decision"].values()) == [0, 1, 1] and data["violations"] == {}
+    assert [name.startswith("take") for name in data["decision"]] == [True] * 3
 
 
 def test_a_bare_model_without_a_solution_has_no_values(forcopt):

@@ -15,7 +15,7 @@ PRIMES = np.array([2**31 - 1, 2**31 - 19], np.int64)
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # the hash wraps around
 @pytest.mark.parametrize("mode", [LEAST, COUNT])
 def test_a_table_keeps_the_least_cost_or_the_sum_of_counts(mode, monkeypatch):
-    for name in ("_find", "_hash", "_longer", "_roomier", "index"):  # without a compiler
+    for name in ("_find", "_hash", "longer", "_roomier", "index"):  # without a compiler
         monkeypatch.setattr(states, name, getattr(states, name).py_func)
     rng = np.random.default_rng(3)
     store, count, expected = empty_store(5, 2), 0, {}

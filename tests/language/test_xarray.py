@@ -1,5 +1,9 @@
 """Arrays of xarray meet expressions by dimension and label, as tables of pandas do."""
 
+import operator
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,9 +80,60 @@ def test_other_labels_are_an_error():
         x * xr.DataArray([1.0, 2, 3], dims=["unit"])
 
 
-@pytest.mark.parametrize("operation", [lambda w, x: w * x, lambda w, x: w - x, lambda w, x: w <= x])
-def test_xarray_on_the_left_is_an_error(operation):
-    """It would pair entries by position."""
+ON_THE_LEFT = {
+    "*": (lambda w, x: w * x, lambda w, x: x * w),
+    "+": (lambda w, x: w + x, lambda w, x: x + w),
+    "-": (lambda w, x: w - x, lambda w, x: -(x - w)),
+    "one dimension": (lambda w, x: w.sel(time=2) * x, lambda w, x: x * w.sel(time=2)),
+    "/": (lambda w, x: w / x, lambda w, x: fo.inverse(x) * w),
+}
+
+
+@pytest.mark.parametrize("name", ON_THE_LEFT)
+def test_an_array_on_the_left_is_aligned_as_on_the_right(name):
+    m, x = model()
+    left, right = ON_THE_LEFT[name]
+    for array in (WEIGHT, turned(WEIGHT)):
+        found, want = left(array, x), right(WEIGHT, x)["a"].loc[2]
+        assert isinstance(found, fo.Expression) and {a.name for a in found.axes} == {"unit", "time"}
+        there = tuple(a.labels.index("a" if a.name == "unit" else 2) for a in found.axes)
+        point = m.complete(m.point({x: POINT + 1}))
+        assert float(found[there].evaluate(point)) == pytest.approx(float(want.evaluate(point)))
+
+
+@pytest.mark.parametrize("relate", [operator.le, operator.ge, operator.eq])
+def test_a_comparison_with_an_array_on_the_left(relate):
+    m, x = model()
+    row = m.subject_to(relate(turned(WEIGHT) / 2, x), name="row")
+    assert isinstance(row, fo.Constraint)
+    (m.maximize if relate is operator.ge else m.minimize)(x.sum())
+    assert np.allclose(m.solve().to_xarray(x), WEIGHT / 2)
+
+
+def test_arrays_keep_their_own_operations():
+    model()
+    assert (WEIGHT * WEIGHT.sel(time=2)).dims == ("unit", "time") and (2 - WEIGHT).shape == (3, 2)
+    assert bool((WEIGHT == WEIGHT).all()) and float((WEIGHT / 2).sum()) == 10.5
+
+
+def test_labels_that_an_array_on_the_left_lacks_are_an_error():
     _, x = model()
-    with pytest.raises(fo.DeclarationError, match="xarray takes no expression on the right"):
-        operation(WEIGHT, x)
+    with pytest.raises(fo.DeclarationError, match="is missing 'c'"):
+        WEIGHT.isel(unit=[0, 1]) * x
+
+
+def test_an_import_after_the_variables_is_an_error_once():
+    code = """
+import forcopt as fo
+x = fo.Model().variable("x", index={"unit": ["a", "b"]})
+import xarray as xr
+array = xr.DataArray([1.0, 2.0], {"unit": ["b", "a"]}, ["unit"])
+try:
+    array * x
+except fo.DeclarationError as error:
+    print(error)
+print((array * x)["a"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "xarray was imported after the variables were made" in done.stdout
+    assert "2 x[a]" in done.stdout

@@ -7,10 +7,12 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, SolveOptions
+from forcopt.clock import Deadline
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
 from forcopt.fairness import PredictiveValues
-from forcopt.loops.checks.integers import integer_infeasibility_doubt, integer_optimality_doubt
+from forcopt.loops.checks import Claim, Confirmed
+from forcopt.loops.checks.integers import no_better_integers, no_integers_found
 from forcopt.loops.checks.multipliers import dual_bound, infeasibility_doubt, optimality_doubt
 from forcopt.models.fair_postprocessing import FairPostprocessing
 
@@ -404,8 +406,13 @@ def test_a_better_point_than_the_optimum_of_highs_is_found():
     program = compile_model(m, get_backend("highs").capabilities, "highs", {})
     wrong = np.append(np.zeros(10), -1.0)
     for backend, gap, known in (("highs", None, False), ("scip", None, True), ("highs", 1.0, True)):
-        doubt = integer_optimality_doubt(program, backend, wrong, SolveOptions(gap=gap), 1.0, 1e-6)
-        assert doubt == ("" if known else "a point of value 0 satisfies all rows, bounds and integers")
+        result = RawResult(fo.Status.OPTIMAL, wrong)
+        claim = Claim(m, program, get_backend(backend), SolveOptions(gap=gap), Deadline(), result, (result,))
+        found = no_better_integers(program, claim)
+        if known:
+            assert isinstance(found, Confirmed)
+        else:
+            assert found.reason == "a point of value 0 satisfies all rows, bounds and integers"
 
 
 @pytest.mark.parametrize("backend", LINEAR)
@@ -502,13 +509,16 @@ def test_only_points_that_satisfy_everything_refute_claims_on_integers(monkeypat
         def solve(self, options):
             return RawResult(fo.Status.FEASIBLE, x=told["x"])
 
+    def claim_of(backend, status, x=None):
+        result = RawResult(status, x)
+        return Claim(m, program, get_backend(backend), SolveOptions(), Deadline(), result, (result,))
+
     monkeypatch.setattr("forcopt.loops.checks.integers.open_session", lambda backend, program: Told())
     for point, doubted in (([0.0, 1.0], False), ([0.0, 3.0], True)):
         told["x"] = np.array(point)
-        doubt = integer_infeasibility_doubt(program, "gscip", SolveOptions(), 1.0, 1e-6)
-        assert bool(doubt) == doubted
+        found = no_integers_found(program, claim_of("gscip", fo.Status.INFEASIBLE))
+        assert isinstance(found, Confirmed) != doubted
     for claimed, point, doubted in ((3.0, 0.0, False), (3.0, 3.0, False), (5.0, 3.0, True)):
         told["x"] = np.array([0.0, point])
-        claim = np.array([0.0, claimed])
-        doubt = integer_optimality_doubt(program, "highs", claim, SolveOptions(), 1.0, 1e-6)
-        assert bool(doubt) == doubted, (claimed, point)
+        claim = claim_of("highs", fo.Status.OPTIMAL, np.array([0.0, claimed]))
+        assert isinstance(no_better_integers(program, claim), Confirmed) != doubted, (claimed, point)

@@ -240,11 +240,10 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(fo.DeclarationError, match="Quadratic rows not supported"):
         fo.read(path)
     path.write_text(MPS.format(bounds=" LO BOUND milk 3\n UP BOUND milk 2\n", after=""))
-    with (
-        pytest.warns(UserWarning, match="inconsistent bounds"),
-        pytest.raises(fo.DeclarationError, match=r"m\.mps.*lower 3 is above upper 2"),
-    ):
-        fo.read(path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*inconsistent bounds")  # some versions say it, too
+        with pytest.raises(fo.DeclarationError, match=r"m\.mps.*lower 3 is above upper 2"):
+            fo.read(path)
     path.write_text(MPS.format(bounds="", after="").replace("RHS\n", "    bread cost 1\nRHS\n", 1))
     with pytest.raises(fo.DeclarationError, match=r"m\.mps: every column must have a name of its own.*bread"):
         fo.read(path)

@@ -161,12 +161,12 @@ INFEASIBLE = {
     "lottery of rankings": (
         lambda: ranking(False),
         "no choice of the first 2 meets the quotas together; the least relaxation: lower the limit of "
-        "prefix_quotas_(x)[a, first 2] by 1",
+        "prefix_quotas_(",
         {"constraint": PrefixQuotas(least={"a": 0.5}, by="x") & PrefixQuotas(least={"d": 0.5}, by="y")},
     ),
     "ranking": (
         lambda: ranking(True),
-        "lower the limit of prefix_quotas_(x)[a, first 2] by 1",
+        "lower the limit of prefix_quotas_(",
         {"constraint": PrefixQuotas(least={"a": 0.5}, by="x") & PrefixQuotas(least={"d": 0.5}, by="y")},
     ),
     "noise in a box": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -74,22 +74,6 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     note: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        out = {name: getattr(self, name) for name in ("title", "x", "y", "log_x", "log_y", "note")}
-        out["series"] = [
-            {
-                "name": s.name,
-                "kind": s.kind,
-                "dashed": s.dashed,
-                "tips": list(s.tips),
-                **{k: v if v is None else [float(u) for u in v] for k, v in arrays.items()},
-            }
-            for s in self.series
-            for arrays in [{name: getattr(s, name) for name in ("x", "y", "low", "high")}]
-        ]
-        return out
 
 
 def naming(comparison: Comparison) -> Callable[[Run], str]:

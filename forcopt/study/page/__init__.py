@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from forcopt import __version__
+from forcopt.arrays import plain
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.problem.drawing import COLOURS
@@ -107,7 +108,7 @@ def _data(comparison: Comparison) -> dict[str, Any]:
         if name == "scaling" and len({row.size for row in comparison.rows}) < 2:
             continue
         try:
-            charts[name] = _finite(comparison.chart(name).to_dict())
+            charts[name] = plain(comparison.chart(name))
         except DeclarationError:  # these runs have nothing to show in it
             continue
     numbers = (n for n in comparison.parameters if all(r.number(n) is not None for r in comparison.rows))
@@ -125,12 +126,3 @@ def _declarations(comparison: Comparison) -> dict[str, str]:
         room -= len(text)
         found[name] = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     return found
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON lacks."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value
