@@ -25,6 +25,7 @@ from benchmarks.report import Page, Row, environment, parser, progress, row, tab
 from forcopt.backends.registry import backends
 from forcopt.models import StratifiedAllocation, TightAmplification
 from forcopt.models.allocation.instances import random_strata
+from forcopt.privacy import RandomizedRounding, SimpleRandomSample
 from forcopt.privacy.amplification import (
     PrivacyLoss,
     cluster_sample,
@@ -210,7 +211,7 @@ def random_designs(rng: np.random.Generator, count: int):
         if kind == 0:
             m = int(rng.integers(1, n))
             options = {"mechanism": "add_remove", "neighbours": ("add_remove", "substitute")[i // 6 % 2]}
-            tight = TightAmplification.simple_random_sample(m, n, epsilon, **options)
+            tight = TightAmplification.of(SimpleRandomSample(size=m), n, epsilon, **options)
             yield "simple random (Thm 2, Lemma 16)", simple_random_sample(epsilon, m, n, **options), tight
         elif kind == 1:
             law = rng.dirichlet(np.full(n + 1, 0.3))
@@ -227,7 +228,7 @@ def random_designs(rng: np.random.Generator, count: int):
         elif kind == 3:
             rate = float(rng.choice([0.1, 0.2, 0.25, 0.3, 0.5, 0.7]))
             n = int(rng.integers(math.ceil(1 / rate), 40))
-            tight = TightAmplification.randomized_rounding(rate, n, epsilon)
+            tight = TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon)
             yield "randomised rounding (Thm 6, this n)", randomized_rounding(epsilon, rate, n), tight
             general = randomized_rounding(epsilon, rate)._replace(lower=0.0)  # which is for the worst n
             yield "randomised rounding (Thm 6, any n)", general, tight
@@ -359,7 +360,9 @@ def real_losses(quick: bool) -> tuple[str, list[Row]]:
     m = n // 2
     rows.append(["simple random, substitution", worst(lambda p: _subsets(p, m), substitute)])
     tight = (
-        TightAmplification.simple_random_sample(m, n, epsilon, mechanism="add_remove").solve().decision.loss
+        TightAmplification.of(SimpleRandomSample(size=m), n, epsilon, mechanism="add_remove")
+        .solve()
+        .decision.loss
     )
     rows[-1] += [tight, simple_random_sample(epsilon, m, n, mechanism="add_remove").upper]
 
@@ -368,7 +371,7 @@ def real_losses(quick: bool) -> tuple[str, list[Row]]:
         return [(law[k] * q, v) for k in np.flatnonzero(law) for q, v in _subsets(p, int(k))]
 
     rows.append([f"randomised rounding of {rate:g} n, add/remove", worst(rounding, add)])
-    tight = TightAmplification.randomized_rounding(rate, n, epsilon).solve().decision.loss
+    tight = TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon).solve().decision.loss
     rows[-1] += [tight, randomized_rounding(epsilon, rate, n).upper]
 
     sizes = [round(rate * k) for k in (n, n + 1)]

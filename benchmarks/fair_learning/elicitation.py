@@ -26,6 +26,28 @@ def records() -> fo.data.Dataset:
     return found.of_groups(*(set(found.groups.tolist()) - {"Other"}))
 
 
+PATHS = (0.0, 0.2, 0.4, 0.6)
+ROUNDS = (1, 10, 30, 100, 300, 1000)
+
+
+def trajectories(X: np.ndarray, d: fo.data.Dataset, own: list, rounds: tuple[int, ...]) -> list[list[str]]:
+    """Error and largest violation of Algorithm 1's average play."""
+    columns = []
+    for gamma in PATHS:
+        notion = PairwiseFairness.from_answers(own, gamma=gamma)
+        classes = Halfspaces(search="regression")
+        p = FairClassification(X, d.labels, d.groups, notion, None, classes)
+        column = []
+        for count in rounds:
+            s = p.solve("no-regret", rounds=count, accuracy=0.0, bound=20.0, repair=False)
+            chance = p.predicted(s.decision)
+            worst = (chance[notion.pairs[:, 0]] - chance[notion.pairs[:, 1]]).max()
+            column.append(f"{s.objective:.4f} / {worst:.3f}")
+        columns.append(column)
+        progress("trajectory", gamma, *column)
+    return [[str(count), *row] for count, row in zip(rounds, zip(*columns, strict=True), strict=True)]
+
+
 def main(quick: bool, out: Path) -> None:
     began = time.perf_counter()
     page = Page("Fair learning: elicited constraints", out, "numpy", "scipy", "highspy", note="One thread.")
@@ -73,6 +95,8 @@ def main(quick: bool, out: Path) -> None:
         [f"{g:.1f}", *(f"{v:.4f}" for v in (e.min(), e.mean(), e.max(), gap.mean()))]
         for g, e, gap in zip(gammas, E.T, G.T, strict=True)
     ]
+    scatter = sorted(zip(counts, opposing, E[:, at], strict=True))
+    paths = trajectories(X, d, [a for a in answers if a[0] == 0], (10, 100) if quick else ROUNDS)
     base = min(d.labels.mean(), 1 - d.labels.mean())
     facts = [
         ["records, base rate", "5829, 46 %", f"{len(d)}, {d.labels.mean():.2%}"],
@@ -91,6 +115,14 @@ def main(quick: bool, out: Path) -> None:
         + table(["", "paper", "here"], facts)
         + "\n## Error against gamma (figures 2b and 2e)\n\n"
         + table(["gamma", "least error", "mean", "largest", "mean difference of false positive rates"], curve)
-        + "\n## All subjects together, gamma 0 (figure 2d)\n\n"
+        + "\n## All subjects together, gamma 0\n\n"
         + table(["budget", "error"], panel)
+        + "\n## Trajectories of the first subject (figure 2a)\n\nAlgorithm 1: error / largest violation of "
+        "the average play after so many rounds, with prices of at most 20.\n\n"
+        + table(["rounds", *(f"gamma {g:g}" for g in PATHS)], paths)
+        + f"\n## Constraints and error at gamma {gammas[at]:.1f} (figures 2c and 2d)\n\n"
+        + table(
+            ["constraints", "opposing pairs", "error"],
+            [[str(c), str(o), f"{e:.4f}"] for c, o, e in scatter],
+        )
     )

@@ -6,7 +6,6 @@ import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -161,29 +160,6 @@ def distribution(values: Any, name: str) -> Array:
     if (chances < 0).any() or abs(chances.sum() - 1) > SUM:
         raise DeclarationError(f"{name} must not be negative and add up to 1, not to {chances.sum():g}")
     return chances
-
-
-@dataclass(frozen=True, eq=False)
-class StoredClassifiers:
-    """The classifiers of a mixture that was read from a file, numbered from 0.
-
-    Attributes
-    ----------
-    classifiers : tuple[Classifier, ...]
-        The classifiers that the mixture draws.
-    """
-
-    classifiers: tuple[Classifier, ...]
-
-    def predict(self, which: Array, features: Any) -> Array:
-        """The predictions of some classifiers for rows of features, shape ``(len(which), n)``."""
-        return np.array(
-            [self.classifiers[k].predict(features) for k in np.asarray(which).tolist()], dtype=float
-        )
-
-    def classifier(self, number: int, features: Array) -> Classifier:
-        """A classifier by its number; `features` are not used."""
-        return self.classifiers[number]
 
 
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:

@@ -155,19 +155,51 @@ class ListedOracle(Oracle):
 
     def best(self, costs: Array) -> Hypothesis:
         """The first classifier of least cost."""
-        return self._hypothesis(int(self.listed.best(costs)))
+        return self.hypothesis(int(self.listed.best(costs)))
+
+    def bests(self, costs: Array) -> list[Hypothesis]:
+        """The first classifier of least cost for each row of costs, compared at once."""
+        numbers, place = np.unique(self.listed.best(costs), return_inverse=True)
+        found = [self.hypothesis(k) for k in numbers.tolist()]
+        return [found[k] for k in place.tolist()]
 
     def constants(self) -> list[Hypothesis]:
         """The constant classifiers of the class."""
-        return [self._hypothesis(int(i)) for i in self.listed.constant_classifiers()]
+        return [self.hypothesis(int(i)) for i in self.listed.constant_classifiers()]
 
     def all(self) -> list[Hypothesis]:
         """All classifiers."""
-        return [self._hypothesis(i) for i in range(self.listed.count)]
+        return [self.hypothesis(i) for i in range(self.listed.count)]
 
-    def _hypothesis(self, number: int) -> Hypothesis:
-        predictions = self.listed.predictions(np.array([number]))[0].astype(np.int64)
+    def hypothesis(self, number: int) -> Hypothesis:
+        """A classifier by its number."""
+        predictions = as_cells(self.listed.predictions(np.array([number]))[0], 2)
         return Hypothesis(lambda: self.listed.classifier(number, self.features), predictions)
+
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
+        """A weight for each classifier; the map of all predictions costs no table of them."""
+        if type(self) is not ListedOracle:
+            return super().hull(model, linear, single)
+        count = self.listed.count
+        weights = model.variable(model.unused_name("weight"), count, lower=0.0, upper=1.0, integer=single)
+        model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
+
+        def mixture(solution: Any) -> tuple[Array, list[Hypothesis]]:
+            used = np.flatnonzero(solution[weights] > 0)
+            return solution[weights][used], [self.hypothesis(k) for k in used.tolist()]
+
+        def start(given: Array, predictions: Array) -> dict[Variable, Array]:
+            table = self.listed.predictions(np.arange(count))
+            values = np.zeros(count)
+            for weight, row in zip(given, predictions, strict=True):
+                same = np.flatnonzero((table == row).all(axis=1))
+                if not len(same):
+                    raise DeclarationError("the decision mixes a classifier that is not among the hypotheses")
+                values[same[0]] += weight
+            return {weights: values}
+
+        mapped = self.listed.total_costs(sp.csr_array(linear).toarray())
+        return Hull(model.lift(mapped @ weights), mixture, start)
 
 
 class Finite(ListedHypotheses):
@@ -177,7 +209,7 @@ class Finite(ListedHypotheses):
     ----------
     table : Numbers
         The probabilities of predicting 1, usually 0 or 1; shape ``(N, n)``. `FairClassification` takes 0 and
-        1 alone, since it mixes classifiers itself, or the numbers of several classes.
+        1 alone, or the numbers of several classes; `LexifairClassification` takes probabilities.
 
     Examples
     --------
@@ -234,7 +266,7 @@ class Finite(ListedHypotheses):
 
     def classifier(self, number: int, features: Array) -> TableRow:
         """A row of the table."""
-        return TableRow(number, self.table[number].astype(np.int64), features)
+        return TableRow(number, as_cells(self.table[number], 2), features)
 
     def oracle(self, features: Array) -> ListedOracle:
         """The oracle compares all rows; ties go to the first.
@@ -270,9 +302,10 @@ class FiniteClassesOracle(ListedOracle):
 
     def best(self, costs: Array) -> Hypothesis:
         """The first row of least cost."""
-        return self._hypothesis(int(np.argmin(self.cells @ costs)))
+        return self.hypothesis(int(np.argmin(self.cells @ costs)))
 
-    def _hypothesis(self, number: int) -> Hypothesis:
+    def hypothesis(self, number: int) -> Hypothesis:
+        """A row by its number."""
         return Hypothesis(lambda: self.listed.classifier(number, self.features), self.cells[number])
 
 
@@ -285,7 +318,7 @@ class TableRow:
     index : int
         Which row of the table.
     predictions : Array
-        The class of each record, 0 or 1 or more.
+        The class of each record, 0 or 1 or more, or a probability of 1.
     features : Array
         Of the records.
     """
@@ -320,8 +353,8 @@ class TableRow:
         values[place] = self.predictions
         if (values[place] != self.predictions).any():
             raise DeclarationError(
-                f"hypothesis {self.index} predicts differently for records with the same features, so it "
-                "does not define predictions for other records"
+                f"hypothesis {self.index} predicts differently for records with the same features, or "
+                "probabilities, so it does not define predictions for other records"
             )
         return Lookup(rows, values)
 

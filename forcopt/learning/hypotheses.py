@@ -27,7 +27,7 @@ def as_cells(codes: Any, classes: int) -> Array:
     Parameters
     ----------
     codes : array_like
-        The predicted class of each record, from 0; shape ``(..., n)``.
+        The predicted class of each record, from 0; of two classes also a probability; shape ``(..., n)``.
     classes : int
         Their number, C.
 
@@ -42,9 +42,10 @@ def as_cells(codes: Any, classes: int) -> Array:
     >>> as_cells([2, 0], 3).tolist()
     [0, 0, 1, 1, 0, 0]
     """
-    given = np.asarray(codes).astype(np.int64)
+    given: Array = np.asarray(codes)
     if classes == 2:
-        return given
+        return given if given.dtype.kind == "f" and (given % 1).any() else given.astype(np.int64)
+    given = given.astype(np.int64)
     return np.eye(classes, dtype=np.int64)[given].reshape(*given.shape[:-1], -1)
 
 
@@ -106,7 +107,7 @@ class Hypothesis:
     Attributes
     ----------
     predictions : Array
-        0 or 1, shape ``(n,)``; with more than two classes the cells of `as_cells`.
+        0 or 1, or a probability of 1, shape ``(n,)``; with more than two classes the cells of `as_cells`.
     """
 
     def __init__(self, classifier: Classifier | Callable[[], Classifier], predictions: Array) -> None:
@@ -175,6 +176,10 @@ class Oracle(ABC):
         OracleTimeout
             If the deadline passed first.
         """
+
+    def bests(self, costs: Array) -> list[Hypothesis]:
+        """The answer of `best` to each row of costs, shape ``(m, n)``."""
+        return [self.best(row) for row in costs]
 
     def recall(self, costs: Array) -> list[Hypothesis]:
         """Good hypotheses that earlier calls left behind, for oracles whose calls take long; best first."""

@@ -21,16 +21,22 @@ from forcopt.learning.tolerances import LEAST
 
 
 def _read(value: Any) -> Any:
+    estimator = read_estimator(value)
+    if hasattr(estimator, "__sklearn_tags__"):
+        from sklearn.base import is_classifier
+
+        if not is_classifier(estimator):
+            raise DeclarationError("an estimator is given that is no classifier")
+    return estimator
+
+
+def read_estimator(value: Any) -> Any:
+    """An estimator of scikit-learn, or the one that plain data name."""
     if not isinstance(value, Mapping):
         if isinstance(value, type):
             raise DeclarationError(f"a class is given, not an instance such as {value.__name__}()")
         if not (hasattr(value, "fit") and hasattr(value, "get_params")):
             raise DeclarationError(f"{value!r} is no scikit-learn estimator: it lacks fit and get_params")
-        if hasattr(value, "__sklearn_tags__"):
-            from sklearn.base import is_classifier
-
-            if not is_classifier(value):
-                raise DeclarationError("an estimator is given that is no classifier")
         return value
     if set(value) != {"class", "parameters"}:
         raise DeclarationError(f"the keys are {', '.join(value)}; they must be class and parameters")
@@ -40,7 +46,8 @@ def _read(value: Any) -> Any:
     return getattr(import_module(module), name)(**value["parameters"])
 
 
-def _plain(estimator: Any) -> dict[str, Any]:
+def plain_estimator(estimator: Any) -> dict[str, Any]:
+    """An estimator as plain data: its class and the parameters that are not the default."""
     kind = type(estimator)
     given = estimator.get_params(deep=False)
     default = kind().get_params(deep=False) if kind.__module__.startswith("sklearn.") else {}
@@ -56,7 +63,9 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or a != a)
 
 
-Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(_plain), WithJsonSchema({"type": "object"})]
+Estimator = Annotated[
+    Any, PlainValidator(_read), PlainSerializer(plain_estimator), WithJsonSchema({"type": "object"})
+]
 
 
 class Learner(Hypotheses):

@@ -138,6 +138,8 @@ class Outcome:
     private : bool, default False
         Whether the decision is a private release (or a simulation of one), so that nothing else of the data
         may go with it.
+    profile : Profile, optional
+        The privacy profile of such a release.
     proof : Any, optional
         Has a method ``check(problem, **options)`` that proves the bound and returns a `Certificate`, by code
         that shares nothing with the algorithm; `Solution.certify` calls it.
@@ -160,6 +162,7 @@ class Outcome:
     log: str = ""
     guarantee: float | None = None
     private: bool = False
+    profile: Any = None
     proof: Any = None
 
     @classmethod

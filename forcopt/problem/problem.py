@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
+from pydantic import model_validator
 
 from forcopt.arrays import rounded_up
 from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
@@ -21,6 +22,7 @@ from forcopt.language.objective import maximize, minimize
 from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
+from forcopt.privacy import ObservedGroups
 from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import (
@@ -105,6 +107,8 @@ class Problem(Declared):
         there is none. Bounds that are weaker are replaced by it.
     family : str
         The first part of the names of its examples, such as ``postprocessing``.
+    refuses_channel : str
+        Why it takes no groups that were seen through a channel; empty if it does.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
 
@@ -129,9 +133,34 @@ class Problem(Declared):
     default_method: ClassVar[str] = ""
     ideal: ClassVar[float | None] = None
     family: ClassVar[str] = ""
+    refuses_channel: ClassVar[str] = "its methods need the true groups"
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
     _own_methods: ClassVar[dict[str, Method]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuses_channel(cls, data: Any) -> Any:
+        """Refuse groups that were seen through a channel, with the reason, where they are not taken."""
+        for name, value in data.items() if isinstance(data, Mapping) else ():
+            for column in value.values() if isinstance(value, Mapping) else (value,):
+                cls.check_channel(name, column)
+        return data
+
+    @classmethod
+    def check_channel(cls, name: str, column: Any) -> None:
+        """Refuse a column of groups, by its name, if it was seen through a channel; see `refuses_channel`.
+
+        Raises
+        ------
+        DeclarationError
+            With the reason of the class.
+        """
+        if cls.refuses_channel and isinstance(column, ObservedGroups):
+            raise DeclarationError(
+                f"{name}: {cls.__name__} takes no groups that were seen through a channel: "
+                f"{cls.refuses_channel}"
+            )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -632,6 +661,7 @@ class Problem(Declared):
             log=outcome.log,
             proved=guarantee,
             private=True,
+            profile=outcome.profile,
         )
 
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
@@ -662,6 +692,7 @@ class Problem(Declared):
             trace=outcome.trace,
             proved=outcome.guarantee,
             private=outcome.private,
+            profile=outcome.profile,
             proof=outcome.proof,
         )
 

@@ -107,6 +107,9 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     family: ClassVar[str] = "calibrated"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = (
+        "calibration needs the counts of single scores, which inverted reports make negative"
+    )
 
     scores: Mapping[str, Numbers]
     weights: Mapping[str, float] | None = None
@@ -617,6 +620,7 @@ class Recalibration(PolicyFile):
             For columns of different length or other values.
         """
         raw, actual = as_numbers(scores, "scores"), read_binary(labels, "labels")
+        CalibratedEqualErrors.check_channel("groups", groups)
         codes, names = read_groups(groups)
         same_length(scores=raw, groups=codes, labels=actual)
         if edges is None:

@@ -7,8 +7,8 @@ FORC 2021.
 from forcopt.models.census_release import baselines, formulations, tree_integer, tree_real  # noqa: F401  (register the methods)
 from forcopt.models.census_release.budget import LevelBudget
 from forcopt.models.census_release.district import StableDistrict
-from forcopt.models.census_release.instances import measure
 from forcopt.models.census_release.margins_of_error import margins
+from forcopt.models.census_release.measurement import measure
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant, Measurement
 from forcopt.models.census_release.regression import EcologicalRegression, Rates
 from forcopt.models.census_release.release import Region, Release, deviation_factor, noise_variances

@@ -12,7 +12,8 @@ from forcopt.errors import needs_sklearn
 from forcopt.learning import AllFunctions, Finite, Halfspaces, Hypotheses, Learner, Thresholds
 from forcopt.models.fair_classification import dp_oracle_learner, formulations, games  # noqa: F401  (register the methods)
 from forcopt.models.fair_classification.auditing import Audit, audit
-from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.decision import GroupProxy, RandomizedClassifier
+from forcopt.models.fair_classification.elicitation import elicitation_failure, elicitation_sample
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.two_step import TwoStepClassifier
 
@@ -25,6 +26,7 @@ __all__ = [
     "FairClassification",
     "FairClassifier",
     "Finite",
+    "GroupProxy",
     "Halfspaces",
     "Hypotheses",
     "Learner",
@@ -32,6 +34,8 @@ __all__ = [
     "Thresholds",
     "TwoStepClassifier",
     "audit",
+    "elicitation_failure",
+    "elicitation_sample",
 ]
 
 

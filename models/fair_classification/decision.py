@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import GroupRates
 from forcopt.fairness.records import read_groups
-from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
+from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
-from forcopt.learning.hypotheses import aligned, as_cells
+from forcopt.learning.hypotheses import aligned, as_cells, names_of
 from forcopt.learning.policy import mixed
 from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
@@ -104,6 +104,37 @@ class RawTable:
         return {"names": list(schema.names), "kinds": kinds, "columns": columns}
 
 
+def take_raw(data: Any, learns: Any) -> Any:
+    """Let a frame reach a learner as it is, also from a file; see `RawTable`."""
+    given = data.get("features")
+    frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
+    if frame or (isinstance(given, Mapping) and "kinds" in given):
+        return {**data, "features": RawTable.of(given)}
+    return data
+
+
+def as_hypotheses(value: Any) -> Any:
+    """A class of hypotheses: an estimator of scikit-learn stands for the `Learner` that fits it."""
+    return Learner(value) if hasattr(value, "fit") and hasattr(value, "get_params") else value
+
+
+def default_hypotheses(features: Any, weights: Array) -> Learner:
+    """Logistic regression on features that are standardised once, by the weights of the records."""
+    try:
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        raise NotInstalledError(
+            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
+            "name other hypotheses, such as Thresholds()"
+        ) from None
+
+    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
+    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))
+
+
 def _plain(features: Any) -> Any:
     if hasattr(features, "iloc"):
         return RawTable(features).to_dict()
@@ -144,11 +175,14 @@ class GroupColumn:
         Of the K groups.
     channel : RandomizedResponse, optional
         The channel between the true groups and the reports; None if the reports are true.
+    proxy : Array, optional
+        The probability of each group for each record, see `GroupProxy`; `codes` then are the likeliest ones.
     """
 
     codes: Array
     names: tuple[str, ...]
     channel: RandomizedResponse | None = None
+    proxy: Array | None = None
 
     @property
     def shares(self) -> Array:
@@ -156,21 +190,88 @@ class GroupColumn:
 
         Sums over records are then the counts of the true groups, or unbiased estimates of them: 0 or 1 if
         groups are known; a column of the inverted channel for each report, which may be negative (Mozannar
-        et al. 2020, Lemma 1); 0 throughout where the report is missing.
+        et al. 2020, Lemma 1); 0 throughout where the report is missing; the probabilities of a proxy.
         """
+        if self.proxy is not None:
+            return self.proxy
         count = len(self.names)
         of_report = np.eye(count) if self.channel is None or count < 2 else self.channel.inverse(count).T
         return np.vstack([of_report, np.zeros(count)])[self.codes]
 
     def to_dict(self) -> Any:
         """The column as plain data: a list, with None where missing; with a channel, both by name."""
+        if self.proxy is not None:
+            return {"proxy": self.proxy.tolist(), "names": list(self.names)}
         reports = [None if code < 0 else self.names[code] for code in self.codes.tolist()]
         return reports if self.channel is None else {"reports": reports, "channel": self.channel.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProxy:
+    """Groups that nobody reported, of which a model knows the probabilities.
+
+    Attributes
+    ----------
+    probabilities : array_like
+        ``P(group = a | features, label)`` of each record, rows that sum to 1; shape ``(n, K)``. If they do
+        not depend on the label, rates given the label are wrong in the limit (Lemma 4 needs it).
+    names : tuple[str, ...]
+        Of the K groups.
+
+    References
+    ----------
+    Mozannar, Ohannessian and Srebro (2020), section 6, equation (16) and Lemma 4.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import SELECTION, DemographicParity
+    >>> from forcopt.models.fair_classification import FairClassification, Thresholds
+    >>> seen = GroupProxy([[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]], ("a", "b"))
+    >>> p = FairClassification([[0], [1], [2]], [0, 1, 1], seen, DemographicParity(0.1),
+    ...     hypotheses=Thresholds())
+    >>> p.rates(np.array([0.0, 1.0, 1.0])).rate(SELECTION).round(4).tolist()
+    [0.6429, 0.6875]
+    """
+
+    probabilities: Any
+    names: tuple[str, ...]
+
+    def column(self) -> GroupColumn:
+        """The column of a declaration.
+
+        Raises
+        ------
+        DeclarationError
+            For entries that are no probabilities, naming the first wrong row.
+        """
+        chance = as_numbers(self.probabilities, "proxy")
+        names = tuple(map(str, self.names))
+        if (
+            chance.ndim != 2
+            or not len(chance)
+            or chance.shape[1] != len(names)
+            or len(set(names)) < len(names)
+        ):
+            raise DeclarationError(
+                f"proxy has shape {chance.shape} for the groups {', '.join(names)}; it must be (n, K), with "
+                "K different names"
+            )
+        wrong = (chance < 0).any(axis=1) | (np.abs(chance.sum(axis=1) - 1.0) > SUM)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise DeclarationError(
+                f"proxy[{at}] is {chance[at].tolist()}; it must be probabilities, which sum to 1"
+            )
+        return GroupColumn(chance.argmax(axis=1), names, proxy=chance)
 
 
 def _read_groups(value: Any) -> GroupColumn:
     if isinstance(value, GroupColumn):
         return value
+    if isinstance(value, GroupProxy):
+        return value.column()
+    if isinstance(value, Mapping) and set(value) == {"proxy", "names"}:
+        return GroupProxy(value["proxy"], tuple(value["names"])).column()
     channel = None
     if isinstance(value, ObservedGroups):
         value, channel = value.reports, value.channel
@@ -294,7 +395,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         joined: dict[bytes, tuple[Classifier, float]] = {}
         for weight, h in zip(np.asarray(weights, dtype=float), hypotheses, strict=True):
             if weight > NEGLIGIBLE:
-                key = np.packbits(h.predictions.astype(bool)).tobytes()
+                seen = h.predictions
+                key = (seen if seen.dtype.kind == "f" else np.packbits(seen.astype(bool))).tobytes()
                 first, before = joined.get(key, (h.classifier, 0.0))
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
     FALSE_POSITIVE,
@@ -20,21 +20,25 @@ from forcopt.fairness import (
     TRUE_POSITIVE,
     AllOf,
     Classwise,
+    CostTable,
     Merged,
     Notion,
     RateParity,
     RateRatio,
     read_binary,
 )
+from forcopt.fairness.costs import check_costs
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
-from forcopt.learning.hypotheses import aligned, as_cells, names_of, take_names
+from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
 from forcopt.models.fair_classification.decision import (
     Features,
     Groups,
     RandomizedClassifier,
-    RawTable,
     SeesGroups,
+    as_hypotheses,
+    default_hypotheses,
+    take_raw,
 )
 from forcopt.models.fair_classification.lagrangian import Lagrangian, Moments, SaddleGaps
 from forcopt.models.fair_classification.tolerances import PROBABILITY
@@ -59,13 +63,15 @@ class FairClassification(Problem):
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error
         alone); or reports through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
-        are unbiased estimates of the rates of the true groups.
+        are unbiased estimates of the rates of the true groups; or a `GroupProxy`, whose probabilities weigh
+        the records in the rates.
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
     weights : Numbers, optional
         Of the records, at least 0, shape ``(n,)``; 1 each by default.
-    hypotheses : Hypotheses, optional
-        The class H; `Learner` with logistic regression on standardised features by default.
+    hypotheses : Hypotheses or estimator, optional
+        The class H, or an estimator of scikit-learn for a `Learner`; logistic regression on standardised
+        features by default.
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in features and labels), such as
         ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
@@ -77,6 +83,9 @@ class FairClassification(Problem):
     feature_names : tuple[str, ...], optional
         Of the d features; those of a frame by default. The decision then knows them, and takes the columns of
         a frame by name.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(C, C)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
 
     Raises
     ------
@@ -107,6 +116,7 @@ class FairClassification(Problem):
 
     family: ClassVar[str] = "learning"
     default_method: ClassVar[str] = "column-generation"
+    refuses_channel: ClassVar[str] = ""
 
     features: Features
     labels: Annotated[Integers, BeforeValidator(lambda v: _codes(v))]
@@ -117,15 +127,14 @@ class FairClassification(Problem):
     privacy: PrivacyBudget | None = None
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
     def _names_features(cls, data: Any) -> Any:
         if isinstance(data, dict) and data.get("hypotheses") is not None:
-            given, learns = data.get("features"), data["hypotheses"]
-            frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
-            if frame or (isinstance(given, Mapping) and "kinds" in given):  # it reaches the learner as it is
-                data = {**data, "features": RawTable.of(given)}
+            learns = as_hypotheses(data["hypotheses"])
+            data = take_raw({**data, "hypotheses": learns}, learns)
         return take_names(data)
 
     @field_validator("features")
@@ -162,6 +171,7 @@ class FairClassification(Problem):
     def _fits_together(self) -> Self:
         n = len(self.labels)
         self._has_classes()
+        check_costs(self.costs, self.class_count)
         if self.feature_names and len(set(self.feature_names)) != self.features.shape[1]:
             raise DeclarationError(
                 f"feature_names are {', '.join(self.feature_names)}; they must be {self.features.shape[1]} "
@@ -234,8 +244,12 @@ class FairClassification(Problem):
             )
 
     def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
+        if self.costs is not None:
+            raise DeclarationError("privacy: private learning counts errors, so it takes no costs")
         if self.groups.channel is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        if self.groups.proxy is not None:
+            raise DeclarationError("privacy is for true groups; a proxy is computed from features and labels")
         least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
         if privacy.floor is not None and least < privacy.floor:  # how many there are is private
             raise DeclarationError(
@@ -279,17 +293,17 @@ class FairClassification(Problem):
     @cached_property
     def lagrangian(self) -> Lagrangian:
         """Error, inequalities, and the costs for the oracle at given multipliers."""
-        w, y = self.record_weights, self.labels
-        if self.classes:
-            costs, base = (1.0 - as_cells(y, self.class_count)) * np.repeat(w, self.class_count), 0.0
-        else:
-            costs, base = w * (1.0 - 2.0 * y), float(w @ y)
+        table = 1.0 - np.eye(self.class_count) if self.costs is None else self.costs
+        of_record = self.record_weights[:, None] * table[self.labels]
+        costs, base = of_record.ravel(), 0.0
+        if not self.classes:
+            costs, base = of_record[:, 1] - of_record[:, 0], float(of_record[:, 0].sum())
         return Lagrangian(costs, base, self.demand.rows, self.moments, pairs=self.privacy is not None)
 
     @cached_property
     def oracle(self) -> Oracle:
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
-        hypotheses = self.hypotheses or _default_hypotheses(self.features, self.record_weights)
+        hypotheses = self.hypotheses or default_hypotheses(self.features, self.record_weights)
         if self.classes:
             return hypotheses.class_oracle(self.features, self.class_count)
         return hypotheses.oracle(self.features)
@@ -300,17 +314,18 @@ class FairClassification(Problem):
         Parameters
         ----------
         error : float
-            The error rate.
+            The error rate, or the mean cost.
 
         Returns
         -------
         float
-            ``sqrt(e (1 - e) / m) / 4`` for e = `error` and the effective number of records m, the inverse of
-            the sum of squared `record_weights`. A smaller difference of two training errors is within the
-            sampling error.
+            ``sqrt(e (c - e) / m) / 4`` for e = `error`, the largest cost c (1 without `costs`) and the
+            effective number of records m, the inverse of the sum of squared `record_weights`. A smaller
+            difference of two training errors is within the sampling error.
         """
-        rate = min(max(error, 0.0), 1.0)
-        return 0.25 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
+        dearest = 1.0 if self.costs is None else float(self.costs.max())
+        rate = min(max(error, 0.0), dearest)
+        return 0.25 * float(np.sqrt(rate * (dearest - rate) * np.square(self.record_weights).sum()))
 
     # -- evaluation ------------------------------------------------------------------------------------------
 
@@ -477,20 +492,3 @@ def _codes(values: Any) -> Array:
     raise DeclarationError(
         f"the array[{at}] is {column[at]:g}; it must be 0 or 1, or the number of one of several classes"
     )
-
-
-def _default_hypotheses(features: Array, weights: Array) -> Learner:
-    """Logistic regression on features that are standardised once, by the weights of the records."""
-    try:
-        from sklearn.frozen import FrozenEstimator
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-    except ImportError:
-        raise NotInstalledError(
-            "the default learner is scikit-learn's, which is not installed: pip install scikit-learn; or "
-            "name other hypotheses, such as Thresholds()"
-        ) from None
-
-    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
-    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))

@@ -21,6 +21,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | None) -> Array:
+    """The position of each record's group among the known ones; of a report, if there is a channel.
+
+    Raises
+    ------
+    DeclarationError
+        For an unknown group, true groups where reports are needed, or reports where true groups are.
+    """
+    if isinstance(groups, ObservedGroups):
+        if groups.channel != channel:
+            raise DeclarationError(f"the groups came through {groups.channel}, not through {channel}")
+        groups = groups.reports
+    elif channel is not None:
+        raise DeclarationError(
+            "these groups may be reports (pass channel.observe(groups)) or true ones (take "
+            "for_true_groups() to predict): reports sent through the channel twice would be less fair"
+        )
+    return read_groups(groups, known)[0]
+
+
 @dataclass(frozen=True, eq=False)
 class RandomizedPostprocessor(FrozenArrays, PolicyFile):
     """Predicts 1 with a probability that depends on the base prediction and the group.
@@ -113,19 +133,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
         DeclarationError
             See `predict`.
         """
-        if isinstance(groups, ObservedGroups):
-            if groups.channel != self.channel:
-                raise DeclarationError(
-                    f"the groups came through {groups.channel}, not through {self.channel}"
-                )
-            groups = groups.reports
-        elif self.channel is not None:
-            raise DeclarationError(
-                "these groups may be reports (pass channel.observe(groups)) or true ones (take "
-                "for_true_groups() to predict): reports sent through the channel twice would be less fair"
-            )
-        codes, _ = read_groups(groups, self.groups)
-        return codes
+        return codes_of(groups, self.groups, self.channel)
 
     def to_dict(self) -> dict[str, Any]:
         """Probabilities, groups, base rates and channel as plain data; undefined rates are None."""
@@ -208,6 +216,8 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         The names of the C classes.
     groups : tuple[str, ...]
         The names of the K groups.
+    channel : RandomizedResponse, optional
+        If the groups are reports, their channel.
 
     Raises
     ------
@@ -218,6 +228,7 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
     probabilities: Array
     classes: tuple[str, ...]
     groups: tuple[str, ...]
+    channel: RandomizedResponse | None = None
 
     def __post_init__(self) -> None:
         p, count = as_numbers(self.probabilities, "probabilities"), len(self.classes)
@@ -240,11 +251,11 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         predictions : array_like
             The predicted class of each record, among `classes`.
         groups : array_like
-            The group of each record, among `groups`.
+            The group of each record, among `groups`; with a channel ``channel.observe(reports)``.
         """
         check_label_order("probability", {"predictions": predictions, "groups": groups})
         predicted, _ = read_groups(predictions, self.classes)
-        codes, _ = read_groups(groups, self.groups)
+        codes = codes_of(groups, self.groups, self.channel)
         same_length(predictions=predicted, groups=codes)
         return np.asarray(self.probabilities[predicted, codes])
 
@@ -265,13 +276,22 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
             "probabilities": self.probabilities.tolist(),
             "classes": list(self.classes),
             "groups": list(self.groups),
+            **_plain(self.channel),
         }
+
+    def for_true_groups(self) -> RandomizedRemix:
+        """The same for those whose true group is known, see `RandomizedPostprocessor.for_true_groups`."""
+        if self.channel is None:
+            return self
+        mixed = np.einsum("hzc,za->hac", self.probabilities, self.channel.transition(len(self.groups)))
+        return RandomizedRemix(mixed, self.classes, self.groups)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
         probabilities = numbers_from_plain(data["probabilities"])
-        return cls(probabilities, tuple(map(str, data["classes"])), tuple(map(str, data["groups"])))
+        names = tuple(map(str, data["classes"])), tuple(map(str, data["groups"]))
+        return cls(probabilities, *names, _channel(data))
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))
@@ -296,6 +316,8 @@ class RandomizedThresholds(PolicyFile):
         For each group its thresholds, rising; infinite for "never", minus infinite for "always".
     weights : tuple[Array, ...]
         For each group the probability of each threshold; they sum to 1.
+    channel : RandomizedResponse, optional
+        If the groups are reports, their channel.
 
     Examples
     --------
@@ -307,6 +329,7 @@ class RandomizedThresholds(PolicyFile):
     groups: tuple[str, ...]
     thresholds: tuple[Array, ...]
     weights: tuple[Array, ...]
+    channel: RandomizedResponse | None = None
 
     def __post_init__(self) -> None:
         if not len(self.groups) == len(self.thresholds) == len(self.weights):
@@ -338,7 +361,7 @@ class RandomizedThresholds(PolicyFile):
         scores : array_like
             One score a record, shape ``(n,)``.
         groups : array_like
-            The group of each record.
+            The group of each record; with a channel ``channel.observe(reports)``.
 
         Returns
         -------
@@ -352,14 +375,31 @@ class RandomizedThresholds(PolicyFile):
         """
         check_label_order("probability", {"scores": scores, "groups": groups})
         values = as_numbers(scores, "scores")
-        codes, _ = read_groups(groups, self.groups)
+        codes = codes_of(groups, self.groups, self.channel)
         same_length(scores=values, groups=codes)
         chance = np.zeros(len(values))
-        for a, (cuts, weights) in enumerate(zip(self.thresholds, self.weights, strict=True)):
+        for a in range(len(self.groups)):
             members = codes == a
-            below = np.append(0.0, np.cumsum(weights))
-            chance[members] = below[np.searchsorted(cuts, values[members], side="right")]
-        return np.clip(chance, 0.0, 1.0)
+            chance[members] = self.law(a, values[members])
+        return chance
+
+    def law(self, group: int, scores: Array) -> Array:
+        """The probability that a group, by its position, is predicted 1 at these scores."""
+        below = np.append(0.0, np.cumsum(self.weights[group]))
+        chance = below[np.searchsorted(self.thresholds[group], scores, side="right")]
+        return np.asarray(np.clip(chance, 0.0, 1.0))
+
+    def for_true_groups(self) -> RandomizedThresholds:
+        """The same for those whose true group is known, see `RandomizedPostprocessor.for_true_groups`."""
+        if self.channel is None:
+            return self
+        mixed = self.channel.transition(len(self.groups))
+        cuts = np.concatenate(self.thresholds)
+        laws = [
+            np.concatenate([share * w for share, w in zip(column, self.weights, strict=True)])
+            for column in mixed.T
+        ]
+        return RandomizedThresholds(self.groups, (cuts,) * len(self.groups), tuple(laws))
 
     @property
     def uses_groups(self) -> bool:
@@ -380,13 +420,15 @@ class RandomizedThresholds(PolicyFile):
                 [t if np.isfinite(t) else str(t) for t in cuts.tolist()] for cuts in self.thresholds
             ],
             "weights": [weights.tolist() for weights in self.weights],
+            **_plain(self.channel),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
         thresholds = tuple(np.array([float(t) for t in cuts]) for cuts in data["thresholds"])
-        return cls(tuple(data["groups"]), thresholds, tuple(map(np.asarray, data["weights"])))
+        weights = tuple(map(np.asarray, data["weights"]))
+        return cls(tuple(data["groups"]), thresholds, weights, _channel(data))
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the probability of predicting 1 as the score grows, a line for each group.
@@ -408,8 +450,7 @@ class RandomizedThresholds(PolicyFile):
             own = self.thresholds[a]
             at = np.unique(np.concatenate([ends, own[np.isfinite(own)]]))
             color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
-            chance = self.probability(at, [name] * len(at))
-            axes.step(at, chance, where="post", color=color, marker=marker, label=name)
+            axes.step(at, self.law(a, at), where="post", color=color, marker=marker, label=name)
         axes.set(xlabel="score", ylabel="probability of predicting 1", ylim=(-0.05, 1.05))
         axes.legend()
         return finished(figure, path)
@@ -422,3 +463,11 @@ class RandomizedThresholds(PolicyFile):
             texts = [f"{t:.6g}" + (f" (probability {w:.4f})" if len(kept) > 1 else "") for t, w in kept]
             lines.append(f"{name:{width}}  {', '.join(texts)}")
         return "\n".join(lines)
+
+
+def _plain(channel: RandomizedResponse | None) -> dict[str, Any]:
+    return {} if channel is None else {"channel": channel.to_dict()}
+
+
+def _channel(data: dict[str, Any]) -> RandomizedResponse | None:
+    return RandomizedResponse.from_dict(data["channel"]) if "channel" in data else None

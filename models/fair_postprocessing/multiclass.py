@@ -12,12 +12,14 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ClassRates, Classwise, Notion, read_groups
+from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
+from forcopt.fairness.costs import check_costs
 from forcopt.fairness.records import same_length
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
+from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 
@@ -39,6 +41,11 @@ class MulticlassPostprocessing(Problem):
         Names of the K groups; ``"0"``, ``"1"``, ... by default.
     classes : tuple[str, ...], optional
         Names of the C classes; ``"0"``, ``"1"``, ... by default.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(C, C)``, indexed ``[label, prediction]``; the
+        least mean cost is then sought in place of the least error.
+    channel : RandomizedResponse, optional
+        The channel of the records' groups, if `counts` are by report, see `FairPostprocessing`.
 
     Raises
     ------
@@ -64,11 +71,14 @@ class MulticlassPostprocessing(Problem):
 
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = "it holds counts; `from_predictions` takes reports, and sets the channel"
 
     counts: Numbers
     constraint: Notion
     groups: tuple[Name, ...] = ()
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
+    channel: RandomizedResponse | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -104,6 +114,15 @@ class MulticlassPostprocessing(Problem):
             raise DeclarationError(
                 f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
             )
+        check_costs(self.costs, shape[0])
+        mass = self.by_group.sum(axis=0)
+        if self.channel is not None and (mass < 0).any():
+            a, c = (int(i) for i in np.argwhere(mass < 0)[0])
+            raise DeclarationError(
+                f"counts: seen through the channel, the estimated number of records of group "
+                f"{self.groups[a]!r} and class {self.classes[c]!r} is {mass[a, c]:.4g}; it must not be "
+                "negative"
+            )
         for rate, over in self.demand.demands(self.rates(self.as_predicted)):
             over.rate(rate)
         return self
@@ -118,6 +137,7 @@ class MulticlassPostprocessing(Problem):
         *,
         classes: Sequence[str] | None = None,
         weights: Any = None,
+        costs: Any = None,
     ) -> Self:
         """Count records.
 
@@ -126,7 +146,7 @@ class MulticlassPostprocessing(Problem):
         predictions, labels : array_like
             A class for each record, of any type.
         groups : array_like
-            The group of each record, of any type.
+            The group of each record, of any type; ``channel.observe(reports)`` if these are reports.
         constraint : Notion
             The fairness notion.
         classes : Sequence[str], optional
@@ -134,13 +154,16 @@ class MulticlassPostprocessing(Problem):
             classes that occur.
         weights : array_like, optional
             Of the records, at least 0; 1 each by default.
+        costs : array_like, optional
+            See the attribute.
 
         Raises
         ------
         DeclarationError
             For columns of different length, a missing value, or a class that is not among `classes`.
         """
-        codes, names = read_groups(groups)
+        channel = groups.channel if isinstance(groups, ObservedGroups) else None
+        codes, names = read_groups(groups if channel is None else groups.reports)
         columns = {"predictions": _column(predictions), "labels": _column(labels)}
         for name, column in columns.items():
             missing = [i for i, value in enumerate(column) if is_missing(value)]
@@ -156,9 +179,16 @@ class MulticlassPostprocessing(Problem):
             raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
-        return cls(counts=counts, constraint=constraint, groups=names, classes=found)
+        return cls(
+            counts=counts, constraint=constraint, groups=names, classes=found, costs=costs, channel=channel
+        )
 
     # -- rates -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def by_group(self) -> Array:
+        """The counts by true group, as `counts`: estimated without bias if there is a channel."""
+        return self.counts if self.channel is None else self.channel.debias(self.counts, axis=1)
 
     @cached_property
     def as_predicted(self) -> Array:
@@ -167,14 +197,13 @@ class MulticlassPostprocessing(Problem):
 
     def rates(self, probabilities: Any) -> ClassRates:
         """The rates of each class against all others, and of errors; numbers or expressions."""
-        every = range(len(self.classes))
+        every, counts, count = range(len(self.classes)), self.by_group, len(self.groups)
         split = np.stack(  # [class, prediction, group, whether the label is the class]
-            [
-                np.stack([self.counts.sum(axis=2) - self.counts[:, :, c], self.counts[:, :, c]], axis=2)
-                for c in every
-            ]
+            [np.stack([counts.sum(axis=2) - counts[:, :, c], counts[:, :, c]], axis=2) for c in every]
         )
-        positives = [(split[c] * probabilities[:, :, c][:, :, None]).sum(axis=0) for c in every]
+        # a person of a group is treated as its reports are on average
+        seen = np.eye(count) if self.channel is None else self.channel.transition(count)
+        positives = [(split[c] * (probabilities[:, :, c] @ seen)[:, :, None]).sum(axis=0) for c in every]
         joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)
         return ClassRates(joined, split.sum(axis=1), self.groups, self.classes)
 
@@ -184,8 +213,9 @@ class MulticlassPostprocessing(Problem):
         return Classwise(self.constraint)
 
     def error(self, probabilities: Any) -> Any:
-        """The error rate; a scalar."""
-        return 1.0 - (self.counts * probabilities).sum() / float(self.counts.sum())
+        """The error rate, or the mean cost; a scalar."""
+        costs = 1.0 - np.eye(len(self.classes)) if self.costs is None else self.costs
+        return ((self.counts @ costs) * probabilities).sum() / float(self.counts.sum())
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
@@ -219,6 +249,8 @@ class MulticlassPostprocessing(Problem):
         if isinstance(decision, RandomizedRemix):
             if (decision.groups, decision.classes) != (self.groups, self.classes):
                 raise DeclarationError("the decision is for other groups or classes")
+            if decision.channel != self.channel:
+                raise DeclarationError(f"the decision is for groups seen through {decision.channel}")
             return decision.probabilities
         return RandomizedRemix(as_numbers(decision, "the decision"), self.classes, self.groups).probabilities
 
@@ -249,7 +281,8 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
 
     def decision(solution: Any) -> RandomizedRemix:
         found = np.clip(solution[p], 0.0, 1.0)
-        return RandomizedRemix(found / found.sum(axis=2, keepdims=True), problem.classes, problem.groups)
+        law = found / found.sum(axis=2, keepdims=True)
+        return RandomizedRemix(law, problem.classes, problem.groups, problem.channel)
 
     return Handles(
         objective=error,

@@ -15,20 +15,23 @@ from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
-    ERROR,
     FALSE_POSITIVE,
     SELECTION,
     TRUE_POSITIVE,
+    CostTable,
     GroupRates,
     Notion,
+    Rate,
+    loss_rate,
     read_binary,
     read_groups,
 )
+from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.learning.thresholds import middles
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
 from forcopt.models.fair_postprocessing.problem import check_declared, undefined_rates
-from forcopt.privacy import PrivacyBudget
+from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 
@@ -141,6 +144,13 @@ class ScorePostprocessing(Problem):
     names : tuple[str, ...], optional
         The names of all groups, also of groups without records; those that occur by default. With `privacy`
         they must be given: which groups occur is private.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
+    channel : RandomizedResponse, optional
+        The channel of the groups, if they are reports; set by ``groups=channel.observe(reports)``. The
+        thresholds are then by report, and the rates are estimates of those of the true groups. The score must
+        not depend on the reports.
 
     Raises
     ------
@@ -171,6 +181,7 @@ class ScorePostprocessing(Problem):
 
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
+    refuses_channel: ClassVar[str] = ""
 
     scores: Numbers
     labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
@@ -179,9 +190,22 @@ class ScorePostprocessing(Problem):
     weights: Numbers | None = None
     privacy: PrivacyBudget | None = None
     names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
+    channel: RandomizedResponse | None = Field(default=None, kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_may_say_the_channel(cls, data: Any) -> Any:
+        seen = data.get("groups")
+        if not isinstance(seen, ObservedGroups):
+            return data
+        return {**data, "groups": seen.reports, "channel": seen.channel}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        check_costs(self.costs, 2)
+        if self.costs is not None and self.privacy is not None:
+            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
         if self.scores.ndim != 1 or not len(self.scores):
             raise DeclarationError(f"scores: the shape is {self.scores.shape}; it must be (n,), n at least 1")
         n = len(self.scores)
@@ -201,6 +225,18 @@ class ScorePostprocessing(Problem):
         check_declared(self.names, self.privacy)
         if len(set(self.names)) < len(self.names):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
+        if self.channel is not None:
+            if self.privacy is not None:
+                raise DeclarationError(
+                    "privacy is for true groups; reported ones (channel) are private already"
+                )
+            if (self.mass < 0).any():
+                a, y = (int(i) for i in np.argwhere(self.mass < 0)[0])
+                raise DeclarationError(
+                    f"groups: seen through the channel, the estimated number of records of group "
+                    f"{self.group_names[a]!r} with label {y} is {self.mass[a, y]:.4g}; it must not be "
+                    "negative"
+                )
         for rate, rates in self.constraint.demands(self.rates(np.zeros_like(self.mass))):
             if self.privacy is None:
                 rates.rate(rate)
@@ -225,15 +261,48 @@ class ScorePostprocessing(Problem):
         weights = np.ones(len(self.scores)) if self.weights is None else self.weights
         return np.asarray(weights * (len(weights) / weights.sum()))
 
+    @property
+    def loss(self) -> Rate:
+        """The objective: the error rate, or the mean cost."""
+        return loss_rate(self.costs)
+
     @cached_property
     def mass(self) -> Array:
-        """The weight of each group and label, shape ``(K, 2)``."""
+        """The weight of each group and label, shape ``(K, 2)``; an estimate if there is a channel."""
         cells = self._read[0] * 2 + self.labels
-        return np.bincount(cells, self.record_weights, 2 * len(self.group_names)).reshape(-1, 2)
+        found = np.bincount(cells, self.record_weights, 2 * len(self.group_names)).reshape(-1, 2)
+        return found if self.channel is None else self.channel.debias(found, axis=0)
+
+    @cached_property
+    def transition(self) -> Array:
+        """The probability of each report (rows) in each true group, shape ``(K, K)``."""
+        count = len(self.group_names)
+        return np.eye(count) if self.channel is None else self.channel.transition(count)
+
+    @cached_property
+    def columns(self) -> tuple[tuple[Array, ...], sp.csr_array]:
+        """For each group or report its thresholds, and what each adds to the cells ``(2 K,)`` predicted 1.
+
+        The thresholds are the vertices of the group's ROC hull. With a channel they are all cuts of the
+        score, as a law by report moves the rates of all true groups.
+        """
+        count = len(self.group_names)
+        if self.channel is None:
+            cuts = tuple(hull.thresholds for hull in self.hulls)
+            blocks = [hull.positives.T for hull in self.hulls]
+            return cuts, sp.csr_array(sp.block_diag(blocks))
+        values, place = np.unique(-self.scores, return_inverse=True)  # from the largest score down
+        cells = (place * count + self._read[0]) * 2 + self.labels
+        reported = np.bincount(cells, self.record_weights, len(values) * count * 2).reshape(-1, count, 2)
+        above = np.concatenate([np.zeros((1, count, 2)), np.cumsum(reported, axis=0)])
+        true = self.channel.debias(above, axis=1)
+        cut = np.concatenate([[np.inf], middles(-values[::-1])[::-1], [-np.inf]])
+        parts = [(true * self.transition[z][:, None]).reshape(len(cut), -1).T for z in range(count)]
+        return (cut,) * count, sp.csr_array(np.hstack(parts))
 
     def rates(self, positives: Any) -> GroupRates:
         """The rates of each group, if so much of each group and label is predicted 1; shape ``(K, 2)``."""
-        counted = self.weights is None and self.privacy is None
+        counted = self.weights is None and self.privacy is None and self.channel is None
         return GroupRates(positives, self.mass, self.group_names, counted=counted)
 
     @cached_property
@@ -267,16 +336,21 @@ class ScorePostprocessing(Problem):
             raise DeclarationError(
                 f"the decision is a {type(decision).__name__}; it must be RandomizedThresholds"
             )
-        chance = decision.probability(self.scores, list(self.groups))
-        cells = self._read[0] * 2 + self.labels
-        positives = np.bincount(cells, self.record_weights * chance, self.mass.size).reshape(-1, 2)
+        if decision.channel != self.channel:
+            raise DeclarationError(f"the decision is for groups seen through {decision.channel}")
+        count = len(self.group_names)
+        inverse = np.eye(count) if self.channel is None else self.channel.inverse(count)
+        own = read_groups(list(self.group_names), decision.groups)[0].tolist()
+        laws = np.array([decision.law(z, self.scores) for z in own])
+        each = inverse[:, self._read[0]] * (self.transition.T @ laws) * self.record_weights
+        positives = each @ np.eye(2)[self.labels]
         rates = self.rates(positives)
         undefined = undefined_rates(rates, self.constraint)
         metrics = self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
         metrics |= {} if undefined else self.constraint.disparity(rates)
         violations = undefined or self.constraint.violation(rates)
         return Evaluation(
-            objective=float(rates.overall(ERROR)),
+            objective=float(rates.overall(self.loss)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             metrics=metrics,
         )
@@ -292,23 +366,18 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
         ``mixture``, shape ``(v,)``, the vertices of all groups one after the other; ``rates``, the
         `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
     """
-    hulls, count = problem.hulls, len(problem.group_names)
-    sizes = [len(hull.thresholds) for hull in hulls]
+    (cuts, cells), count = problem.columns, len(problem.group_names)
+    sizes = [len(own) for own in cuts]
     group = np.repeat(np.arange(count), sizes)
     ends = np.cumsum([0, *sizes])
     mixture = model.variable(model.unused_name("mixture"), len(group), lower=0.0, upper=1.0)
     columns = np.arange(len(group))
     one = sp.csr_array((np.ones(len(group)), (group, columns)), shape=(count, len(group)))
     model.subject_to(one @ mixture == 1, name=model.unused_name("one_policy"))
-    positives = np.concatenate([hull.positives for hull in hulls])
-    cells = sp.csr_array(
-        (positives.ravel(), ((2 * group[:, None] + [0, 1]).ravel(), np.repeat(columns, 2))),
-        shape=(2 * count, len(group)),
-    )
     rates = problem.rates((cells @ mixture).reshape((count, 2)))
     fairness = problem.constraint.rows(rates)
     model.subject_to(fairness)
-    error = rates.overall(ERROR)
+    error = rates.overall(problem.loss)
 
     def decision(solution: Any) -> RandomizedThresholds:
         found = np.maximum(solution[mixture], 0.0)
@@ -316,15 +385,16 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
         kept = [np.flatnonzero(part) for part in parts]
         return RandomizedThresholds(
             problem.group_names,
-            tuple(hull.thresholds[k] for hull, k in zip(hulls, kept, strict=True)),
+            tuple(own[k] for own, k in zip(cuts, kept, strict=True)),
             tuple(part[k] for part, k in zip(parts, kept, strict=True)),
+            problem.channel,
         )
 
     def start(decision: RandomizedThresholds) -> dict[Any, Array]:
         values = np.zeros(len(group))
-        for a, hull in enumerate(hulls):
-            known = np.sort(problem.scores[problem._read[0] == a])
-            place = {below: k for k, below in enumerate(np.searchsorted(known, hull.thresholds).tolist())}
+        for a, own in enumerate(cuts):
+            known = np.sort(problem.scores[(problem._read[0] == a) | (problem.channel is not None)])
+            place = {below: k for k, below in enumerate(np.searchsorted(known, own).tolist())}
             belows = np.searchsorted(known, decision.thresholds[a]).tolist()
             for below, t, w in zip(belows, decision.thresholds[a], decision.weights[a], strict=True):
                 if w > 0 and below not in place:

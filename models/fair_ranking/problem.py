@@ -286,6 +286,9 @@ class FairRanking(Problem):
     family: ClassVar[str] = "ranking"
     sense: ClassVar[Literal["min", "max"]] = "max"
     default_method: ClassVar[str] = "assignment"
+    refuses_channel: ClassVar[str] = (
+        "its demands are on the few candidates of one list, whose true groups no inverted report estimates"
+    )
 
     scores: Numbers | None = None
     utilities: Numbers | None = None

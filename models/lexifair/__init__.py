@@ -12,7 +12,12 @@ from forcopt.models.lexifair import formulations, no_regret  # noqa: F401  (regi
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.instances import random_regression
 from forcopt.models.lexifair.problem import GroupModel, Level, groups_of, records_needed
-from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
+from forcopt.models.lexifair.regression import (
+    BoundedLossRegression,
+    LexifairRegression,
+    LinearModel,
+    RegressorMean,
+)
 
 if TYPE_CHECKING:
     from forcopt.models.lexifair.estimator import FairRegressor
@@ -28,6 +33,7 @@ __all__ = [
     "LexifairRegression",
     "LinearModel",
     "ListedHypotheses",
+    "RegressorMean",
     "Stumps",
     "groups_of",
     "random_regression",

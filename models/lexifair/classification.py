@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from pydantic import model_validator
+import scipy.sparse as sp
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
+from forcopt.declaration import Name
 from forcopt.errors import DeclarationError
+from forcopt.fairness import Notion
 from forcopt.fairness.records import read_binary
+from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.variable import Variable
-from forcopt.learning import Finite, ListedHypotheses, RandomizedPolicy
+from forcopt.learning import (
+    Finite,
+    Hypotheses,
+    Hypothesis,
+    Learner,
+    ListedHypotheses,
+    Oracle,
+    RandomizedPolicy,
+)
 from forcopt.learning.files import (
-    StoredClassifiers,
     classifier_from_dict,
     classifier_to_dict,
     distribution,
     finite_numbers,
 )
-from forcopt.learning.hypotheses import aligned
-from forcopt.learning.policy import mixed
-from forcopt.models.lexifair.problem import GroupModel, Lexifair
-from forcopt.models.lexifair.tolerances import NEGLIGIBLE
+from forcopt.learning.finite import ListedOracle
+from forcopt.learning.hypotheses import take_names
+from forcopt.learning.learner import Estimator
+from forcopt.models.fair_classification.decision import (
+    Features,
+    RandomizedClassifier,
+    as_hypotheses,
+    default_hypotheses,
+    take_raw,
+)
+from forcopt.models.fair_classification.lagrangian import Moments
+from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Responder
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,29 +56,27 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
 
     Attributes
     ----------
-    which : Array
-        Numbers of the classifiers in their class, rising, shape ``(s,)``.
-    probabilities : Array
-        Of drawing each, shape ``(s,)``.
-    hypotheses : ListedHypotheses or StoredClassifiers
-        The class; in a mixture that was read from a file, the classifiers that it draws alone.
+    policy : RandomizedClassifier
+        The classifiers, and the probability of drawing each.
 
     Examples
     --------
     >>> import forcopt as fo
     >>> mixture = fo.load("lexifair/three-models").solve().decision
-    >>> round(float(mixture.probabilities.sum()), 6), len(mixture.which) == len(mixture.probabilities)
-    (1.0, True)
+    >>> round(float(mixture.probabilities.sum()), 6), len(mixture.policy.classifiers)
+    (1.0, 2)
     """
 
-    which: Array
-    probabilities: Array
-    hypotheses: ListedHypotheses | StoredClassifiers
+    policy: RandomizedClassifier
+
+    @property
+    def probabilities(self) -> Array:
+        """Of drawing each of the classifiers, shape ``(s,)``."""
+        return self.policy.weights
 
     def probability(self, records: Any) -> Array:
         """The probability of predicting 1 for records with these features, shape ``(n,)``."""
-        table = aligned(records, self.features)
-        return mixed(self.probabilities, self.hypotheses.predict(self.which, table))
+        return self.policy.probability(records)
 
     def to_dict(self) -> dict[str, Any]:
         """Names, losses, and the classifiers with their probabilities as plain data.
@@ -66,28 +84,21 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         Raises
         ------
         DeclarationError
-            For a class that predicts no other records than its own (`Finite`).
+            For a class that predicts no other records than its own (`Finite` without features).
         """
-        if isinstance(self.hypotheses, Finite):
-            raise DeclarationError(
-                "rows of a table predict no other records, so they are not written to a file"
-            )
-        nothing = np.zeros((0, 0))
-        drawn = [
-            {"probability": chance, **classifier_to_dict(self.hypotheses.classifier(number, nothing))}
-            for number, chance in zip(self.which.tolist(), self.probabilities.tolist(), strict=True)
-        ]
-        return {**super().to_dict(), "classifiers": drawn}
+        law = zip(self.probabilities.tolist(), self.policy.classifiers, strict=True)
+        drawn = [{"probability": chance, **classifier_to_dict(c)} for chance, c in law]
+        return {**super().to_dict(), "classifiers": drawn, **({"raw": True} if self.policy.raw else {})}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The mixture of plain data."""
-        drawn = data["classifiers"]
-        stored = StoredClassifiers(tuple(map(classifier_from_dict, drawn)))
-        chances = distribution([entry["probability"] for entry in drawn], "classifiers: the probabilities")
         losses = finite_numbers(data, "losses", len(data["names"]))
-        names = tuple(data.get("features", ()))
-        return cls(losses, tuple(data["names"]), np.arange(len(drawn)), chances, stored, features=names)
+        drawn, names = data["classifiers"], tuple(data.get("features", ()))
+        chances = distribution([entry["probability"] for entry in drawn], "classifiers: the probabilities")
+        members = tuple(map(classifier_from_dict, drawn))
+        policy = RandomizedClassifier(members, chances, features=names, raw=bool(data.get("raw", False)))
+        return cls(losses, tuple(data["names"]), policy, features=names)
 
 
 class LexifairClassification(Lexifair):
@@ -98,10 +109,21 @@ class LexifairClassification(Lexifair):
 
     Attributes
     ----------
-    hypotheses : ListedHypotheses
-        The class of classifiers, such as ``Stumps(X)`` or ``Finite(table)``.
+    hypotheses : Hypotheses, optional
+        The class of classifiers, such as ``Stumps(X)``, ``Halfspaces()`` or ``Finite(table)``.
     randomized : bool, default True
         Whether classifiers may be mixed; otherwise one is chosen.
+    features : Features, optional
+        Of the n records, as `FairClassification` takes them; those of ``Stumps`` by default, and not needed
+        by ``Finite``.
+    learner : estimator, optional
+        A classifier of scikit-learn, in place of `hypotheses`; logistic regression on standardised features
+        if neither is given.
+    constraint : Notion, optional
+        What the mixture must satisfy besides: any linear demand on the rates of the groups, such as
+        ``BoundedGroupLoss(0.3)``, a budget of elicited pairs, or a notion of your own.
+    feature_names : tuple[str, ...], optional
+        Of the features; those of a frame by default.
 
     Raises
     ------
@@ -112,6 +134,12 @@ class LexifairClassification(Lexifair):
     References
     ----------
     Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 6.
+
+    Notes
+    -----
+    The multipliers of the groups, and of the rows of `constraint`, are costs of the records for the oracle of
+    the class. If it is exact, so is ``column-generation``. With a `Learner` the levels are bounded as if its
+    fits were optimal: an audit, no proof.
 
     Examples
     --------
@@ -128,95 +156,175 @@ class LexifairClassification(Lexifair):
     1      0.1111
     """
 
-    hypotheses: ListedHypotheses
+    hypotheses: Hypotheses | None = None
     randomized: bool = True
+    features: Features | None = Field(default=None, kw_only=True)
+    learner: Estimator | None = Field(default=None, kw_only=True)
+    constraint: Notion | None = Field(default=None, kw_only=True)
+    feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_features(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            learner = data.get("learner")
+            data = take_raw(data, data.get("hypotheses") if learner is None else as_hypotheses(learner))
+        return take_names(data)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         read_binary(self.labels, "labels")
-        if self.hypotheses.records != len(self.labels):
+        if self.learner is not None and self.hypotheses is not None:
             raise DeclarationError(
-                f"hypotheses has {self.hypotheses.records} records, labels {len(self.labels)} entries"
+                "learner: there are hypotheses, too; the class of classifiers is one of both"
             )
+        listed = self.hypotheses if isinstance(self.hypotheses, ListedHypotheses) else None
+        for name, n in (
+            ("hypotheses", None if listed is None else listed.records),
+            ("features", None if self.features is None else self.features.shape[0]),
+        ):
+            if n not in (None, len(self.labels)):
+                raise DeclarationError(f"{name} has {n} records, labels {len(self.labels)} entries")
         if isinstance(self.hypotheses, Finite) and self.hypotheses.table.max() > 1:
             raise DeclarationError(
                 f"hypotheses: the table holds {self.hypotheses.table.max():g}; it must be from 0 to 1, as "
                 "labels have two classes"
             )
+        if self.constraint is not None:
+            records = self.constraint.records
+            if len(records) and records.max() >= len(self.labels):
+                raise DeclarationError(
+                    f"constraint: a pair names record {records.max()}; there are {len(self.labels)} records"
+                )
+            for rate, rates in self.constraint.demands(self.rates(np.zeros(len(self.labels)))):
+                rates.rate(rate)
+        _ = self.oracle  # does the class fit the features?
         return self
 
-    def record_costs(self, weights: Array) -> tuple[Array, float]:
-        """Group weights as costs of records: of predicting 1 rather than 0, and of predicting 0 throughout.
+    @cached_property
+    def table(self) -> Any:
+        """The features of the records, shape ``(n, d)``; of a class without features, with no column."""
+        if self.features is not None:
+            return self.features
+        if isinstance(self.hypotheses, ListedHypotheses):
+            return getattr(self.hypotheses, "features", np.zeros((len(self.labels), 0)))
+        kind = "a learner" if self.hypotheses is None else type(self.hypotheses).__name__
+        raise DeclarationError(f"features is None; {kind} needs the features of the records")
 
-        Parameters
-        ----------
-        weights : Array
-            Of the groups, shape ``(K,)``.
-        """
-        weight = weights @ self.averages
-        return (1.0 - 2.0 * self.labels) * weight, float(weight @ self.labels)
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
+        if isinstance(self.hypotheses, ListedHypotheses):
+            return ListedOracle(self.hypotheses, self.table)
+        if self.hypotheses is not None:
+            return self.hypotheses.oracle(self.table)
+        if self.learner is not None:
+            return Learner(self.learner).oracle(self.table)
+        return default_hypotheses(self.table, self.record_weights).oracle(self.table)
+
+    # -- errors and rates are linear in the predictions ------------------------------------------------------
+
+    @cached_property
+    def signed(self) -> sp.csr_array:
+        """How much predicting 1 rather than 0 for a record adds to the error of each group, ``(K, n)``."""
+        return sp.csr_array(self.averages.multiply(1.0 - 2.0 * self.labels))
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """The linear map from predictions to the moments of `constraint`; None without one."""
+        if self.constraint is None:
+            return None
+        shares, weights = self.shares.T.toarray(), self.record_weights / len(self.labels)
+        return Moments(shares, self.labels.astype(np.int64), weights, self.constraint, self.group_names)
+
+    @cached_property
+    def _map(self) -> sp.csr_array:
+        """Errors of groups and moments, as rows over predictions."""
+        return (
+            self.signed
+            if self.moments is None
+            else sp.csr_array(sp.vstack([self.signed, self.moments.matrix]))
+        )
+
+    @cached_property
+    def _scales(self) -> Array:
+        """Of the moments: a cell counts in shares of its group, so that small groups are held, too."""
+        if self.moments is None:
+            return np.zeros(0)
+        mass = np.abs(self.moments.mass).sum(axis=1, keepdims=True)
+        cells = np.broadcast_to(mass, self.moments.mass.shape).reshape(-1)
+        return np.append(cells, np.ones(self.moments.matrix.shape[0] - len(cells)))
+
+    def fit(self, chances: Any, hypotheses: Sequence[Hypothesis]) -> Fit:
+        """A mixture of hypotheses, with its losses and scaled moments."""
+        predicted = sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True))
+        found, count = self._map @ np.asarray(predicted, dtype=float), len(self.groups)
+        return Fit(
+            found[:count] + self.averages @ self.labels,
+            found[count:] / self._scales,
+            (np.asarray(chances, dtype=float), list(hypotheses)),
+        )
+
+    def rates(self, predicted: Array) -> Any:
+        """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
+        assert self.moments is not None
+        return self.moments.rates(self.moments.matrix @ predicted)
+
+    def rows(self, moments: Expression) -> list[Constraint]:
+        """The rows of `constraint`, over scaled moments that are an expression."""
+        if self.constraint is None or self.moments is None:
+            return []
+        rates: Any = self.moments.rates(self._scales * moments)
+        return self.constraint.rows(rates)
 
     @cached_property
     def error_table(self) -> Array:
-        """The error of every classifier in every group, shape ``(N, K)``."""
-        costs = self.averages.multiply(1.0 - 2.0 * self.labels).toarray()
-        return np.asarray(self.hypotheses.total_costs(costs).T + self.averages @ self.labels)
+        """The error of every classifier in every group, for a class that can be listed; ``(N, K)``."""
+        base = self.averages @ self.labels
+        if isinstance(self.hypotheses, ListedHypotheses):
+            return np.asarray(self.hypotheses.total_costs(self.signed.toarray()).T + base)
+        return np.array([self.signed @ h.predictions + base for h in self.oracle.all()])
+
+    # -- decisions -------------------------------------------------------------------------------------------
 
     def mixture(self, which: Any, probabilities: Any) -> ClassifierMixture:
-        """The decision that draws classifier ``which[i]`` with probability ``probabilities[i]``."""
+        """The decision that draws classifier ``which[i]`` of the list with ``probabilities[i]``."""
         numbers, chances = np.asarray(which), as_numbers(probabilities, "probabilities")
         if numbers.shape != chances.shape or numbers.ndim != 1 or numbers.size == 0:
             raise DeclarationError(f"{numbers.size} classifiers and {chances.size} probabilities do not fit")
-        wrong = (numbers < 0) | (numbers >= self.hypotheses.count)
+        listed = None if isinstance(self.oracle, ListedOracle) else self.oracle.all()
+        count = self.oracle.listed.count if isinstance(self.oracle, ListedOracle) else len(listed or ())
+        wrong = (numbers < 0) | (numbers >= count)
         if wrong.any():
-            raise DeclarationError(
-                f"there is no classifier {numbers[wrong][0]}; they are 0 to {self.hypotheses.count - 1}"
-            )
-        distinct, place = np.unique(numbers, return_inverse=True)
-        total = np.bincount(place, weights=chances)
-        losses = total @ self._errors(distinct)
-        names = getattr(self.hypotheses, "feature_names", ())
-        return ClassifierMixture(losses, self.group_names, distinct, total, self.hypotheses, features=names)
+            raise DeclarationError(f"there is no classifier {numbers[wrong][0]}; they are 0 to {count - 1}")
+        kept = numbers[chances > 0].tolist()
+        made = [listed[k] if listed else self.oracle.hypothesis(k) for k in kept]  # type: ignore[attr-defined]
+        return self.decide(self.fit(chances[chances > 0], made))
 
-    def _errors(self, which: Array) -> Array:
-        """The errors of some classifiers in every group, shape ``(len(which), K)``."""
-        if "error_table" in self.__dict__:
-            return np.asarray(self.error_table[which])
-        wrong = abs(self.hypotheses.predictions(which) - self.labels)
-        return np.asarray((self.averages @ wrong.T).T)
+    def decide(self, fit: Fit) -> ClassifierMixture:
+        """The decision."""
+        chances, hypotheses = fit.parts
+        names = self.feature_names or getattr(self.hypotheses, "feature_names", ())
+        raw = hasattr(self.features, "iloc")
+        policy = RandomizedClassifier.of(chances, hypotheses, features=names, raw=raw)
+        return ClassifierMixture(fit.losses, self.group_names, policy, features=names)
 
-    def _mixture(self, decision: Any) -> ClassifierMixture:
-        if isinstance(decision, ClassifierMixture):
-            if decision.hypotheses is not self.hypotheses and decision.hypotheses != self.hypotheses:
-                raise DeclarationError("the decision mixes classifiers of another class")
-            return decision
-        chances = as_numbers(decision, "decision")
-        if chances.shape != (self.hypotheses.count,):
-            raise DeclarationError(
-                f"the decision has shape {chances.shape}; it must be ({self.hypotheses.count},), "
-                "a probability for each classifier"
-            )
-        return self.mixture(np.arange(len(chances)), chances)
-
-    def sparsify(self, decision: Any) -> ClassifierMixture:
-        """A mixture of at most K + 1 of the same classifiers with the same group errors (Carathéodory)."""
-        mixture = self._mixture(decision)
-        keep = mixture.probabilities > 0
-        which, chances = mixture.which[keep], mixture.probabilities[keep]
-        rows = np.column_stack([self._errors(which), np.ones(len(which))])
-        while len(which) > rows.shape[1]:
-            # a direction that changes neither errors nor total, followed until a probability is 0
-            direction = np.linalg.svd(rows[: rows.shape[1] + 1].T)[2][-1]
-            direction = np.append(direction, np.zeros(len(which) - len(direction)))
-            direction *= np.sign(direction[np.argmax(abs(direction))])
-            steps = np.where(
-                direction > NEGLIGIBLE, chances / np.where(direction > NEGLIGIBLE, direction, 1.0), np.inf
-            )
-            at = int(np.argmin(steps))
-            chances = np.maximum(chances - steps[at] * direction, 0.0)
-            stay = np.arange(len(which)) != at
-            which, chances, rows = which[stay], chances[stay], rows[stay]
-        return replace(self.mixture(which, chances / chances.sum()), levels=mixture.levels)
+    def fit_of(self, decision: Any) -> Fit:
+        """A decision, or the probability of each classifier of the list, with its losses and moments."""
+        if not isinstance(decision, ClassifierMixture):
+            chances = as_numbers(decision, "decision")
+            count = self.error_table.shape[0]
+            if chances.shape != (count,):
+                raise DeclarationError(
+                    f"the decision has shape {chances.shape}; it must be ({count},), a probability for each "
+                    "classifier"
+                )
+            decision = self.mixture(np.arange(count), chances / (chances.sum() or 1.0))
+        policy = decision.policy
+        votes = policy.votes(self.table)
+        return self.fit(
+            policy.weights, [Hypothesis(c, v) for c, v in zip(policy.classifiers, votes, strict=True)]
+        )
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 
@@ -224,6 +332,11 @@ class LexifairClassification(Lexifair):
     def is_convex(self) -> bool:
         """Whether classifiers may be mixed."""
         return self.randomized
+
+    @property
+    def exact(self) -> bool:
+        """Whether the oracle of the class is."""
+        return self.oracle.exact
 
     def check_randomized(self, method: str) -> None:
         """Refuse a method that mixes classifiers."""
@@ -233,52 +346,85 @@ class LexifairClassification(Lexifair):
                 "use 'compact', 'row-generation' or 'enumeration'"
             )
 
+    def predicted(self, decision: Any) -> Array:
+        """The probability that each record is predicted 1, shape ``(n,)``."""
+        if isinstance(decision, ClassifierMixture):
+            return decision.probability(self.table)
+        chances, hypotheses = self.fit_of(decision).parts
+        return np.asarray(
+            sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True)), dtype=float
+        )
+
     def group_losses(self, decision: ClassifierMixture | Any) -> Array:
         """The error rate in each group, shape ``(K,)``."""
-        mixture = self._mixture(decision)
-        return np.asarray(mixture.probabilities @ self._errors(mixture.which))
+        return np.asarray(self.signed @ self.predicted(decision) + self.averages @ self.labels)
 
     def overall_loss(self, decision: ClassifierMixture | Any) -> float:
         """The error rate over all records."""
-        mixture = self._mixture(decision)
-        chance = mixture.probabilities @ self.hypotheses.predictions(mixture.which)
-        return float((self.record_weights * abs(chance - self.labels)).mean())
+        return float((self.record_weights * abs(self.predicted(decision) - self.labels)).mean())
 
     def misfit(self, decision: ClassifierMixture | Any) -> dict[str, float]:
         """How far the probabilities are from being some, or one classifier."""
-        p = self._mixture(decision).probabilities
+        mixed = isinstance(decision, ClassifierMixture)
+        p = decision.probabilities if mixed else as_numbers(decision, "decision")
         out = {"probabilities": max(float(-p.min()), abs(float(p.sum()) - 1.0))}
         return out if self.randomized else {**out, "one classifier": 1.0 - float(p.max())}
 
-    def best_response(self, weights: Array) -> ClassifierMixture:
-        """The best single classifier: cost-sensitive classification."""
-        costs, _ = self.record_costs(weights)
-        return self.mixture(self.hypotheses.best(costs)[None], np.ones(1))
+    def evaluate(self, decision: ClassifierMixture | Any) -> Evaluation:
+        """As `Lexifair.evaluate`; violations and disparities of `constraint`, too."""
+        found = super().evaluate(decision)
+        if self.constraint is None:
+            return found
+        rates = self.rates(self.predicted(decision))
+        broken = {k: v for k, v in self.constraint.violation(rates).items() if v > FEASIBILITY_TOLERANCE}
+        metrics = {**found.metrics, **self.constraint.disparity(rates)}
+        return Evaluation(found.objective, {**found.violations, **broken}, metrics)
 
-    def mix(self, models: Sequence[ClassifierMixture], probabilities: Array) -> ClassifierMixture:
+    def responder(self, deadline: Deadline | None = None) -> Responder:
+        """Cost-sensitive classification: the best single classifier that the oracle finds or remembers."""
+        oracle = self.oracle.fresh()
+        oracle.deadline = deadline or Deadline()
+
+        def respond(weights: Array, prices: Array) -> Fit:
+            costs = weights @ self.signed
+            if self.moments is not None and len(prices):
+                costs = costs + (prices / self._scales) @ self.moments.matrix
+            answers = [oracle.best(costs), *oracle.recall(costs)]
+            return self.fit([1.0], [min(answers, key=lambda h: float((costs * h.predictions).sum()))])
+
+        return respond
+
+    def start(self) -> list[Fit]:
+        """The constants, which satisfy most constraints."""
+        return [self.fit([1.0], [h]) for h in self.oracle.constants()]
+
+    def blend(self, fits: Sequence[Fit], probabilities: Array) -> Fit:
         """Mix mixtures."""
-        chances = [q * m.probabilities for q, m in zip(probabilities, models, strict=True) if q > 0]
-        which = [m.which for q, m in zip(probabilities, models, strict=True) if q > 0]
-        return self.mixture(np.concatenate(which), np.concatenate(chances))
+        joined: dict[int, tuple[float, Hypothesis]] = {}
+        for q, fit in zip(probabilities.tolist(), fits, strict=True):
+            for chance, h in zip(*fit.parts, strict=True) if q > 0 else ():
+                joined[id(h)] = joined.get(id(h), (0.0, h))[0] + q * chance, h
+        return self.fit(np.array([q for q, _ in joined.values()]), [h for _, h in joined.values()])
 
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
-        """A probability for each classifier, summing to 1; binary if one is to be chosen."""
-        p = model.variable(
-            model.unused_name("probability"),
-            self.hypotheses.count,
-            lower=0,
-            upper=1,
-            integer=not self.randomized,
+        """The mixtures of the class, or a single classifier by integers; and the rows of `constraint`."""
+        hull = self.oracle.hull(model, self._map, not self.randomized)
+        count = len(self.groups)
+        if self.constraint is not None:
+            model.subject_to(self.rows(hull.mapped[count:] / self._scales))
+
+        def start(decision: Any) -> Any:
+            chances, hypotheses = self.fit_of(decision).parts
+            return hull.start(chances, np.array([h.predictions for h in hypotheses]))
+
+        return (
+            model.lift(hull.mapped[:count] + self.averages @ self.labels),
+            lambda solution: self.decide(self._positive(*hull.mixture(solution))),
+            {"start": start},
         )
-        model.subject_to(p.sum() == 1, name=model.unused_name("mixture"))
 
-        def decision(solution: Any) -> ClassifierMixture:
-            found = np.maximum(solution[p], 0.0)
-            which = np.flatnonzero(found)
-            return self.mixture(which, found[which] / found.sum())
-
-        def start(decision: Any) -> dict[Variable, Array]:
-            mixture = self._mixture(decision)
-            return {p: np.bincount(mixture.which, mixture.probabilities, self.hypotheses.count)}
-
-        return model.lift(self.error_table.T @ p), decision, {"probabilities": p, "start": start}
+    def _positive(self, chances: Array, hypotheses: list[Hypothesis]) -> Fit:
+        kept = np.flatnonzero(np.asarray(chances) > 0)
+        return self.fit(
+            np.asarray(chances)[kept] / chances[kept].sum(), [hypotheses[k] for k in kept.tolist()]
+        )

@@ -13,7 +13,7 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
 from forcopt.models.lexifair.problem import (
-    GroupModel,
+    Fit,
     Lexifair,
     Multipliers,
     most_violated,
@@ -22,6 +22,7 @@ from forcopt.models.lexifair.problem import (
 )
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
+from forcopt.status import Status
 
 FIRST = 500
 """The rounds before the gap is measured first; the number doubles each time."""
@@ -42,7 +43,7 @@ class Learner(Protocol):
     def learn(self, weights: Array) -> None:
         """The loss of the round is the weighted sum of the group losses."""
 
-    def average(self) -> GroupModel:
+    def average(self) -> Fit:
         """The average of the plays since it was last asked."""
 
 
@@ -115,7 +116,7 @@ class LevelGame:
         assert self.assess is not None
         return self.assess(self)
 
-    def average(self) -> tuple[GroupModel, float, Array, Array]:
+    def average(self) -> tuple[Fit, float, Array, Array]:
         """The average play since it was last asked: model, ``η_j``, group weights and prices by size."""
         out = self._eta / self._since, self._weights / self._since, self._prices / self._since
         self._forget()
@@ -168,9 +169,12 @@ def play_levels(
     on_improvement : OnImprovement
         Gets the first level's value and bound at each measurement.
     """
+    if getattr(problem, "constraint", None) is not None:
+        raise DeclarationError("the games of the levels know no constraint; use column-generation")
     trace = Trace(Deadline(time_limit), on_improvement)
     count = len(problem.groups)
-    best = problem.best_response(np.full(count, 1.0 / count))
+    respond = problem.responder(trace.deadline)
+    best = respond(np.full(count, 1.0 / count), np.zeros(0))
     proofs: list[list[Multipliers]] = []
     played: list[int] = []
     message = ""
@@ -188,15 +192,16 @@ def play_levels(
         def assess(game: LevelGame) -> Measurement:
             nonlocal best, slack
             model, _, weights, prices = game.average()
-            found = Multipliers.of(problem, weights, prices)
+            found = Multipliers.of(respond, weights, prices)
             if found is not None:
                 proofs[-1].append(found)
             for candidate in (best, model):
-                levels = prove(sums_of_largest(candidate.losses), proofs, played)
+                levels = prove(sums_of_largest(candidate.losses), proofs, played, problem.floor)
                 worst = max(level.alpha for level in levels)
                 if worst < slack or candidate is best:
                     best, slack = candidate, worst
-            return Measurement(float(best.losses.max()), _first_bound(best, proofs, played), slack)
+            first = prove(sums_of_largest(best.losses), proofs, played, problem.floor)[0].bound
+            return Measurement(float(best.losses.max()), first, slack)
 
         game = LevelGame(learner, count, totals[: level - 1], penalty, eta, assess)
         # earlier levels give way as later ones are played: leave them room
@@ -208,18 +213,17 @@ def play_levels(
         if end.reason in ("time", "caller"):
             message += f": {trace.end}"
             break
-    levels = prove(sums_of_largest(best.losses), proofs, played)
+    levels = prove(sums_of_largest(best.losses), proofs, played, problem.floor)
+    done = len(levels) == problem.level_count and problem.exact
     return Outcome(
-        replace(best, levels=levels),
-        bound=levels[0].bound,
+        replace(problem.decide(best), levels=levels),
+        bound=levels[0].bound if problem.exact else None,
+        status=Status.APPROXIMATE,
         iterations=sum(played),
         message=message,
         trace=trace.steps,
+        guarantee=max(level.alpha for level in levels) if done else np.inf,
     )
-
-
-def _first_bound(best: GroupModel, proofs: list[list[Multipliers]], played: list[int]) -> float:
-    return prove(sums_of_largest(best.losses), proofs, played)[0].bound
 
 
 def between(most: float) -> Callable[[Array], Array]:

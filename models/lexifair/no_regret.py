@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from math import ceil
+from math import ceil, log
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, PerturbedLeader
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
-from forcopt.models.lexifair.problem import GroupModel, Lexifair, Multipliers, prove, sums_of_largest
+from forcopt.models.lexifair.problem import Fit, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
@@ -49,42 +49,117 @@ class Leader:
         self.problem, self.draws, self.noise = problem, draws, noise
         self._rng = np.random.default_rng(seed)
         self._drawn: list[Array] = []
+        self._met: dict[bytes, int] = {}
+        self._made: list[Fit] = []
         # how much a weight of 1 on every group weighs on the heaviest record
-        self._heaviest = float(np.asarray(problem.averages.sum(axis=0)).max())
+        self._heaviest = heaviest(problem)
 
     def begin(self, penalty: float) -> None:
         """Forget the costs of the game before."""
         n = len(self.problem.labels)
         self._most = penalty * self._heaviest
-        self._player = PerturbedLeader(self.problem.hypotheses.best, n, rate=1.0, seed=self._rng)
+        self._player = PerturbedLeader(self._best, n, rate=1.0, seed=self._rng)
 
     def horizon(self, rounds: int) -> None:
         """Choose the noise for a number of rounds."""
         n = len(self.problem.labels)
         self._player.rate = 1.0 / (self.noise * self._most * np.sqrt(n * rounds))
 
+    def _best(self, costs: Array) -> Array:
+        """The number, in the order met, of the best classifier for each row of costs."""
+        found = []
+        for best in self.problem.oracle.bests(costs):
+            key = best.predictions.tobytes()
+            if key not in self._met:
+                self._met[key] = len(self._made)
+                self._made.append(self.problem.fit([1.0], [best]))
+            found.append(self._met[key])
+        return np.array(found)
+
     def play(self) -> Array:
         """Group errors of the mixture drawn."""
         which = self._player.play(self.draws)
         self._drawn.append(which)
-        return np.asarray(self.problem.error_table[which].mean(axis=0))
+        return np.asarray(np.mean([self._made[k].losses for k in which.tolist()], axis=0))
 
     def learn(self, weights: Array) -> None:
         """Group weights are costs of records."""
-        self._player.learn(self.problem.record_costs(weights)[0])
+        self._player.learn(weights @ self.problem.signed)
 
-    def average(self) -> GroupModel:
+    def average(self) -> Fit:
         """The uniform mixture of all draws."""
         which, times = np.unique(np.concatenate(self._drawn), return_counts=True)
         self._drawn = []
-        return self.problem.mixture(which, times / times.sum())
+        return self.problem.blend([self._made[k] for k in which.tolist()], times / times.sum())
 
 
-@LexifairClassification.algorithm("ftpl", cites="Diana et al. (2021), Theorems 14 and 19", rank="published")
+def heaviest(problem: LexifairClassification) -> float:
+    """The most that a record counts in the sum of all group means."""
+    return float(np.abs(problem.averages).sum(axis=0).max())
+
+
+def theorem_14(
+    problem: LexifairClassification, level: int, alpha: float, delta: float
+) -> tuple[int, float, int]:
+    """Rounds, penalty and draws a round with which a level of `ftpl` is alpha-fair, whatever happens.
+
+    With the penalty ``B = (alpha + j) / alpha`` a gap of ``alpha / 2`` is enough (Theorem 12). Half of it is
+    for the regret of both players: with ``M = B heaviest(problem)`` the perturbed leader's of Theorem 19,
+    ``2 M n^(3/2) / sqrt(T)``, and gradient descent's on ``eta_j``, ``j (1 + B) / sqrt(T)``. The leader's law
+    of a round is fixed by the rounds before, so that its regret is bounded whatever the auditor answers. The
+    other half is for what the auditor sees, m draws in place of their law: by Hoeffding's inequality for K
+    groups and T rounds, ``m = 8 (B j)^2 ln(2 K T / delta) / alpha^2`` are enough.
+
+    Parameters
+    ----------
+    problem : LexifairClassification
+        Of n records and K groups.
+    level : int
+        The level j.
+    alpha : float
+        The slack, positive.
+    delta : float
+        The probability of failure, strictly between 0 and 1.
+
+    Returns
+    -------
+    tuple[int, float, int]
+        T, B and m.
+
+    References
+    ----------
+    Diana et al. (2021), Theorem 14, whose algorithm is in the full version alone; the constants follow from
+    Theorems 12 and 19, and are not those of the paper.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> theorem_14(fo.load("lexifair/thresholds"), level=1, alpha=0.5, delta=0.05)
+    (252308, 3.0, 4962)
+    """
+    if not 0 < delta < 1:
+        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    n, count, penalty = len(problem.labels), len(problem.groups), (alpha + level) / alpha
+    regret = 2.0 * penalty * heaviest(problem) * n**1.5 + level * (1.0 + penalty)
+    rounds = max(1, ceil((4.0 * regret / alpha) ** 2))
+    draws = ceil(8.0 * (penalty * level) ** 2 * log(2.0 * count * rounds / delta) / alpha**2)
+    return rounds, penalty, draws
+
+
+ALPHA = 0.05
+"""The slack of each level at which the perturbed leader stops."""
+
+
+@LexifairClassification.algorithm(
+    "ftpl",
+    guarantee=lambda problem: ALPHA,
+    cites="Diana et al. (2021), Theorems 14 and 19",
+    rank="published",
+)
 def ftpl(
     problem: LexifairClassification,
     *,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     rounds: int = 20_000,
     draws: int = 20,
     noise: float = 0.1,
@@ -95,11 +170,16 @@ def ftpl(
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.
 
     Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are as in
-    ``no-regret``; the result mixes all draws of the second half of the rounds (see `sparsify`).
+    ``no-regret``; the result mixes all draws of the second half of the rounds.
+
+    Theorem 14: with the rounds and draws of `theorem_14` the mixture is (levels, alpha)-convex
+    lexicographically fair with probability 1 - delta. The run stops once it has proved this of its mixture by
+    multipliers, without a probability. ``s.guarantee`` is the slack that it has proved, infinite if the
+    rounds end before, or for a class without an exact oracle.
 
     Parameters
     ----------
-    alpha : float, default 0.05
+    alpha : float, default ALPHA
         The slack of each level at which to stop, a difference of error rates; positive.
     rounds : int, default 20000
         The largest number for each level.
@@ -155,44 +235,41 @@ class Space(Protocol):
     def project(self, point: Array) -> Array:
         """The nearest point of the set."""
 
-    def model(self, point: Array) -> GroupModel:
-        """The decision."""
+    def model(self, point: Array) -> Fit:
+        """The model at a point."""
 
 
 class _Ball:
-    """Coefficients within the radius; squared errors by their Gram matrices."""
+    """Coefficients within the radius."""
 
     def __init__(self, problem: LexifairRegression) -> None:
         if problem.radius is None:
             raise DeclarationError(
                 "radius is None; method 'no-regret' needs a bounded set of coefficients, so give a radius"
             )
-        self.problem, self.radius = problem, problem.radius
-        grams = np.array([f.T @ f for f in problem.factors])
-        self._square, self._cross, self._constant = grams[:, :-1, :-1], grams[:, :-1, -1], grams[:, -1, -1]
-        count, d = self._cross.shape
-        self._flat = self._square.reshape(count * d, d)
-        self.start = np.zeros(d)
+        self.problem, self.radius, self.loss = problem, problem.radius, problem.criterion
+        self.start = np.zeros(problem.features.shape[1])
         self.diameter = 2.0 * self.radius
         lengths = np.linalg.norm(problem.features, axis=1)
-        residual = self.radius * lengths + abs(problem.labels)
-        self.slope = float((2.0 * residual * lengths).max())
-        self.largest = float((residual**2).max())
+        # convex losses are largest, and steepest, at an end of the range of scores
+        ends = [sign * self.radius * lengths for sign in (-1.0, 1.0)]
+        self.largest = max(float(self.loss.value(s, problem.labels).max()) for s in ends)
+        self.slope = max(float((abs(self.loss.slope(s, problem.labels)) * lengths).max()) for s in ends)
 
     def losses(self, point: Array) -> Array:
-        along = (self._flat @ point).reshape(self._cross.shape)
-        return np.asarray((along - 2.0 * self._cross) @ point + self._constant)
+        scores = self.problem.features @ point
+        return np.asarray(self.problem.averages @ self.loss.value(scores, self.problem.labels))
 
     def gradient(self, point: Array, weights: Array) -> Array:
-        along = (self._flat @ point).reshape(self._cross.shape)
-        return np.asarray(2.0 * (weights @ (along - self._cross)))
+        slope = self.loss.slope(self.problem.features @ point, self.problem.labels)
+        return np.asarray(((weights @ self.problem.averages) * slope) @ self.problem.features)
 
     def project(self, point: Array) -> Array:
         length = float(np.linalg.norm(point))
         return np.asarray(point * (self.radius / max(length, self.radius)))
 
-    def model(self, point: Array) -> GroupModel:
-        return self.problem.model(point)
+    def model(self, point: Array) -> Fit:
+        return self.problem.fit_of(point)
 
 
 class _Simplex:
@@ -217,9 +294,8 @@ class _Simplex:
         excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(point) + 1)
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
-    def model(self, point: Array) -> GroupModel:
-        which = np.flatnonzero(point)
-        return self.problem.mixture(which, point[which] / point[which].sum())
+    def model(self, point: Array) -> Fit:
+        return self.problem.fit_of(point)
 
 
 @singledispatch
@@ -267,7 +343,7 @@ class Descent:
         """Step down the weighted loss."""
         self._player.learn(self.space.gradient(self._point, weights))
 
-    def average(self) -> GroupModel:
+    def average(self) -> Fit:
         """The mean of the points played."""
         mean = self._total / self._count
         self._total, self._count = np.zeros_like(mean), 0
@@ -384,7 +460,7 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trac
                 iterations=sum(played),
                 message=f"level {level}: no model has sums of losses up to {np.round(limits, 6).tolist()}",
             )
-        found = Multipliers.of(problem, weights, prices)
+        found = Multipliers.of(problem.responder(), weights, prices)
         proofs.append([] if found is None else [found])
         limits.append(average)
         if done < needed or (trace.over and level < problem.level_count):
@@ -392,7 +468,10 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trac
             break
     levels = prove(totals, proofs, played)
     return Outcome(
-        replace(model, levels=levels), bound=levels[0].bound, iterations=sum(played), message=message
+        replace(problem.decide(model), levels=levels),
+        bound=levels[0].bound,
+        iterations=sum(played),
+        message=message,
     )
 
 
@@ -412,5 +491,5 @@ def is_impossible(problem: Lexifair, weights: Array, prices: Array, limits: Arra
     most : float
         No sum of j losses is larger.
     """
-    least = float(weights @ problem.best_response(weights).losses)
+    least = float(weights @ problem.responder()(weights, np.zeros(0)).losses)
     return least > float(prices[:-1] @ limits) + float(prices[-1]) * most

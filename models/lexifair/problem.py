@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, log
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +20,11 @@ from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
+from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.learning.files import PolicyFile
+from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.problem.drawing import MARKERS, finished, panel
 from forcopt.status import Status
@@ -101,6 +103,28 @@ class Level:
         return max(self.total - self.bound, 0.0)
 
 
+class Fit(NamedTuple):
+    """A model of the class as methods see it.
+
+    Attributes
+    ----------
+    losses : Array
+        The mean loss in each group, shape ``(K,)``.
+    moments : Array
+        What the rows of a constraint look at, shape ``(q,)``; empty without one.
+    parts : Any
+        What the problem makes the decision of.
+    """
+
+    losses: Array
+    moments: Array
+    parts: Any
+
+
+Responder = Callable[[Array, Array], Fit]
+"""An oracle: the model of the least ``weights . losses + prices . moments``."""
+
+
 @dataclass(frozen=True, eq=False)
 class Multipliers:
     """A lower bound on level j, by Lagrange multipliers on sets of groups.
@@ -126,13 +150,13 @@ class Multipliers:
         return self.minimum - float(self.prices @ totals[: len(self.prices)])
 
     @classmethod
-    def of(cls, problem: Lexifair, weights: Array, prices: Array) -> Multipliers | None:
+    def of(cls, respond: Responder, weights: Array, prices: Array) -> Multipliers | None:
         """Find the least weighted loss for multipliers of which only the sums are known.
 
         Parameters
         ----------
-        problem : Lexifair
-            Whose class of models.
+        respond : Responder
+            The oracle of the class of models.
         weights : Array
             Of the groups, shape ``(K,)``, not negative.
         prices : Array
@@ -154,11 +178,13 @@ class Multipliers:
         positive = largest > 0
         scale = min(1.0, float((most[positive] / largest[positive]).min(initial=1.0)))
         weights = scale * weights / prices[-1]
-        best = problem.best_response(weights)
+        best = respond(weights, np.zeros(0))
         return cls(prices[:-1] / prices[-1], float(weights @ best.losses))
 
 
-def prove(totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequence[int]) -> tuple[Level, ...]:
+def prove(
+    totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequence[int], floor: float = 0.0
+) -> tuple[Level, ...]:
     """Combine the proofs of all rounds for a model with sums `totals`.
 
     Parameters
@@ -169,12 +195,12 @@ def prove(totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequen
         For each level the multipliers found.
     rounds : Sequence[int]
         For each level.
+    floor : float, default 0.0
+        No sum is smaller: 0 for losses, minus infinity for estimates of them.
     """
-    bounds = [max((m.bound(totals) for m in found), default=0.0) for found in proofs]
+    bounds = [max([floor, *(m.bound(totals) for m in found)]) for found in proofs]
     return tuple(
-        # sums of losses are not negative, and rise with j
-        Level(float(total), max(bound, 0.0), count)
-        for total, bound, count in zip(totals, bounds, rounds, strict=False)
+        Level(float(total), bound, count) for total, bound, count in zip(totals, bounds, rounds, strict=False)
     )
 
 
@@ -232,18 +258,27 @@ def groups_of(**columns: Any) -> dict[str, Any]:
     Returns
     -------
     dict[str, Any]
-        The fields ``groups`` and ``names`` of a declaration.
+        The fields ``groups`` and ``names`` of a declaration; for a column of reports, ``channel``, too.
 
     Raises
     ------
     DeclarationError
-        For series with the same index in another order, and a missing value.
+        For series with the same index in another order, a missing value, and reports beside other columns.
 
     Examples
     --------
     >>> groups_of(sex=["f", "m", "f"], old=[0, 0, 1])
     {'groups': ((0, 2), (1,), (0, 1), (2,)), 'names': ('sex=f', 'sex=m', 'old=0', 'old=1')}
     """
+    channel: dict[str, Any] = {}
+    for column, values in columns.items():
+        if isinstance(values, ObservedGroups):
+            if len(columns) > 1:
+                raise DeclarationError(
+                    f"{column} came through a channel; it must be the only column: groups that overlap "
+                    "have no channel"
+                )
+            channel, columns = {"channel": values.channel}, {column: values.reports}
     check_label_order("groups_of", columns)
     groups: list[tuple[int, ...]] = []
     names: list[str] = []
@@ -251,7 +286,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
         codes, found = read_groups(values)
         groups += [tuple(np.flatnonzero(codes == a).tolist()) for a in range(len(found))]
         names += [f"{column}={name}" for name in found]
-    return {"groups": tuple(groups), "names": tuple(names)}
+    return {"groups": tuple(groups), "names": tuple(names), **channel}
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,23 +384,37 @@ class Lexifair(Problem):
     labels : Numbers
         Of the n records.
     groups : tuple[tuple[int, ...], ...]
-        For each of the K groups its records, counted from 0; groups may overlap.
+        For each of the K groups its records, counted from 0; groups may overlap. Or
+        ``channel.observe(reports)``, which sets `channel`.
     names : tuple[str, ...], optional
         Of the groups; ``"0"``, ``"1"``, ... by default.
     levels : int, optional
         The number ℓ of the largest losses that matter; all K by default.
     weights : Numbers, optional
         Of the records in the means, at least 0, positive in every group; 1 each by default.
+    channel : RandomizedResponse, optional
+        The channel that the true groups came through, if `groups` are those that the records report, see
+        `groups_of`: then the losses are unbiased estimates of those of the true groups.
     """
 
     family: ClassVar[str] = "lexifair"
     default_method: ClassVar[str] = "column-generation"
+    refuses_channel: ClassVar[str] = ""
 
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
     names: tuple[Name, ...] = Field(default=(), kw_only=True)
     levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
     weights: Numbers | None = Field(default=None, kw_only=True)
+    channel: RandomizedResponse | None = Field(default=None, kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_may_say_the_channel(cls, data: Any) -> Any:
+        seen = isinstance(data, dict) and isinstance(data.get("groups"), ObservedGroups)
+        if seen and not cls.refuses_channel:
+            data = {**data, **groups_of(report=data["groups"])}
+        return data
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:
@@ -399,6 +448,17 @@ class Lexifair(Problem):
                 if not self.weights[list(members)].any():
                     raise DeclarationError(f"weights: all records of groups[{k}] have weight 0")
         outside = n - len(set().union(*self.groups))
+        if self.channel is not None:
+            if len(set().union(*self.groups)) < sum(map(len, self.groups)):
+                raise DeclarationError("channel: a record is in two groups; it must report one")
+            mass = self.shares @ self.record_weights
+            if mass.min() <= 0:
+                k = int(mass.argmin())
+                raise DeclarationError(
+                    f"groups: seen through the channel, the estimated number of records of group "
+                    f"{self.group_names[k]!r} is {mass[k]:.4g}; it must be positive: too few records for "
+                    "this epsilon"
+                )
         if outside:
             warnings.warn(
                 f"{outside} of {n} records are in no group and count in the overall loss alone",
@@ -418,13 +478,20 @@ class Lexifair(Problem):
         return self.levels or len(self.groups)
 
     @cached_property
-    def averages(self) -> sp.csr_array:
-        """Turns a value for each record into each group's mean; shape ``(K, n)``."""
+    def shares(self) -> sp.csr_array:
+        """How much each record counts to each group, shape ``(K, n)``: 0 or 1, unless through a channel."""
         sizes = [len(g) for g in self.groups]
-        place = (np.repeat(np.arange(len(sizes)), sizes), np.concatenate(self.groups))
-        entries = self.record_weights[place[1]]
-        total = np.bincount(place[0], entries)
-        return sp.csr_array((entries / total[place[0]], place), shape=(len(sizes), len(self.labels)))
+        place = (np.repeat(np.arange(len(sizes)), sizes), np.concatenate(self.groups).astype(np.intp))
+        member = sp.csr_array((np.ones(sum(sizes)), place), shape=(len(sizes), len(self.labels)))
+        if self.channel is None or len(sizes) < 2:
+            return member
+        return sp.csr_array(self.channel.inverse(len(sizes)) @ member)
+
+    @cached_property
+    def averages(self) -> sp.csr_array:
+        """Turns a value for each record into each group's mean, or an estimate of it; shape ``(K, n)``."""
+        weighted = sp.csr_array(self.shares.multiply(self.record_weights))
+        return sp.csr_array(sp.diags_array(1.0 / weighted.sum(axis=1)) @ weighted)
 
     @cached_property
     def record_weights(self) -> Array:
@@ -435,6 +502,16 @@ class Lexifair(Problem):
     @property
     def is_convex(self) -> bool:
         """Whether a mixture of models can be replaced by a model that loses no more in any group."""
+        return True
+
+    @property
+    def floor(self) -> float:
+        """No group loss is smaller: 0, unless it is estimated through a channel."""
+        return 0.0 if self.channel is None else -np.inf
+
+    @property
+    def exact(self) -> bool:
+        """Whether `best_response` finds a minimum, so that multipliers prove bounds."""
         return True
 
     @property
@@ -462,12 +539,32 @@ class Lexifair(Problem):
         """The mean loss over all records, in a group or not."""
 
     @abstractmethod
-    def best_response(self, weights: Array) -> Any:
-        """The model with the least weighted sum of group losses; weights not negative, shape ``(K,)``."""
+    def responder(self, deadline: Deadline | None = None) -> Responder:
+        """An oracle for one run; weights are not negative. It may remember, and time out."""
 
     @abstractmethod
-    def mix(self, models: Sequence[Any], probabilities: Array) -> Any:
-        """A model that loses in no group more than the mixture of `models`."""
+    def blend(self, fits: Sequence[Fit], probabilities: Array) -> Fit:
+        """A model that loses in no group more than the mixture of `fits`."""
+
+    @abstractmethod
+    def decide(self, fit: Fit) -> Any:
+        """The decision."""
+
+    @abstractmethod
+    def fit_of(self, decision: Any) -> Fit:
+        """The inverse of `decide`."""
+
+    def best_response(self, weights: Array) -> Any:
+        """The model with the least weighted sum of group losses; weights not negative, shape ``(K,)``."""
+        return self.decide(self.responder()(np.asarray(weights, dtype=float), np.zeros(0)))
+
+    def start(self) -> list[Fit]:
+        """Models that no oracle needs to find."""
+        return []
+
+    def rows(self, moments: Expression) -> list[Constraint]:
+        """The rows of a constraint over `Fit.moments`, which are an expression."""
+        return []
 
     @abstractmethod
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
@@ -493,7 +590,7 @@ class Lexifair(Problem):
         """
         solution = super()._solve_model(method, own, common, deadline)
         claimed = solution.status is Status.OPTIMAL and not self.is_linear
-        if not (claimed or solution.status is Status.FEASIBLE) or not self.is_convex:
+        if not (claimed or solution.status is Status.FEASIBLE) or not (self.is_convex and self.exact):
             return solution
         if deadline.passed:
             if claimed:
@@ -547,7 +644,8 @@ class Lexifair(Problem):
         For each level j the least sum of j losses is found among the models that have no larger sums at the
         levels before than this one: the model is (ℓ, α)-convex lexicographically fair with the constant
         slacks `Level.alpha`. (The signed, model-dependent slacks of Definition 5 as printed would let any
-        approximate minimax model pass.) By linear programs whose columns are models.
+        approximate minimax model pass.) By linear programs whose columns are models. If the oracle of the
+        class is not exact, the bounds are as if it were.
 
         Parameters
         ----------

@@ -1,28 +1,35 @@
-"""Least squares with lexicographically minimal group losses, or with a bound on each."""
+"""Regression with lexicographically minimal group losses, or with a bound on each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, rounded_up
+from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
-from forcopt.learning.files import finite_numbers
-from forcopt.learning.hypotheses import aligned, take_names
+from forcopt.learning.files import distribution, finite_numbers
+from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
+from forcopt.learning.hypotheses import aligned, names_of, take_names
+from forcopt.learning.learner import plain_estimator, read_estimator, weight_name
 from forcopt.learning.policy import mixed
-from forcopt.models.lexifair.problem import GroupModel, Lexifair, members_of
-from forcopt.models.lexifair.tolerances import FITTED, LEAST_NORM, PENALTY, RANK, UNIT
+from forcopt.learning.tables import rows_of
+from forcopt.models.fair_classification.decision import Features, RawTable
+from forcopt.models.lexifair.losses import Loss, LossName, loss_of, newton
+from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Responder, members_of
+from forcopt.models.lexifair.tolerances import FITTED, LEAST_LOSS, LEAST_NORM, PENALTY, RANK, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 
 
@@ -65,26 +72,91 @@ class LinearModel(GroupModel):
         return cls(losses, tuple(data["names"]), theta, constant, features=names)
 
 
-class LexifairRegression(Lexifair):
-    """Fit a linear model whose sorted vector of group losses is lexicographically smallest.
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressorMean(GroupModel):
+    """Predicts the weighted mean of the predictions of fitted regressors.
 
-    The loss is the squared error. The largest group loss is made as small as possible (minimax fairness),
-    then the second largest among the models that do that, and so on.
+    By convexity it loses no more in any group than a lottery over them. A classifier among them counts with
+    its decision function, the score of a logistic loss.
 
     Attributes
     ----------
-    features : Numbers
-        Shape ``(n, d)``; add a column of ones for an intercept.
+    weights : Array
+        Of the regressors, with sum 1, shape ``(m,)``.
+    estimators : tuple[Any, ...]
+        The fitted estimators of scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> parts = tuple(DummyRegressor(strategy="constant", constant=c).fit([[0]], [c]) for c in (0.0, 1.0))
+    >>> RegressorMean(np.zeros(1), ("all",), np.array([0.25, 0.75]), parts).predict([[3.0]]).tolist()
+    [0.75]
+    """
+
+    weights: Array
+    estimators: tuple[Any, ...]
+
+    def predict(self, features: Any) -> Array:
+        """The predictions for rows of features, shape ``(n,)``."""
+        table = aligned(features, self.features)
+        return mixed(self.weights, np.array([score_of(e, table) for e in self.estimators]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names, losses, and the fitted regressors with their weights as plain data."""
+        parts = [fitted_to_plain(e) for e in self.estimators]
+        return {**super().to_dict(), "weights": self.weights.tolist(), "estimators": parts}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The model of plain data."""
+        losses = finite_numbers(data, "losses", len(data["names"]))
+        weights = distribution(data["weights"], "weights")
+        parts = tuple(map(fitted_from_plain, data["estimators"]))
+        return cls(losses, tuple(data["names"]), weights, parts, features=tuple(data.get("features", ())))
+
+
+def score_of(fitted: Any, features: Any) -> Array:
+    """The prediction of a fitted regressor, or the decision function of a classifier; shape ``(n,)``."""
+    ask = getattr(fitted, "decision_function", None) or fitted.predict
+    return np.asarray(ask(features), dtype=float).reshape(-1)
+
+
+Regressor = Annotated[
+    Any, PlainValidator(read_estimator), PlainSerializer(plain_estimator), WithJsonSchema({"type": "object"})
+]
+
+
+class LexifairRegression(Lexifair):
+    """Fit a model whose sorted vector of group losses is lexicographically smallest.
+
+    The largest group loss is made as small as possible (minimax fairness), then the second largest among the
+    models that do that, and so on. The loss is any convex one; the models are linear, or means of the fits of
+    a learner.
+
+    Attributes
+    ----------
+    features : Features
+        Shape ``(n, d)``; add a column of ones for an intercept. With a `learner` also a frame with text.
     radius : float, optional
         The Euclidean norm of the coefficients is at most this; None for no limit.
     feature_names : tuple[str, ...], optional
         Of the d features; those of a frame by default. The decision takes the columns of a frame by name.
+    loss : {"squared", "logistic", "absolute", "quantile", "poisson"}, default "squared"
+        Of a prediction s for a label y: ``(s - y)^2``; ``log(1 + exp(-s))`` for label 1, and of the opposite
+        score for label 0; ``|s - y|``; the pinball loss; ``exp(s) - y s`` less its minimum (half the
+        deviance). For the logistic and the Poisson loss the prediction is the score, before the link.
+    quantile : float, default 0.5
+        That the quantile loss estimates, strictly between 0 and 1.
+    learner : estimator, optional
+        Of scikit-learn, with ``sample_weight`` in ``fit``. The models are then weighted means of its fits,
+        instead of linear ones.
 
     Raises
     ------
     DeclarationError
-        For an empty group, a record that does not exist, more levels than groups, and columns of different
-        length.
+        For an empty group, a record that does not exist, more levels than groups, columns of different
+        length, labels that the loss does not take, and groups seen through a channel.
 
     References
     ----------
@@ -92,7 +164,9 @@ class LexifairRegression(Lexifair):
 
     Notes
     -----
-    The other fields are as in `Lexifair`.
+    The other fields are as in `Lexifair`. A weighted linear fit is exact: a decomposition for squares,
+    Newton's method for smooth losses, a linear program for the others. A learner's fit is not: its levels are
+    bounded as if it were, see `Lexifair.audit`.
 
     Examples
     --------
@@ -102,15 +176,28 @@ class LexifairRegression(Lexifair):
     >>> s = p.solve()
     >>> s.decision.coefficients.round(3).tolist(), s.decision.sorted_losses.round(2).tolist()
     ([1.0, 2.75], [1.0, 1.0, 0.06, 0.06])
+    >>> p.replace(loss="absolute").solve().decision.sorted_losses.round(3).tolist()
+    [1.0, 1.0, 0.25, 0.25]
     """
 
-    features: Numbers
+    refuses_channel: ClassVar[str] = (
+        "inverting the channel gives records negative weights, under which a convex loss is no longer convex"
+    )
+
+    features: Features
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    loss: LossName = Field(default="squared", kw_only=True)
+    quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
+    learner: Regressor | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
     def _names_features(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("learner") is not None:
+            given = data.get("features")
+            if (hasattr(given, "iloc") and names_of(given)) or (isinstance(given, dict) and "kinds" in given):
+                data = {**data, "features": RawTable.of(given)}
         return take_names(data)
 
     @model_validator(mode="after")
@@ -119,9 +206,25 @@ class LexifairRegression(Lexifair):
             raise DeclarationError(
                 f"features: the shape is {self.features.shape}; it must be (records, features), one at least"
             )
-        if len(self.features) != len(self.labels):
-            raise DeclarationError(f"features has {len(self.features)} rows, labels {len(self.labels)}")
+        if self.features.shape[0] != len(self.labels):
+            raise DeclarationError(f"features has {self.features.shape[0]} rows, labels {len(self.labels)}")
+        if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):
+            raise DeclarationError(
+                "features: linear models take dense features without missing values; a learner may take more"
+            )
+        if self.learner is not None and self.radius is not None:
+            raise DeclarationError(
+                f"radius is {self.radius:g}; it bounds linear models, not those of a learner"
+            )
+        if self.channel is not None:
+            self.check_channel("channel", self.channel.observe(()))
+        _ = self.criterion
         return self
+
+    @cached_property
+    def criterion(self) -> Loss:
+        """The loss of a record."""
+        return loss_of(self.loss, self.quantile, self.labels)
 
     @cached_property
     def factors(self) -> tuple[Array, ...]:
@@ -141,7 +244,7 @@ class LexifairRegression(Lexifair):
     def model(self, coefficients: Any) -> LinearModel:
         """The decision with these coefficients, shape ``(d,)``."""
         theta = self._coefficients(coefficients)
-        return LinearModel(self.group_losses(theta), self.group_names, theta, features=self.feature_names)
+        return LinearModel(self._losses(theta), self.group_names, theta, features=self.feature_names)
 
     def _coefficients(self, decision: Any) -> Array:
         given = decision.coefficients if isinstance(decision, LinearModel) else decision
@@ -157,8 +260,13 @@ class LexifairRegression(Lexifair):
 
     @property
     def is_linear(self) -> bool:
-        """Squared errors are not."""
-        return False
+        """Absolute losses are linear programs; others are not."""
+        return self.loss in ("absolute", "quantile") and self.radius is None
+
+    @property
+    def exact(self) -> bool:
+        """Linear fits are, a learner's are not."""
+        return self.learner is None
 
     @cached_property
     def loss_unit(self) -> float:
@@ -170,57 +278,135 @@ class LexifairRegression(Lexifair):
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 
-    def group_losses(self, decision: LinearModel | Any) -> Array:
-        """The mean squared error in each group, shape ``(K,)``."""
-        theta = np.append(self._coefficients(decision), -1.0)
-        return np.array([float(np.square(f @ theta).sum()) for f in self.factors])
+    def _scores(self, decision: Any) -> Array:
+        if isinstance(decision, RegressorMean):
+            return decision.predict(self.features)
+        return np.asarray(self.features @ self._coefficients(decision))
 
-    def overall_loss(self, decision: LinearModel | Any) -> float:
-        """The mean squared error over all records."""
-        misses = self.features @ self._coefficients(decision) - self.labels
-        return float((self.record_weights * np.square(misses)).mean())
+    def _losses(self, theta: Array) -> Array:
+        if self.loss == "squared":
+            point = np.append(theta, -1.0)
+            return np.array([float(np.square(f @ point).sum()) for f in self.factors])
+        return np.asarray(self.averages @ self.criterion.value(self.features @ theta, self.labels))
 
-    def misfit(self, decision: LinearModel | Any) -> dict[str, float]:
+    def group_losses(self, decision: LinearModel | RegressorMean | Any) -> Array:
+        """The mean loss in each group, shape ``(K,)``."""
+        if isinstance(decision, RegressorMean):
+            return np.asarray(self.averages @ self.criterion.value(self._scores(decision), self.labels))
+        return self._losses(self._coefficients(decision))
+
+    def overall_loss(self, decision: LinearModel | RegressorMean | Any) -> float:
+        """The mean loss over all records."""
+        losses = self.criterion.value(self._scores(decision), self.labels)
+        return float((self.record_weights * losses).mean())
+
+    def misfit(self, decision: LinearModel | RegressorMean | Any) -> dict[str, float]:
         """By how much the norm is above the radius."""
         if self.radius is None:
             return {}
         return {"radius": float(np.linalg.norm(self._coefficients(decision))) - self.radius}
 
-    def best_response(self, weights: Array) -> LinearModel:
-        """Weighted least squares, within the radius; the shortest solution."""
-        return self.least_squares(
-            np.vstack([np.sqrt(w) * f for w, f in zip(weights, self.factors, strict=True)])
-        )
+    def responder(self, deadline: Deadline | None = None) -> Responder:
+        """Weighted fits: of the learner, or of linear models within the radius."""
+        if self.learner is not None:
+            return lambda weights, prices: self._learn(weights @ self.averages)
+        return lambda weights, prices: self._linear(self.coefficients_of(weights))
+
+    def _linear(self, theta: Array) -> Fit:
+        return Fit(self._losses(theta), np.zeros(0), theta)
+
+    def _learned(self, chances: Array, estimators: tuple[Any, ...], scores: Array) -> Fit:
+        losses = np.asarray(self.averages @ self.criterion.value(scores, self.labels))
+        return Fit(losses, np.zeros(0), (chances, estimators, scores))
+
+    def _learn(self, weights: Array) -> Fit:
+        """Fit the learner to records of these weights, of which some are positive."""
+        from sklearn.base import clone
+
+        kept = np.flatnonzero(weights > 0)
+        rows = self.features if len(kept) == len(weights) else rows_of(self.features, kept)
+        labels = self.labels.astype(np.int64) if self.loss == "logistic" else self.labels
+        fitted = clone(self.learner)
+        scaled = weights[kept] * (len(kept) / weights[kept].sum())
+        fitted.fit(rows, labels[kept], **{weight_name(fitted): scaled})
+        return self._learned(np.ones(1), (fitted,), score_of(fitted, self.features))
+
+    def coefficients_of(self, weights: Array) -> Array:
+        """The coefficients of the least weighted sum of group losses, within the radius."""
+        if self.loss == "squared":
+            factor = np.vstack([np.sqrt(w) * f for w, f in zip(weights, self.factors, strict=True)])
+            return self.least_squares(factor).coefficients
+        if self.criterion.bend is None:
+            model = Model("weighted fit")
+            losses, decision, _ = self.write(model)
+            model.minimize(losses @ (weights / max(float(weights.sum()), LEAST_LOSS)))
+            found = model.solve("highs" if self.radius is None else "clarabel")
+            if found.point is None:
+                raise BackendError(f"the weighted fit failed: {found.message}")
+            return np.asarray(decision(found).coefficients)
+        records, start = np.asarray(weights @ self.averages), np.zeros(self.features.shape[1])
+
+        def at(penalty: float) -> Array:
+            return newton(self.criterion, self.features, self.labels, records, start, penalty)
+
+        slope = self.criterion.slope(np.zeros(len(self.labels)), self.labels)
+        most = float(np.linalg.norm(self.features.T @ (records * slope)))
+        return self._within(at, most)
+
+    def _within(self, at: Callable[[float], Array], slope: float) -> Array:
+        """The fit of least penalty whose norm is within the radius; `slope` is that of the loss at 0."""
+        from scipy.optimize import brentq
+
+        def excess(penalty: float) -> float:
+            return float(np.linalg.norm(at(penalty))) - (self.radius or np.inf)
+
+        penalty = 0.0
+        if self.radius is not None and excess(0.0) > 0:
+            most = slope / self.radius
+            penalty = float(brentq(excess, 0.0, most, xtol=PENALTY[0] * most, rtol=PENALTY[1]))
+        return at(penalty)
 
     def least_squares(self, factor: Array) -> LinearModel:
         """The shortest model with the least ``|F (coefficients, -1)|``, within the radius; one decomposition.
 
         Beyond the radius the minimum is a ridge regression's, whose penalty makes the norm the radius.
         """
-        from scipy.optimize import brentq
-
         left, values, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         along = values * (left.T @ factor[:, -1])
         squares = np.where(values > values.max(initial=0.0) * RANK, values**2, np.inf)
+        found = self._within(lambda penalty: along / (squares + penalty), float(np.linalg.norm(along)))
+        return self.model(right.T @ found)
 
-        def coordinates(penalty: float) -> Array:
-            return np.asarray(along / (squares + penalty))
+    def blend(self, fits: Sequence[Fit], probabilities: Array) -> Fit:
+        """The mean of the coefficients, or of the predictions: losses are convex."""
+        if self.learner is None:
+            return self._linear(probabilities @ np.array([f.parts for f in fits]))
+        joined: dict[int, tuple[float, Any]] = {}
+        for q, fit in zip(probabilities.tolist(), fits, strict=True):
+            for chance, e in zip(*fit.parts[:2], strict=True) if q > 0 else ():
+                joined[id(e)] = joined.get(id(e), (0.0, e))[0] + q * chance, e
+        scores = np.asarray(sum(q * f.parts[2] for q, f in zip(probabilities, fits, strict=True) if q > 0))
+        return self._learned(
+            np.array([q for q, _ in joined.values()]), tuple(e for _, e in joined.values()), scores
+        )
 
-        def excess(penalty: float) -> float:
-            return float(np.linalg.norm(coordinates(penalty))) - (self.radius or np.inf)
+    def decide(self, fit: Fit) -> LinearModel | RegressorMean:
+        """The decision."""
+        if self.learner is None:
+            return self.model(fit.parts)
+        chances, estimators, _ = fit.parts
+        return RegressorMean(fit.losses, self.group_names, chances, estimators, features=self.feature_names)
 
-        penalty = 0.0
-        if self.radius is not None and excess(0.0) > 0:
-            most = float(np.linalg.norm(along)) / self.radius
-            penalty = float(brentq(excess, 0.0, most, xtol=PENALTY[0] * most, rtol=PENALTY[1]))
-        return self.model(right.T @ coordinates(penalty))
-
-    def mix(self, models: Sequence[LinearModel], probabilities: Array) -> LinearModel:
-        """The mean of the coefficients: squares are convex."""
-        return self.model(probabilities @ np.array([m.coefficients for m in models]))
+    def fit_of(self, decision: Any) -> Fit:
+        """A model, or coefficients, with its losses."""
+        if isinstance(decision, RegressorMean):
+            return self._learned(decision.weights, decision.estimators, self._scores(decision))
+        return self._linear(self._coefficients(decision))
 
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
-        """Coefficients, and the groups' losses as sums of squares of at most d + 1 terms each."""
+        """Coefficients, and the groups' losses; squares have at most d + 1 terms each."""
+        if self.learner is not None:
+            raise DeclarationError("the fits of a learner cannot be listed; use column-generation")
         return self.write_around(model, np.zeros(self.features.shape[1]))
 
     def write_around(
@@ -236,16 +422,19 @@ class LexifairRegression(Lexifair):
         theta = shift + centre if around else shift
         if self.radius is not None:
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
-        unit = self.loss_unit if unit is None else unit
-        root = np.sqrt(unit)
-        misses = [f @ np.append(centre, -1.0) for f in self.factors]
-        scaled = stack(
-            [
-                sum_squares((f[:, :-1] @ shift + miss) / root)
-                for f, miss in zip(self.factors, misses, strict=True)
-            ]
-        )
-        losses = unit * scaled
+        if self.loss == "squared":
+            unit = self.loss_unit if unit is None else unit
+            root = np.sqrt(unit)
+            misses = [f @ np.append(centre, -1.0) for f in self.factors]
+            scaled = stack(
+                [
+                    sum_squares((f[:, :-1] @ shift + miss) / root)
+                    for f, miss in zip(self.factors, misses, strict=True)
+                ]
+            )
+            losses = unit * scaled
+        else:
+            losses = self.averages @ self.criterion.write(self.features @ theta, self.labels)
 
         def decision(solution: Any) -> LinearModel:
             found = solution[theta]
@@ -291,6 +480,7 @@ class BoundedLossRegression(Problem):
 
     family: ClassVar[str] = "lexifair"
     default_method: ClassVar[str] = "conic"
+    refuses_channel: ClassVar[str] = LexifairRegression.refuses_channel
 
     features: Numbers
     labels: Numbers

@@ -7,6 +7,9 @@ least at which the solver's rounding leaves a proof."""
 PRICED = 1e-7
 """The gap of column generation that ends an audit, in the same unit; less is the solver's rounding."""
 
+AUDITED = 1e-3
+"""The same with a learner, whose fits are no minima: less is within the sampling error of most tables."""
+
 PROVED = 1e-5
 """How far a level, relative to the largest loss of the first model, may be from its bound to be optimal."""
 
@@ -30,3 +33,9 @@ PENALTY = (1e-15, 1e-14)
 
 LEAST_NORM = 1e-300
 """Stands in for the norm 0, by which something is divided."""
+
+DECREASE = 1e-14
+"""Newton's method ends once a step promises to lower the weighted loss by less than this share of it."""
+
+SMALLEST = 1e-10
+"""A step of Newton's method is not halved below this share of the whole one."""

@@ -421,6 +421,9 @@ class StrategicClassification(StrategicGraph):
 
     sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "milp"
+    refuses_channel: ClassVar[str] = (
+        "the smallest group's value is a minimum over estimates, which is biased, of few agents"
+    )
 
     penalty: Limit = 0.0
     groups: Integers | None = None

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -149,6 +149,8 @@ def _decisions():
     members = [np.flatnonzero(a == k).tolist() for k in (0, 1)]
     linear = LexifairRegression(features=X, labels=y, groups=members).solve().decision
     yield "linear model", linear, lambda d: d.predict(X)
+    learnt = LexifairRegression(features=X, labels=y, groups=members, learner=LinearRegression()).solve()
+    yield "mean of regressors", learnt.decision, lambda d: d.predict(X)
     mixed = LexifairClassification(labels=y, groups=members, hypotheses=Stumps(X)).solve().decision
     yield "mixture of stumps", mixed, lambda d: d.probability(X + 0.25)
     three = np.random.default_rng(0).integers(1, 20, (3, 2, 3))

@@ -15,6 +15,7 @@ from forcopt.models import (
 )
 from forcopt.models.allocation import AllocationRules
 from forcopt.models.allocation.instances import establishments
+from forcopt.privacy import RandomizedRounding, SimpleRandomSample
 from forcopt.privacy.amplification import (
     cluster_sample,
     data_dependent_allocation,
@@ -111,7 +112,7 @@ LEMMA_16 = [(4, 2, 0.5, 0.523137), (6, 3, 1.0, 1.318595), (9, 1, 0.2, 0.048011)]
 def test_lemma_16(n, m, epsilon, value):
     arguments = {"mechanism": "add_remove", "neighbours": "add_remove"}
     assert simple_random_sample(epsilon, m, n, **arguments).exact == pytest.approx(value, abs=1e-6)
-    exact = tight(TightAmplification.simple_random_sample(m, n, epsilon, **arguments))
+    exact = tight(TightAmplification.of(SimpleRandomSample(size=m), n, epsilon, **arguments))
     assert exact == pytest.approx(value, abs=1e-6)
 
 
@@ -119,7 +120,9 @@ def test_fourteen_or_fifteen():
     """Section 4: a tenth of 14 or of 15 records, rounded to 1 and 2, reveals all; at random, less."""
     size = [((1,), 1.0)], [((2,), 1.0)]
     assert tight(TightAmplification.stratified([14], *size, 1.0)) == pytest.approx(1.0)
-    assert tight(TightAmplification.randomized_rounding(0.1, 14, 1.0)) == pytest.approx(0.343701, abs=1e-6)
+    assert tight(TightAmplification.of(RandomizedRounding(rate=0.1), 14, 1.0)) == pytest.approx(
+        0.343701, abs=1e-6
+    )
     assert noisy_statistic([1], [1.0], [2], [1.0], scale=1.0) == pytest.approx(1.0)  # the noisy count
     randomized = DPHypothesisTest(first=[0, 0.6, 0.4], second=[0, 0.5, 0.5], epsilon=1.0).solve()
     fixed = DPHypothesisTest(first=[0, 1.0, 0], second=[0, 0, 1.0], epsilon=1.0).solve()
@@ -150,7 +153,7 @@ ROUNDING = [
 def test_what_theorem_6_leaves(rate, epsilon, bound, exact):
     """The bound is two to five times the loss; from rates of 0.3 the loss exceeds epsilon."""
     sizes = range(math.ceil(1 / rate), 31, 1 if rate > 0.2 else 2)
-    worst = max(tight(TightAmplification.randomized_rounding(rate, n, epsilon)) for n in sizes)
+    worst = max(tight(TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon)) for n in sizes)
     assert randomized_rounding(epsilon, rate, as_printed=True).upper == pytest.approx(bound, abs=1e-5)
     assert worst <= exact + 1e-5
     if rate > 0.2:

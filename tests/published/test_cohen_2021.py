@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from forcopt.data import Hierarchy
-from forcopt.models import EcologicalRegression, LevelBudget, StableDistrict
-from forcopt.models.census_release import Region, disconnected_districts, measure
+from forcopt.models import ConsistentRelease, EcologicalRegression, LevelBudget, StableDistrict
+from forcopt.models.census_release import Invariant, Region, disconnected_districts, measure
 from forcopt.models.census_release.district import square_leaves
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "texas"
@@ -353,6 +353,28 @@ def test_four_by_four_blocks():
     centre = Region(h, [0, 4, 8, 12])
     assert centre.fragmentation() == pytest.approx(3) and centre.variance([1 / 3] * 3) == pytest.approx(220.5)
     assert Region(h, [0, 1, 2, 3, 4]).fragmentation() == pytest.approx(91 / 64)
+
+
+def test_small_releases_by_hand():
+    """Least squares of all levels; whole counts under one parent; queries that overlap in a fixed total."""
+    tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    joint = ConsistentRelease(tree, ([103], [58, 44], [36, 20, 24, 13, 2]), [1, 1, 1], nonnegative=False)
+    s = joint.solve("tree-wls")
+    assert s.objective == pytest.approx(11.10344828, abs=1e-8)
+    assert np.concatenate(s.decision.counts[:2]).ravel() == pytest.approx(
+        [101.79310345, 58.13793103, 43.65517241]
+    )
+    assert Region(tree, [0, 2, 3]).variance([0.2, 0.3, 0.5]) == pytest.approx(17273 / 162)
+    whole = {"integer": True, "invariants": (Invariant(0, 0, 5),)}
+    one = ConsistentRelease(Hierarchy(parents=([0] * 4,)), ([5], [1.4, 0.9, -0.8, 2.2]), [1, 1], **whole)
+    rows = [*np.eye(4, dtype=int).tolist(), [1, 1, 0, 0], [0, 0, 1, 1]]
+    noisy = ([[3.3, -0.6, 1.7, 2.4, 4.9, 2.1]],)
+    fixed = {"integer": True, "invariants": (Invariant(0, 0, 7),)}
+    two = ConsistentRelease(Hierarchy(), noisy, [1], workload=rows, **fixed)
+    for p, leaves, value, relaxed in ((one, [2, 1, 0, 2], 1.05, 0.723333), (two, [4, 0, 1, 2], 3.12, 2.95)):
+        s = p.solve()
+        assert s.decision.leaves.ravel().tolist() == leaves and s.objective == pytest.approx(value)
+        assert p.replace(integer=False).solve().objective == pytest.approx(relaxed, abs=1e-6)
 
 
 def test_noisy_shares_move_both_rates_to_the_mean():

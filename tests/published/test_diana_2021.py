@@ -52,7 +52,7 @@ def test_mixtures(method, table, sums, chances):
     s = mixtures(table).solve(method)
     np.testing.assert_allclose(sums_of_largest(s.decision.losses), sums, atol=2e-6)
     full = np.zeros(len(table))
-    full[s.decision.which] = s.decision.probabilities
+    full[[row.index for row in s.decision.policy.classifiers]] = s.decision.probabilities
     np.testing.assert_allclose(full, chances, atol=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_claim_7_sums_and_single_losses_define_the_same():
             by_sum = by_sum[sums == sums.min()]
             assert by_loss.tolist() == by_sum.tolist()
         single = mixtures(losses / 3, randomized=False).solve("enumeration").decision
-        assert int(single.which[0]) in by_loss
+        assert single.policy.classifiers[0].index in by_loss
 
 
 def test_the_auditor_by_hand():

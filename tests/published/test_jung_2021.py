@@ -12,7 +12,14 @@ from fair_learning_instances import free, line, twenty, xor
 import forcopt as fo
 from forcopt.fairness import FalsePositiveParity, GroupRates, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent
-from forcopt.models.fair_classification import AllFunctions, FairClassification, Finite
+from forcopt.models.fair_classification import (
+    AllFunctions,
+    FairClassification,
+    Finite,
+    Halfspaces,
+    elicitation_failure,
+    elicitation_sample,
+)
 from forcopt.models.fair_classification.games import elicitation_game, rounds_of_theorem_1
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 
@@ -221,3 +228,58 @@ def test_error_falls_linearly_at_worst():
     for k, e in enumerate(errors):
         assert e <= errors[0] + (errors[-1] - errors[0]) * k / 5 + 1e-8
     assert all(a >= b - 1e-9 for a, b in pairwise(errors))
+
+
+def test_theorem_2_with_numbers():
+    """Both terms from their formula in logarithms; the sample is the least one at which each is delta / 2."""
+    first, second = elicitation_failure(5829, 50, dimension=9, epsilon=0.1)
+    assert (first, second) == (pytest.approx(16642.5, abs=0.1), pytest.approx(67764.3, abs=0.1))
+    first, second = elicitation_failure(5829, 5829, dimension=1, epsilon=0.5)
+    assert (first, second) == (pytest.approx(60.356, abs=1e-3), pytest.approx(-10871.288, abs=1e-3))
+    for (d, epsilon), sample in {
+        (1, 0.5): (16959, 301),
+        (1, 0.25): (407322, 9222),
+        (3, 0.25): (1329922, 31254),
+        (9, 0.1): (269558649, 7002685),
+    }.items():
+        assert elicitation_sample(d, epsilon, 0.05) == sample
+        n, m = sample
+        assert elicitation_failure(n - 1, m, d, epsilon).records > np.log(0.025)
+        assert elicitation_failure(n, m - 1, d, epsilon).pairs > np.log(0.025)
+    with pytest.raises(fo.DeclarationError, match="dimension is 0; it must be at least 1"):
+        elicitation_failure(10, 10, 0, 0.1)
+    with pytest.raises(fo.DeclarationError, match="epsilon is 0; it must be positive"):
+        elicitation_failure(10, 10, 1, 0)
+
+
+def test_figure_2a_the_game_of_a_subject_converges():
+    """Simulated defendants and stakeholders, seed 0: error falls to the optimum, violations below gamma."""
+    from forcopt.models.fair_classification.instances import defendants, stakeholders
+
+    d = defendants(1000, seed=0)
+    own = list(stakeholders(d.features, d.groups, 1, 50, seed=0))
+    for gamma in (0.2, 0.6):
+        notion = PairwiseFairness.from_answers(own, gamma=gamma)
+        p = FairClassification(d.features, d.labels, d.groups, notion, None, Halfspaces(search="regression"))
+        best = p.solve(accuracy=1e-4).objective
+        s = p.solve("no-regret", rounds=1000, accuracy=0.0, bound=20.0, repair=False)
+        chance = p.predicted(s.decision)
+        assert (chance[notion.pairs[:, 0]] - chance[notion.pairs[:, 1]]).max() <= gamma + 0.05
+        assert abs(s.objective - best) <= 0.02
+
+
+def test_figure_2c_more_constraints_cost_more():
+    """Twelve simulated stakeholders, seed 0, gamma 0.3: the correlation is positive, as the paper's .69."""
+    from forcopt.models.fair_classification.instances import defendants, stakeholders
+
+    d = defendants(1000, seed=0)
+    answers = stakeholders(d.features, d.groups, 12, 50, seed=0)
+    counts, errors = [], []
+    for person in range(12):
+        own = [a for a in answers if a[0] == person]
+        notion = PairwiseFairness.from_answers(own, gamma=0.3)
+        p = FairClassification(d.features, d.labels, d.groups, notion, None, Halfspaces(search="regression"))
+        counts.append(len(notion.pairs))
+        errors.append(p.solve(accuracy=1e-3).objective)
+    assert np.corrcoef(counts, errors)[0, 1] > 0.4
+    assert max(errors) <= 0.47  # a constant errs on the base rate

@@ -12,6 +12,7 @@ import pytest
 import forcopt as fo
 from forcopt.fairness import FALSE_POSITIVE, TRUE_POSITIVE, EqualizedOdds, GroupRates
 from forcopt.models import FairPostprocessing
+from forcopt.models.fair_classification import FairClassification, GroupProxy, Thresholds
 from forcopt.privacy import RandomizedResponse
 
 UNEQUAL = np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
@@ -198,3 +199,55 @@ def test_two_steps_on_a_known_population(weights, error, probabilities):
     s = problem(np.rint(table * 6400).astype(int), F(3, 4), 0).solve()
     assert s.objective == pytest.approx(float(error))
     assert s.decision.probabilities.ravel() == pytest.approx([float(v) for v in probabilities])
+
+
+def test_lemma_4_a_proxy_given_features_and_label_gives_the_rates_in_the_limit():
+    """A population as weighted records, with P(x = 1 | y, a) and h(x) = x; equation (16) by both proxies."""
+    P = np.array([[0.3, 0.2], [0.2, 0.3]])
+    one = np.array([[0.2, 0.5], [0.6, 0.9]])
+    cells = [(x, y) for y in (0, 1) for x in (0, 1)]
+    joint = np.array([[P[y, a] * (one[y, a] if x else 1 - one[y, a]) for a in (0, 1)] for x, y in cells])
+    x, y = np.array(cells).T
+    given_both = joint / joint.sum(axis=1, keepdims=True)
+    by_x = np.array([joint[x == v].sum(axis=0) / joint[x == v].sum() for v in (0, 1)])
+
+    def rates(proxy):
+        p = FairClassification(
+            x[:, None], y, GroupProxy(proxy, ("a", "b")), EqualizedOdds(1.0), joint.sum(axis=1), Thresholds()
+        )
+        found = p.rates(x.astype(float))
+        again = fo.Problem.from_dict(p.to_dict()).rates(x.astype(float))
+        np.testing.assert_array_equal(found.rate(TRUE_POSITIVE), again.rate(TRUE_POSITIVE))
+        return [*found.rate(FALSE_POSITIVE), *found.rate(TRUE_POSITIVE)]
+
+    assert rates(given_both) == pytest.approx([0.2, 0.5, 0.6, 0.9], abs=1e-12)
+    inconsistent = [F(81, 455), F(2664, 5095), F(3159, 5095), F(999, 1120)]
+    assert rates(by_x[x]) == pytest.approx([float(v) for v in inconsistent], abs=1e-12)
+
+
+def test_learning_with_a_proxy_bounds_the_weighted_rates():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 6, (60, 1)), rng.integers(0, 2, 60)
+    proxy = rng.dirichlet(np.ones(2), 60)
+    p = FairClassification(x, y, GroupProxy(proxy, ("a", "b")), EqualizedOdds(0.05), hypotheses=Thresholds())
+    s = p.solve()
+    chance = s.decision.probability(x)
+    for label in (0, 1):
+        weights = proxy * (y == label)[:, None]
+        rate = chance @ weights / weights.sum(axis=0)  # equation (16)
+        assert np.ptp(rate) <= 0.05 + 1e-7
+    assert s.status == "optimal" and s.objective == pytest.approx(p.solve("lp").objective, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "message"),
+    [
+        ([[0.5, 0.6]], r"proxy\[0\] is \[0.5, 0.6\]; it must be probabilities"),
+        ([[1.5, -0.5]], "it must be probabilities"),
+        ([[1.0]], r"proxy has shape \(1, 1\) for the groups a, b"),
+        ([0.5, 0.5], r"proxy has shape \(2,\)"),
+    ],
+)
+def test_a_proxy_is_a_table_of_probabilities(proxy, message):
+    with pytest.raises(fo.DeclarationError, match=message):
+        GroupProxy(proxy, ("a", "b")).column()

@@ -116,17 +116,6 @@ def test_mixing_methods_refuse_a_single_classifier():
         mixtures(np.eye(2)).solve("enumeration")
 
 
-@settings(max_examples=20, deadline=None)
-@given(tables)
-def test_a_sparse_mixture_is_the_same(table):
-    problem = mixtures(table)
-    weights = np.random.default_rng(len(table)).dirichlet(np.ones(len(table)))
-    sparse = problem.sparsify(weights)
-    np.testing.assert_allclose(sparse.losses, weights @ table, atol=1e-9)
-    assert len(sparse.which) <= table.shape[1] + 1
-    assert problem.evaluate(sparse).feasible
-
-
 # -- regression --------------------------------------------------------------------------------------------
 
 
