@@ -27,7 +27,7 @@ from forcopt.fairness import (
 from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.numeric import project_simplex
+from forcopt.numeric import project_box
 from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
@@ -263,7 +263,8 @@ class FairPostprocessing(Problem):
         table = self.channel.debias(self.counts, axis=1)
         mass = table.sum(axis=0)
         if (mass < 0).any() and self.negative_cells == "project":
-            table = project_simplex(table.ravel(), float(table.sum())).reshape(table.shape)
+            total = float(table.sum())
+            table = project_box(table.ravel(), 0.0, total, total).reshape(table.shape)
             mass = table.sum(axis=0)
         elif (mass < 0).any():
             a, label = (int(i) for i in np.argwhere(mass < 0)[0])

@@ -316,7 +316,9 @@ def test_each_sensitive_column_for_itself(kind):
     assert any(name.endswith("by race") for name in clf.report_.metrics)
     crossed = FairClassifier(kind(0.03), Thresholds(column=0)).fit(X, y, sensitive_features=table)
     assert crossed.report_.error >= 0 and not any("by race" in name for name in crossed.report_.metrics)
-    with pytest.raises(fo.DeclarationError, match="combine is 'both'; it must be 'cross', 'each' or 'subgroups'"):
+    with pytest.raises(
+        fo.DeclarationError, match="combine is 'both'; it must be 'cross', 'each' or 'subgroups'"
+    ):
         FairClassifier(kind(0.03), Thresholds(), combine="both").fit(X, y, sensitive_features=table)
 
 
