@@ -96,7 +96,7 @@ def _plain(values: Array) -> Any:
     return values.tolist()
 
 
-_ARRAY_SCHEMA = {"type": "array", "items": {}, "description": "numbers, nested by axis"}
+_ARRAY_SCHEMA = {"type": ["array", "number"], "items": {}, "description": "numbers, nested by axis"}
 
 Numbers = Annotated[
     np.ndarray[Any, np.dtype[np.float64]],

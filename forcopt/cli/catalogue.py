@@ -180,7 +180,7 @@ def _type(field: dict[str, Any], layout: dict[str, Any]) -> str:
         return " or ".join(_type(kind, layout) for kind in field["anyOf"])
     if "enum" in field or "const" in field:
         return " or ".join(json.dumps(v) for v in field.get("enum", [field.get("const")]))
-    if field.get("type") == "array":
+    if "array" in field.get("type", ""):
         return f"list of {_type(field['items'], layout)}" if field.get("items") else "array of numbers"
     if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
         return f"mapping to {_type(field['additionalProperties'], layout)}"

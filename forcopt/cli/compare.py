@@ -22,6 +22,7 @@ from forcopt.cli.output import (
     check_target,
     complete_spec,
     console,
+    parsed,
     print_json,
     problem_from,
     progress_wanted,
@@ -249,11 +250,4 @@ def _values(text: str) -> tuple[str, list[Any]]:
     try:
         return name, list(json.loads(f"[{values}]"))
     except json.JSONDecodeError:
-        return name, [_value(part) for part in values.split(",")]
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+        return name, [parsed(part) for part in values.split(",")]

@@ -96,6 +96,14 @@ def problem_from(spec: str) -> Problem:
     return declared_problem(data)
 
 
+def parsed(text: str) -> Any:
+    """Read a value of the command line: JSON, or else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
 class Screen:
     """The amount of output of the commands; the root command sets it.
 

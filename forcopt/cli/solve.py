@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +20,7 @@ from forcopt.cli.output import (
     check_target,
     complete_backend,
     console,
+    parsed,
     print_json,
     problem_from,
     progress_wanted,
@@ -96,12 +95,9 @@ def solve(
 
 def _report(step: Improvement) -> None:
     """Write an improvement to the error output, for ``forcopt -v``."""
-    from forcopt.loops.solution import relative_gap
+    from forcopt.problem.progress import known_values
 
-    gap = relative_gap(step.objective, step.bound)
-    values = {"objective": step.objective, "bound": step.bound, "gap": gap}
-    words = [f"{name} {value:.6g}" for name, value in values.items() if math.isfinite(value)]
-    print(f"{step.seconds:8.2f} s  {'  '.join(words)}", file=sys.stderr)
+    print(f"{step.seconds:8.2f} s  {'  '.join(known_values(step))}", file=sys.stderr)
 
 
 def _parsed(text: str) -> tuple[str, Any]:
@@ -109,10 +105,7 @@ def _parsed(text: str) -> tuple[str, Any]:
     name, given, value = text.partition("=")
     if not given:
         raise DeclarationError(f"--option is {text!r}; it must be NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, parsed(value)
 
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import networkx as nx
 
+from forcopt.graphs.planar_dual import faces
 from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 _ROOTS = 6
@@ -167,11 +168,7 @@ def _radial(edges: list[tuple[int, int]], embedding: Any) -> nx.Graph[Any]:
     An edge is a corner; it holds the numbers of the two edges that meet there.
     """
     number = {frozenset(e): i for i, e in enumerate(edges)}
-    face: dict[tuple[int, int], int] = {}
-    for u, v in embedding.edges:
-        if (u, v) not in face:
-            around = embedding.traverse_face(u, v)
-            face |= dict.fromkeys(pairwise([*around, around[0]]), len(face))
+    face = faces(embedding, embedding.edges)
     radial: nx.Graph[Any] = nx.Graph()
     for v in sorted(embedding):
         around = list(embedding.neighbors_cw_order(v))

@@ -75,14 +75,22 @@ class _Flow(NamedTuple):
     idle: Array
 
 
-def _line(first: Array, last: Array) -> tuple[Array, Array, int]:
-    """Tail and head of each interval's arc among the starts alone: only there can loads be largest."""
-    points, tail = np.unique(first, return_inverse=True)
-    return tail.astype(np.int64), np.searchsorted(points, last, side="right").astype(np.int64), len(points)
+def _network(first: Array, last: Array, weight: Array) -> tuple[_Line, _Flow]:
+    """The arcs of intervals among the starts alone, where loads are largest, and no flow."""
+    starts, tail = np.unique(first, return_inverse=True)
+    tail, points = tail.astype(np.int64), len(starts)
+    head = np.searchsorted(starts, last, side="right").astype(np.int64)
+    out, into = np.argsort(tail, kind="stable"), np.argsort(head, kind="stable")
+    out_at = np.searchsorted(tail[out], np.arange(points + 2))
+    in_at = np.searchsorted(head[into], np.arange(points + 2))
+    line = _Line(tail, head, np.asarray(weight, dtype=float), points, out, out_at, into, in_at)
+    return line, _Flow(
+        np.zeros(points + 1), np.zeros(len(tail), dtype=bool), np.zeros(points, dtype=np.int64)
+    )
 
 
 def heaviest_disjoint(first: Array, last: Array, weight: Array) -> Array:
-    """The heaviest set of intervals that do not overlap, by dynamic programming along the line.
+    """The heaviest set of intervals that do not overlap, by a shortest path along the line.
 
     Parameters
     ----------
@@ -101,11 +109,9 @@ def heaviest_disjoint(first: Array, last: Array, weight: Array) -> Array:
     >>> heaviest_disjoint(np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([2.0, 3.0, 2.0]))
     array([ True, False,  True])
     """
-    tail, head, points = _line(first, last)
-    chosen = np.zeros(len(tail), dtype=bool)
-    order = np.argsort(tail, kind="stable")
-    _dynamic(tail, head, np.asarray(weight, dtype=float), order, points, chosen)
-    return chosen
+    line, flow = _network(first, last, weight)
+    _first_path(line, flow)
+    return flow.taken
 
 
 def heaviest_packing(
@@ -140,50 +146,19 @@ def heaviest_packing(
     array([ True,  True,  True])
     """
     deadline = deadline or Deadline()
-    w = np.asarray(weight, dtype=float)
-    tail, head, points = _line(first, last)
-    q = len(tail)
-    taken = np.zeros(q, dtype=bool)
-    out, into = np.argsort(tail, kind="stable"), np.argsort(head, kind="stable")
-    out_at = np.searchsorted(tail[out], np.arange(points + 2))
-    in_at = np.searchsorted(head[into], np.arange(points + 2))
-    line = _Line(tail, head, w, points, out, out_at, into, in_at)
-    flow = _Flow(np.zeros(points + 1), taken, np.zeros(points, dtype=np.int64))
-    total, gain, paths = 0.0, float(w.sum()), 0
+    line, flow = _network(first, last, weight)
+    whole = float(line.weight.sum())
+    total, gain, paths = 0.0, whole, 0
     while paths < capacity:
         if deadline.passed:
-            bound = min(float(w.sum()), total + (capacity - paths) * gain)
-            return IntervalPacking(taken, bound, paths, False)
+            bound = min(whole, total + (capacity - paths) * gain)
+            return IntervalPacking(flow.taken, bound, paths, False)
         gain = (_next_path if paths else _first_path)(line, flow)
         if gain <= 0:
             break
         total += gain
         paths += 1
-    return IntervalPacking(taken, float(w[taken].sum()), paths, True)
-
-
-@njit(cache=True)
-def _dynamic(tail, head, weight, order, points, chosen):  # type: ignore[no-untyped-def]  # pragma: no cover
-    best = np.zeros(points + 1)
-    by = np.full(points + 1, -1, np.int64)
-    k = len(order) - 1
-    for i in range(points - 1, -1, -1):
-        best[i] = best[i + 1]
-        while k >= 0 and tail[order[k]] == i:
-            j = order[k]
-            value = weight[j] + best[head[j]]
-            if value > best[i]:
-                best[i] = value
-                by[i] = j
-            k -= 1
-    i = 0
-    while i < points:
-        j = by[i]
-        if j < 0:
-            i += 1
-        else:
-            chosen[j] = True
-            i = head[j]
+    return IntervalPacking(flow.taken, float(line.weight[flow.taken].sum()), paths, True)
 
 
 @njit(cache=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -91,18 +94,9 @@ class PlanarDual:
         dart = {}
         for e, (u, v) in enumerate(graph.edges.tolist()):
             dart[u, v], dart[v, u] = 2 * e, 2 * e + 1
-        follow = np.empty(len(dart), np.int64)
-        for (u, v), d in dart.items():
-            follow[d] = dart[embedding.next_face_half_edge(u, v)]
-        face = np.full(len(dart), -1, np.int64)
-        count = 0
-        for d in range(len(dart)):
-            at = d
-            while face[at] < 0:
-                face[at] = count
-                at = follow[at]
-            count += at == d and face[d] == count
-        return cls(graph, face, max(int(count), 1))
+        of_half_edge = faces(embedding, dart)
+        face = np.array([of_half_edge[half] for half in sorted(dart, key=lambda half: dart[half])], np.int64)
+        return cls(graph, face, max(int(face.max(initial=0)) + 1, 1))
 
     @cached_property
     def links(self) -> tuple[Array, Array]:
@@ -129,6 +123,18 @@ class PlanarDual:
         _, first = np.unique(labels, return_index=True)
         rank = np.argsort(np.argsort(first))
         return np.asarray(rank[labels], np.int64)
+
+
+def faces(embedding: Any, half_edges: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """The face beside each half-edge of an embedding by networkx, numbered in order of appearance."""
+    found: dict[tuple[int, int], int] = {}
+    count = 0
+    for u, v in half_edges:
+        if (u, v) not in found:
+            around = embedding.traverse_face(u, v)
+            found |= dict.fromkeys(pairwise([*around, around[0]]), count)
+            count += 1
+    return found
 
 
 def spanning_tree(dual: PlanarDual, root: int = 0) -> tuple[Array, Array]:

@@ -690,13 +690,13 @@ class WindowCycles:
         starts, darts, face, gain, *_ = self._links
         members = np.flatnonzero(inside)
         root = int(members[np.argmax(np.diff(starts)[members])])
-        depth, reached, sums = {root: 0}, {root: -1}, {root: 0}
+        reached, sums = {root: -1}, {root: 0}
         queue = [root]
         for g in queue:
             for d in darts[starts[g] : starts[g + 1]].tolist():
                 h = int(face[d ^ 1])
-                if inside[h] and h not in depth:
-                    depth[h], reached[h], sums[h] = depth[g] + 1, d, sums[g] + int(gain[d])
+                if inside[h] and h not in reached:
+                    reached[h], sums[h] = d, sums[g] + int(gain[d])
                     queue.append(h)
         half = int(self._windows[0].sum()) / 2 if len(self.bounds) == 1 else self._total / 2
         best, chosen = np.inf, -1
@@ -708,13 +708,10 @@ class WindowCycles:
                     best, chosen = value, e
         if chosen < 0:
             return []
-        found = set()
-        for f in self._edge_faces[chosen].tolist():
-            at = f
-            while True:
+        found = {root}
+        for at in self._edge_faces[chosen].tolist():
+            while at != root:
                 found.add(at)
-                if reached[at] < 0:
-                    break
                 at = int(face[reached[at]])
         return sorted(found)
 

@@ -359,11 +359,8 @@ def _matrix(columns: list[Column], rows: int) -> sp.csc_array:
 
 def _extend(model: Model, columns: list[Column]) -> Variable:
     """Add the generated columns to the model as one variable."""
-    number = 1 + sum(v.name.startswith("columns") for v in model.variables)
-    name = "columns" if number == 1 else f"columns{number}"
-    variable = model.variable(
-        name, len(columns), lower=0.0, upper=np.array([c.upper for c in columns], dtype=float)
-    )
+    upper = np.array([c.upper for c in columns], dtype=float)
+    variable = model.variable(model.unused_name("columns"), len(columns), lower=0.0, upper=upper)
     if columns:
         matrix = sp.csr_array(_matrix(columns, model.row_count))
         for constraint in {c: None for column in columns for c in column.coefficients}:

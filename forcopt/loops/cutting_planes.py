@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.clock import Deadline
 from forcopt.compile.assemble import assemble
@@ -61,7 +60,8 @@ def cutting_planes(
             return result
         assert result.x is not None
         bound = max(bound, result.bound)
-        cuts = violated_constraints(model, _rounded(result.x, session), tolerance)
+        x = np.where(session.program.integer == 1, np.round(result.x), result.x)
+        cuts = violated_constraints(model, x, tolerance)
         if not cuts:
             result.bound = bound
             return result
@@ -69,8 +69,3 @@ def cutting_planes(
             return replace(result, status=Status.LIMIT, x=None, objective=float("nan"), bound=bound)
         session.add_rows(assemble([(c.expression, *c.row_bounds()) for c in cuts]))
     raise BackendError(f"the cutting-plane loop found violated constraints in each of {rounds} rounds")
-
-
-def _rounded(x: Array, session: Session) -> Array:
-    integer = session.program.integer == 1
-    return np.where(integer, np.round(x), x)

@@ -109,14 +109,11 @@ class IrreducibleSubset:
         """Give the subset as a sentence."""
         if not self.constraints:
             return "the bounds and integrality of the variables alone cannot be met"
-        if len(self.constraints) == 1 and _compares_numbers(self.constraints[0]):
+        only = self.constraints[0]
+        if len(self.constraints) == 1 and isinstance(only, Constraint) and only.expression.is_constant:
             return f"the constraint {self.names[0]} compares two numbers, and is false"
         with_bounds = f" (with {', '.join(self.bounds)})" if 0 < len(self.bounds) <= _MOST_NAMED else ""
         return "these constraints cannot hold together: " + ", ".join(self.names) + with_bounds
-
-
-def _compares_numbers(constraint: Any) -> bool:
-    return isinstance(constraint, Constraint) and constraint.expression.is_constant
 
 
 def irreducible_subset(model: Model, backend: str = "highs") -> IrreducibleSubset | None:

@@ -81,10 +81,6 @@ def _entries(block: RowBlock, number: Callable[[float], Rational]) -> list[dict[
     return [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)]
 
 
-def _added(row: dict[int, Rational], other: dict[int, Rational]) -> dict[int, Rational]:
-    return {**row, **{j: row.get(j, 0) + a for j, a in other.items()}}
-
-
 def _slack(
     row: dict[int, Rational],
     sign: int,
@@ -150,21 +146,13 @@ class LinearProgram:
                     slack = None if end is None else _slack(row, sign, end, lower, upper)
                     if slack is None or slack <= 0:  # no demand, or the bounds of the columns meet it
                         continue
-                    switch = {j: -sign * slack} if held.active == 1 else {j: sign * slack}
-                    shifted = end - sign * slack if held.active == 1 else end
-                    rows.append(_added(row, switch))
+                    off = sign * slack  # by which the row misses its end at most
+                    shifted = end - off if held.active == 1 else end
+                    rows.append({**row, j: row.get(j, 0) + (-off if held.active == 1 else off)})
                     low.append(shifted if sign == 1 else None)
                     high.append(shifted if sign == -1 else None)
-        return cls(
-            _ends(program.stages[0].cost, number),
-            number(program.stages[0].offset),
-            lower,
-            upper,
-            rows,
-            low,
-            high,
-            number,
-        )
+        cost, offset = _ends(program.stages[0].cost, number), number(program.stages[0].offset)
+        return cls(cost, offset, lower, upper, rows, low, high, number)
 
     def aiming(self, stage: StageCost) -> LinearProgram:
         """The same with another objective."""
@@ -392,11 +380,7 @@ def exact_optimum(lp: LinearProgram) -> Exact:
         out.offer(lp, x, y)
         primal_error, dual_error = _primal_error(lp, x), _dual_error(lp, y, step)
         if not out.proved and max(primal_error, dual_error) < _RECOGNIZABLE:
-            exact_x, exact_y = (
-                [_recognized(v, primal_error) for v in x],
-                [_recognized(v, dual_error) for v in y],
-            )
-            out.offer(lp, exact_x, exact_y)
+            out.offer(lp, [_recognized(v, primal_error) for v in x], [_recognized(v, dual_error) for v in y])
         if out.proved:
             break
         primal_scale = _rescaled(primal_scale, primal_error)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from graphlib import TopologicalSorter
 from math import lcm
 from typing import Any
 
@@ -112,17 +113,10 @@ def _ordered(needs: Any, label: Array) -> list[int]:
     entries = needs.tocoo()
     pairs = np.stack([label[entries.row], label[entries.col]])
     pairs = np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
-    missing = np.bincount(pairs[0], minlength=int(label.max()) + 1)
-    users: dict[int, list[int]] = {}
+    sorter = TopologicalSorter({block: set[int]() for block in range(int(label.max()) + 1)})
     for user, used in pairs.T.tolist():
-        users.setdefault(used, []).append(user)
-    ready = np.flatnonzero(missing == 0).tolist()
-    for block in ready:  # which grows
-        for user in users.get(block, ()):
-            missing[user] -= 1
-            if not missing[user]:
-                ready.append(user)
-    return ready
+        sorter.add(user, used)
+    return list(sorter.static_order())
 
 
 def solve_blocks(matrix: Sparse, target: list[Rational], form: BlockTriangles) -> list[Rational] | None:

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from forcopt.loops.exact_lp import Exact, LinearProgram, Rational
 
 __all__ = [
-    "CompactLayout",
     "CutsLayout",
     "Floors",
     "Layout",
@@ -64,6 +63,7 @@ __all__ = [
     "SaturationLayout",
     "StageRun",
     "SubsetCuts",
+    "SumsLayout",
     "hold_objective",
 ]
 
@@ -391,11 +391,6 @@ class SumsLayout(Layout):
         run.floors.hold({int(self.sums[stage.rank - 1]): float(worst[: stage.rank].sum())})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompactLayout(SumsLayout):
-    """The columns of the compact strategy."""
-
-
 def sum_columns(utilities: Utilities, context: BridgeContext) -> Expression:
     """Add columns for the sums of the 1, 2, ..., n smallest values."""
     low, high = utilities.lower, utilities.upper
@@ -423,7 +418,7 @@ def write_compact(utilities: Utilities, context: BridgeContext) -> LeximinStages
         rows.append([shortfall + values >= threshold, k * threshold - shortfall.sum() >= sums[k - 1]])
     if count > 1:
         rows.append([values.sum() >= sums[count - 1]])
-    layout = CompactLayout(sums=only_columns(sums))
+    layout = SumsLayout(sums=only_columns(sums))
     return LeximinStages(layout, [sums[k] for k in range(count)], rows)
 
 

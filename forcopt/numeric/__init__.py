@@ -1,8 +1,7 @@
 """Numerical building blocks that several problems share: each topic is one file, none needs a solver.
 
-Projections (`project_simplex`, `project_capped_simplex`, `project_box`), water-filling (`water_fill`,
-`least_reciprocals`), apportionment (`apportion`, `apportion_by_heap`, `largest_remainder`,
-`quota_violations`, `signpost`), lotteries (`birkhoff`, `decompose_permutahedron`, `laminar_lottery`,
+A projection (`project_box`), water-filling (`water_fill`, `least_reciprocals`), apportionment (`apportion`,
+`largest_remainder`, `signpost`), lotteries (`birkhoff`, `decompose_permutahedron`, `laminar_lottery`,
 `decompose`) and random rounding (`dependent_rounding`, `systematic_rounding`, `controlled_rounding`).
 """
 
@@ -21,7 +20,6 @@ from forcopt.numeric.water_filling import (
     Limit,
     least_reciprocals,
     project_box,
-    project_simplex,
     water_fill,
 )
 
@@ -44,7 +42,6 @@ __all__ = [
     "largest_remainder",
     "least_reciprocals",
     "project_box",
-    "project_simplex",
     "signpost",
     "systematic_rounding",
     "water_fill",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,53 +10,6 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.tolerances import LEAST_DECREASE, LEAST_GRADIENT, ROUNDING
-
-
-def project_simplex(point: Any, total: float = 1.0) -> Array:
-    """Project onto the simplex ``{x >= 0, x.sum() = total}``.
-
-    Parameters
-    ----------
-    point : array_like
-        Shape ``(..., n)``; each row is projected by itself.
-    total : float, default 1.0
-        The sum, at least 0.
-
-    Returns
-    -------
-    Array
-        The nearest points, of the shape of `point`.
-
-    Raises
-    ------
-    DeclarationError
-        For an empty row, entries that are not finite, or a negative total.
-
-    Notes
-    -----
-    The projection is ``max(point - level, 0)`` for one level, by the optimality conditions. If the j largest
-    entries stay positive, the level is ``(their sum - total) / j``; j is the largest number for which the
-    j-th largest entry is above that level. O(n log n) a row.
-
-    References
-    ----------
-    Held, Wolfe, Crowder: Validation of subgradient optimization. Mathematical Programming 6, 1974.
-
-    Examples
-    --------
-    >>> project_simplex([0.5, 1.0, -1.0]).tolist()
-    [0.25, 0.75, 0.0]
-    """
-    x = as_numbers(point, "point")
-    if x.ndim < 1 or not x.shape[-1]:
-        raise DeclarationError(f"point has shape {x.shape}; its last axis must have at least one entry")
-    if not (total >= 0 and np.isfinite(total)):
-        raise DeclarationError(f"total is {total}; it must be a finite number >= 0")
-    x -= x.max(axis=-1, keepdims=True)  # the projection stays the same; large entries would lose the total
-    falling = -np.sort(-x, axis=-1)
-    levels = (np.cumsum(falling, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
-    last = np.maximum((falling > levels).sum(axis=-1, keepdims=True) - 1, 0)
-    return np.asarray(np.maximum(x - np.take_along_axis(levels, last, axis=-1), 0.0))
 
 
 def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any = 1.0) -> Array:
@@ -126,21 +79,35 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
         return np.array(high)
     x = x - (w @ x - total) / (w @ w) * w  # the projection stays the same; large entries would lose the total
     enters, leaves = (x - high) / w, (x - low) / w  # between these levels an entry is between its bounds
-    bends = np.unique(np.concatenate([enters, leaves]))
-    first, last = 0, len(bends) - 1  # the sum is most at bends[0] and least at bends[-1]
-    while last - first > 1:
-        middle = (first + last) // 2
-        reached = float(w @ np.clip(x - bends[middle] * w, low, high))
-        first, last = (middle, last) if reached >= total else (first, middle)
-    free = (enters <= bends[first]) & (leaves >= bends[last])
-    fixed = np.where(leaves <= bends[first], low, high)
+    # the sum falls as the level rises
+    first, last = _span(enters, leaves, lambda level: w @ np.clip(x - level * w, low, high) >= total)
+    free = (enters <= first) & (leaves >= last)
+    fixed = np.where(leaves <= first, low, high)
     if not free.any():  # the sum is constant between the two bends
-        return np.asarray(np.clip(x - bends[first] * w, low, high))
+        return np.asarray(np.clip(x - first * w, low, high))
     level = (float(w[free] @ x[free]) + float(w[~free] @ fixed[~free]) - total) / float(w[free] @ w[free])
     found = np.where(free, np.clip(x - level * w, low, high), fixed)
     # entries of a large point lose digits; their sum is known
     step = (total - float(w @ found)) / float(w[free] @ w[free])
     return np.where(free, np.clip(found + step * w, low, high), found)
+
+
+def _span(opens: Array, closes: Array, below: Callable[[float], Any]) -> tuple[float, float]:
+    """The neighbouring levels at which entries leave their bounds, by bisection, around the one wanted.
+
+    Parameters
+    ----------
+    opens, closes : Array
+        For each entry the levels at which it leaves its first bound and reaches the other one.
+    below : Callable[[float], Any]
+        Whether a level is at most the one wanted; the first level is taken to be.
+    """
+    bends = np.unique(np.concatenate([opens, closes]))
+    first, last = 0, len(bends) - 1
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (middle, last) if below(bends[middle]) else (first, middle)
+    return float(bends[first]), float(bends[last])
 
 
 Limit = tuple[Array, float]
@@ -221,19 +188,14 @@ def water_fill(rates: Array, floors: Array, caps: Array, costs: Array, limit: fl
     lo, hi = floors[grows].astype(float), caps[grows].astype(float)
     fixed = float(costs[~grows] @ top[~grows])
     opens, closes = lo / r, hi / r
-    bends = np.unique(np.concatenate([opens, closes]))
-    first, last = 0, len(bends) - 1
-    while last - first > 1:
-        middle = (first + last) // 2
-        spent = fixed + float(c @ np.clip(bends[middle] * r, lo, hi))
-        first, last = (middle, last) if spent <= limit else (first, middle)
-    free = (opens <= bends[first]) & (closes >= bends[last])
-    ends = np.where(closes <= bends[first], hi, lo)
+    first, last = _span(opens, closes, lambda level: fixed + c @ np.clip(level * r, lo, hi) <= limit)
+    free = (opens <= first) & (closes >= last)
+    ends = np.where(closes <= first, hi, lo)
     slope = float((c * r)[free].sum())
-    level = float(bends[first])
+    level = first
     if slope > 0:
         level = (limit - fixed - float(c[~free] @ ends[~free])) / slope
-    level = float(np.clip(level, bends[first], bends[last]))
+    level = float(np.clip(level, first, last))
     sizes = top
     sizes[grows] = np.where(free, np.clip(level * r, lo, hi), ends)
     return sizes, level

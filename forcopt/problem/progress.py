@@ -53,18 +53,20 @@ class ProgressLine:
         """Give the line after some seconds."""
         limit = self.deadline.limit
         parts = [self.label, f"{seconds:.1f} s" + ("" if limit is None else f" of {limit:g} s")]
-        if self.best is not None:
-            named = {"objective": self.best.objective, "bound": self.best.bound}
-            parts += [f"{name} {value:.6g}" for name, value in named.items() if math.isfinite(value)]
-            gap = relative_gap(self.best.objective, self.best.bound)
-            if math.isfinite(gap):
-                parts.append(f"gap {100 * gap:.3g} %")
-        return "  ".join(parts)
+        return "  ".join([*parts, *([] if self.best is None else known_values(self.best))])
 
     def __rich__(self) -> Text:
         from rich.text import Text
 
         return Text(self.text(self.deadline.seconds), no_wrap=True, overflow="ellipsis")
+
+
+def known_values(step: Improvement) -> list[str]:
+    """Give the objective, the bound and the gap of a step as text, without unknown ones."""
+    values = {"objective": step.objective, "bound": step.bound}
+    found = [f"{name} {value:.6g}" for name, value in values.items() if math.isfinite(value)]
+    gap = relative_gap(step.objective, step.bound)
+    return [*found, f"gap {100 * gap:.3g} %"] if math.isfinite(gap) else found
 
 
 @contextmanager

@@ -15,11 +15,9 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.status import Status
 from forcopt.study.run import Job, Run, measure
@@ -45,12 +43,10 @@ class Parcel:
 
     Attributes
     ----------
-    modules : tuple[str, ...]
-        The modules that define the problem, the method and the backend; importing them registers these.
     main : tuple[str, str]
-        Where the main module comes from, if it is among these: a module name or a path.
+        Where the main module comes from, if it is among those of the job: a module name or a path.
     job : bytes
-        Pickled, because it can only be read once the modules are there.
+        Pickled, because it can only be read once the main module is there.
     memory_limit : int
         Bytes, or None.
     time_limit : float
@@ -59,7 +55,6 @@ class Parcel:
         The row if the run dies.
     """
 
-    modules: tuple[str, ...]
     main: tuple[str, str]
     job: bytes
     memory_limit: int | None
@@ -75,11 +70,7 @@ def pack(job: Job) -> Parcel:
     DeclarationError
         If another process could not read the problem.
     """
-    parts = [type(job.problem), job.problem.method(job.method).function]
-    if job.backend in backends():
-        parts.append(type(backends()[job.backend]))
-    modules = dict.fromkeys(str(part.__module__) for part in parts)
-    main = _main_module() if "__main__" in modules else ("", "")
+    main = _main_module() if "__main__" in job.modules else ("", "")
     try:
         data = pickle.dumps(job)
     except Exception as error:  # pickle raises whatever an object's own code raises
@@ -88,7 +79,7 @@ def pack(job: Job) -> Parcel:
             f"{name} cannot be sent to another process: {error}; define it in a module, or use isolate=False"
         ) from None
     failed = job.row(Status.FAILED, "")
-    return Parcel(tuple(modules), main, data, job.memory_limit, job.time_limit, failed)
+    return Parcel(main, data, job.memory_limit, job.time_limit, failed)
 
 
 def _main_module() -> tuple[str, str]:
@@ -199,8 +190,6 @@ def main(folder: str) -> None:
     assert isinstance(parcel, Parcel)
     if parcel.main[0]:
         _import_main(*parcel.main)
-    for name in parcel.modules:
-        import_module(name)
     job = pickle.loads(parcel.job)
     assert isinstance(job, Job)
 

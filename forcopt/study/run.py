@@ -242,15 +242,23 @@ class Job:
             **{**own, **self.known, **known},
         )
 
+    @property
+    def modules(self) -> list[str]:
+        """The modules that define its problem, method and backend."""
+        parts: list[Any] = [type(self.problem), self.problem.method(self.method).function]
+        if self.backend in backends():
+            parts.append(type(backends()[self.backend]))
+        return list(dict.fromkeys(str(part.__module__) for part in parts))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process first imports the module that registers the method; the class alone may not."""
-        module = self.problem.method(self.method).function.__module__
-        return _received, (module, *(getattr(self, f.name) for f in fields(self)))
+        """Another process first imports the modules, which register the method and the backend."""
+        return _received, (self.modules, *(getattr(self, f.name) for f in fields(self)))
 
 
-def _received(module: str, *values: Any) -> Job:
-    if module != "__main__":
-        import_module(module)
+def _received(modules: list[str], *values: Any) -> Job:
+    for module in modules:
+        if module != "__main__":
+            import_module(module)
     return Job(*values)
 
 

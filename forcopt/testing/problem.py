@@ -6,14 +6,14 @@ import copy
 import inspect
 import json
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, UnsupportedError
+from forcopt.errors import DeclarationError, NotInstalledError, UnsupportedError
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.testing.method import check_bound, check_method
@@ -76,8 +76,8 @@ def check_declaration(problem: Problem) -> None:
         assert hash(same) == hash(problem), f"{name}: {made} has another hash"
         assert same.to_dict() == problem.to_dict(), f"{name}: {made} has another file"
     schema = cls.file_schema()
-    assert accepts(schema, plain, schema), f"{name}: file_schema() does not accept a file of the class"
-    assert not accepts(schema, {**plain, "no field": 1}, schema), f"{name}: file_schema() accepts any field"
+    assert accepts(schema, plain), f"{name}: file_schema() does not accept a file of the class"
+    assert not accepts(schema, {**plain, "no field": 1}), f"{name}: file_schema() accepts any field"
     for field in sorted(problem.model_fields_set):
         text = as_text(getattr(problem, field))
         if text is None:
@@ -142,57 +142,25 @@ def as_text(value: Any) -> Any:
     return None
 
 
-_KINDS: dict[str, Any] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "integer": int,
-    "number": (int, float),
-}
-
-
-def accepts(schema: Mapping[str, Any], value: Any, top: Mapping[str, Any]) -> bool:
-    """Whether plain data fit a JSON schema, as far as schemas of declarations go.
+def accepts(schema: Mapping[str, Any], value: Any) -> bool:
+    """Whether a JSON schema accepts plain data.
 
     Parameters
     ----------
     schema : Mapping[str, Any]
-        Of the value.
+        Of a class, as ``file_schema()`` gives it.
     value : Any
-        Plain data.
-    top : Mapping[str, Any]
-        The schema with the definitions.
+        Numbers, texts, lists and dictionaries.
+
+    Raises
+    ------
+    NotInstalledError
+        If the package jsonschema is missing.
     """
-    if "$ref" in schema:
-        return accepts(top["$defs"][schema["$ref"].rpartition("/")[2]], value, top)
-    if "anyOf" in schema:
-        return any(accepts(kind, value, top) for kind in schema["anyOf"])
-    if "const" in schema:
-        return bool(value == schema["const"])
-    if "enum" in schema:
-        return value in schema["enum"]
-    if "type" in schema and not isinstance(value, _KINDS[schema["type"]]):
-        # The schema of an array of numbers stands for a single number too.
-        return schema["type"] == "array" and schema.get("items") == {} and isinstance(value, int | float)
-    if isinstance(value, dict):
-        return all(_of_object(schema, value, top))
-    if isinstance(value, list):
-        heads = schema.get("prefixItems", [])
-        long = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", np.inf)
-        each = [*heads, *[schema.get("items", {})] * (len(value) - len(heads))]
-        return long and all(accepts(s, v, top) for s, v in zip(each, value, strict=False))
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = schema.get("minimum", -np.inf), schema.get("maximum", np.inf)
-        over, under = schema.get("exclusiveMinimum", -np.inf), schema.get("exclusiveMaximum", np.inf)
-        return bool(low <= value <= high and over < value < under)
-    return True
-
-
-def _of_object(schema: Mapping[str, Any], value: Mapping[str, Any], top: Mapping[str, Any]) -> Iterator[bool]:
-    known, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-    yield set(schema.get("required", ())) <= set(value)
-    yield rest is not False or set(value) <= set(known)
-    for key, entry in value.items():
-        yield accepts(known.get(key, rest if isinstance(rest, dict) else {}), entry, top)
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        raise NotInstalledError(
+            "check_problem needs jsonschema, which is not installed: pip install jsonschema"
+        ) from None
+    return bool(Draft202012Validator(schema).is_valid(value))

@@ -187,6 +187,7 @@ def test_bad_input_is_one_line_and_exit_code_2(forcopt, words, said):
     save("bad.json", capacity=-1)
     Path("broken.json").write_text("{")
     Path("binary.json").write_bytes(b"\xff\xfe\x00")
+    Path("x.mps").touch()
     result = forcopt(*words)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and said in result.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flint import fmpq
+from flint import fmpq, fmpz
 
 from forcopt.arrays import Array
 from forcopt.compile.program import Program
@@ -136,7 +136,7 @@ def _answer(known: bool | None) -> str:
 
 def as_text(value: Fraction) -> str:
     """A fraction as it is if it is short; else as a decimal."""
-    digits = sum(_digits(abs(part)) for part in value.as_integer_ratio())
+    digits = sum(len(str(abs(fmpz(part)))) for part in value.as_integer_ratio())
     if digits <= 24:
         return str(value)
     return f"{value.numerator / value.denominator:.17g} (a fraction of {digits} digits)"
@@ -146,12 +146,6 @@ def _first(names: list[str]) -> str:
     """The first names of many."""
     shown = ", ".join(names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} others"
-
-
-def _digits(value: int) -> int:
-    """The number of decimal digits; Python refuses to write integers of more than 4,300."""
-    guess = int(value.bit_length() * 0.30102999566398120) + 1
-    return guess - 1 if 10 ** (guess - 1) > value > 0 else guess
 
 
 def certificate_of(

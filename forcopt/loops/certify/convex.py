@@ -76,7 +76,7 @@ def certify_conic(
     lp = _with_cones(LinearProgram.of(program), program.cones)
     point = own if own.holds else _repaired(program, own, tolerance, deadline)
     bound, best = None, None
-    trace = _trace(program)
+    trace = np.asarray(sum((c.matrix.T @ _identity(c) for c in program.cones), np.zeros(program.columns)))
     result = _solved(program, deadline)
     for margin in _MARGINS:
         if result is None or result.x is None:
@@ -129,11 +129,6 @@ def _identity(cone: Cone) -> Array:
         rows, columns = np.tril_indices(cone.order)
         one[rows == columns] = 1.0
     return np.tile(one, cone.matrix.shape[0] // cone.size)
-
-
-def _trace(program: Program) -> Array:
-    """The gradient of the sum of the traces of all cones."""
-    return np.asarray(sum((c.matrix.T @ _identity(c) for c in program.cones), np.zeros(program.columns)))
 
 
 def _solved(program: Program, deadline: Deadline) -> RawResult | None:

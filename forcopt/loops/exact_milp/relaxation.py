@@ -97,13 +97,8 @@ class Relaxation:
     def set_bounds(self) -> None:
         """Take over all bounds of the system."""
         n = self.system.columns
-        ends = np.array([self._bounds(j) for j in range(n)]).reshape(n, 2)
-        self.highs.changeColsBounds(
-            n,
-            np.arange(n, dtype=np.int32),
-            np.ascontiguousarray(ends[:, 0]),
-            np.ascontiguousarray(ends[:, 1]),
-        )
+        low, high = np.array([self._bounds(j) for j in range(n)]).reshape(n, 2).T.copy()
+        self.highs.changeColsBounds(n, np.arange(n, dtype=np.int32), low, high)
 
     def set_bound(self, j: int) -> None:
         """Take over the bounds of a column."""

@@ -288,7 +288,7 @@ def progress(comparison: Comparison) -> Chart:
         if not runs:
             continue
         moments = np.unique(np.concatenate([[begin], *(at for at, _ in runs), [end]]))
-        means = np.mean([_at(moments, at, gaps) for at, gaps in runs], axis=0)
+        means = np.mean([gaps[np.searchsorted(at, moments, side="right")] for at, gaps in runs], axis=0)
         tips = tuple(f"{name}: gap {g:.3%} after {t:.4g} s" for t, g in zip(moments, means, strict=True))
         series.append(Series(name, moments, means, "steps", tips))
     note = "The gap of a run's best answer until then to the best of all runs; the mean over all repeats."
@@ -296,18 +296,14 @@ def progress(comparison: Comparison) -> Chart:
 
 
 def _steps(run: Run, best: float) -> tuple[Array, Array]:
-    """The times at which the gap of a run changes, and its new values."""
+    """The times at which the gap of a run changes, and its values before the first and from each on."""
     known = [(step.seconds, step.objective) for step in run.trace if np.isfinite(step.objective)]
     if run.solved and run.violation <= TOLERANCE:
         known.append((run.seconds, run.objective))
     if not known:
-        return np.empty(0), np.empty(0)
+        return np.empty(0), np.ones(1)
     seconds, objective = map(np.array, zip(*sorted(known), strict=True))
-    return seconds, np.minimum.accumulate(primal_gap(objective, best))
-
-
-def _at(moments: Array, seconds: Array, gaps: Array) -> Array:
-    return np.asarray(np.concatenate([[1.0], gaps])[np.searchsorted(seconds, moments, side="right")])
+    return seconds, np.minimum.accumulate(np.concatenate([[1.0], primal_gap(objective, best)]))
 
 
 def front(x: Array, y: Array) -> Array:
