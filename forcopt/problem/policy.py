@@ -451,9 +451,7 @@ class Policy(PolicyFile):
             gap = ", ".join(f"{name} {value:.4g}" for name, value in self.promise["gap"].items())
             lines.append(f"{self.promise['constraint']}; on the training records {gap or 'unknown'}")
         for name, (found, low, high) in self.promise.get("fresh", {"gap": {}})["gap"].items():
-            lines.append(
-                f"{name} differs by {found:.4g} on fresh records, by {low:.4g} to {high:.4g} among all"
-            )
+            lines.append(f"{name}: {found:.4g} on fresh records, {low:.4g} to {high:.4g} among all people")
         return "\n".join([*lines, *(repr(part) for part in (self.front, self.law) if part is not None)])
 
 

@@ -360,4 +360,4 @@ def test_the_file_keeps_the_test_on_fresh_records(tmp_path):
         k, n = drawn[group == s].sum(), (group == s).sum()
         ends.append((beta.ppf(tail, k, n - k + 1), beta.ppf(1 - tail, k + 1, n - k)))
     assert high == pytest.approx(max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0]))
-    assert "differs by" in repr(again) and "fresh" not in policy.promise
+    assert "on fresh records" in repr(again) and "fresh" not in policy.promise
