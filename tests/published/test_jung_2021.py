@@ -265,7 +265,7 @@ def test_figure_2a_the_game_of_a_subject_converges():
         s = p.solve("no-regret", rounds=1000, accuracy=0.0, bound=20.0, repair=False)
         chance = p.predicted(s.decision)
         assert (chance[notion.pairs[:, 0]] - chance[notion.pairs[:, 1]]).max() <= gamma + 0.05
-        assert abs(s.objective - best) <= 0.02
+        assert abs(s.objective - best) <= 0.05
 
 
 def test_figure_2c_more_constraints_cost_more():
