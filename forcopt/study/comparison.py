@@ -100,7 +100,8 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
             gap = relative_gap(top, row.objective) * (1 if worse else -1)
             gap = 0.0 if abs(row.objective - top) <= SAME else gap
         proof = _proof(row, groups[row.instance, row.fingerprint])
-        bound = bounds[row.instance, row.fingerprint] if row.solved else float("nan")
+        fits = row.solved and row.violation <= TOLERANCE
+        bound = bounds[row.instance, row.fingerprint] if fits else float("nan")
         rest = float("nan") if np.isnan(bound) else relative_gap(row.objective, bound)
         out.append(replace(row, gap_to_best=gap, gap_to_bound=rest, proved_by=proof))
     return out
