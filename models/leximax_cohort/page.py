@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forcopt import __version__
 from forcopt.notebook import picture_html
 
 if TYPE_CHECKING:
@@ -69,7 +68,6 @@ def draw_page(
             ("person", f"panels of {count}", "chance"),
             [(names[i], round(chances[i] * count), f"{chances[i]:.2%}") for i in order.tolist()],
         ),
-        "version": __version__,
     }
     for plain in ("title", "summary", "alt"):
         parts[plain] = html.escape(parts[plain])
