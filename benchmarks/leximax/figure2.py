@@ -24,7 +24,7 @@ from forcopt.models.leximax_cohort import LeximaxCohort
 from forcopt.models.leximax_cohort.panel import gini
 from forcopt.notebook import new_figure
 
-DRAWS = 2_000
+DRAWS = 500
 POOLS = {"example_small": ("example_small_20", 20), "example_large": ("example_large_200", 200)}
 
 

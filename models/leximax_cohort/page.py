@@ -6,7 +6,6 @@ import hashlib
 import html
 import re
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -69,7 +68,6 @@ def draw_page(
             ("person", f"panels of {count}", "chance"),
             [(names[i], round(chances[i] * count), f"{chances[i]:.2%}") for i in order.tolist()],
         ),
-        "version": version("forcopt"),
     }
     for plain in ("title", "summary", "alt"):
         parts[plain] = html.escape(parts[plain])

@@ -112,9 +112,33 @@ def test_the_table_shows_every_run_and_why_some_have_no_solution(mixed):
     lines = mixed.table().splitlines()
     titles = "method status proved by objective bound gap to best gap to best bound violation seconds MB"
     assert lines[0].split() == titles.split()
-    assert lines[1].split() == ["milp@highs", "optimal", "claim", "10", "10", "0%", "0%", "0%", "0", "0.25", "50"]
+    assert lines[1].split() == [
+        "milp@highs",
+        "optimal",
+        "claim",
+        "10",
+        "10",
+        "0%",
+        "0%",
+        "0%",
+        "0",
+        "0.25",
+        "50",
+    ]
     assert lines[3].split() == ["relaxed", "approximate", "-", "8", "-", "-", "-20.00%", "-", "0.5", "1", "-"]
-    assert lines[4].split() == ["slow", "feasible", "-", "12.5", "9", "-", "25.00%", "20.00%", "0", "600", "-"]
+    assert lines[4].split() == [
+        "slow",
+        "feasible",
+        "-",
+        "12.5",
+        "9",
+        "-",
+        "25.00%",
+        "20.00%",
+        "0",
+        "600",
+        "-",
+    ]
     assert lines[7:] == ["crash: killed by SIGSEGV <b>&", "not run: interrupted"]
     assert repr(mixed) == "<comparison of 6 runs: best 10 by milp@highs, 2 without a solution>"
 
