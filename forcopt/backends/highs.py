@@ -100,13 +100,30 @@ def highs_of(program: Program) -> highspy.Highs:
     return out
 
 
-def silent_highs() -> highspy.Highs:
-    """An empty HiGHS that prints nothing and drops as few entries as it can."""
+@cache
+def _silent_class() -> type[highspy.Highs]:
+    """HiGHS 1.16 prints its version while it is made, unless its output is off by then."""
     import highspy
 
-    out = highspy.Highs()
+    class Silent(highspy.Highs):
+        def enableCallbacks(self) -> None:
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return Silent
+
+
+def new_highs() -> highspy.Highs:
+    """An empty HiGHS with its output off."""
+    return _silent_class()()
+
+
+def silent_highs() -> highspy.Highs:
+    """An empty HiGHS that prints nothing and drops as few entries as it can."""
+    out = new_highs()
     out.setOptionValue("small_matrix_value", LEAST_ENTRY)
     out.setOptionValue("log_to_console", False)
+    out.setOptionValue("output_flag", True)
     out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
     return out
 
@@ -122,12 +139,9 @@ class HighsSession(Session):
     """A program inside a HiGHS instance, re-solved warm."""
 
     def __init__(self, program: Program, algorithm: str) -> None:
-        import highspy
-
         super().__init__(program)
         self._options: tuple[Any, ...] = ()
-        self.highs = highspy.Highs()
-        self.highs.setOptionValue("output_flag", False)
+        self.highs = new_highs()
         if algorithm:
             self.highs.setOptionValue("solver", algorithm)
         if program.is_staged and program.is_integer:
@@ -464,9 +478,7 @@ class Highs(Backend):
 
     def version(self) -> str:
         """HiGHS's own version."""
-        import highspy
-
-        return str(highspy.Highs().version())
+        return str(new_highs().version())
 
     def session(self, program: Program) -> HighsSession:
         """Pass the program to a new HiGHS instance."""

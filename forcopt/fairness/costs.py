@@ -119,6 +119,16 @@ def cost_table(costs: Costs, labels: Any, classes: int = 2, weights: Any = None)
 def loss_rate(costs: Array | None) -> Rate:
     """The mean cost of two classes as a `Rate`; the error rate for None.
 
+    Parameters
+    ----------
+    costs : Array or None
+        The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``.
+
+    Returns
+    -------
+    Rate
+        Of all records.
+
     Examples
     --------
     >>> loss_rate(None).name, loss_rate(np.array([[0.0, 1.0], [5.0, 0.0]])).event

@@ -17,6 +17,7 @@ import numpy as np
 from flint import fmpq
 
 from forcopt.arrays import Array
+from forcopt.backends.highs import new_highs
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import UnboundedExpressionError
 from forcopt.loops.exact_solve import block_triangles, solve_blocks
@@ -270,10 +271,8 @@ class _Simplex:
     """HiGHS's simplex method on a program whose bounds and costs are scaled and shifted."""
 
     def __init__(self, lp: LinearProgram) -> None:
-        import highspy
-
-        self.highs = highspy.Highs()
-        options: dict[str, Any] = {"output_flag": False, "solver": "simplex"}
+        self.highs = new_highs()
+        options: dict[str, Any] = {"solver": "simplex"}
         options |= dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), REFINED)
         options["time_limit"] = _SECONDS  # HiGHS counts all runs of an instance together
         for name, value in options.items():

@@ -631,6 +631,7 @@ class Districting(OfParts):
         ''
         >>> Districting(grid(1, 3, population=[1, 3, 1]), 2, tolerance=0.2).least_relaxation()
         'the least relaxation: tolerance 0.6, for districts of population 1 to 4'
+        >>> from forcopt.models.districting import CutLimit
         >>> Districting(grid(2, 2), 2, tolerance=0, side_constraints=[CutLimit(1)]).least_relaxation()
         'no plan of any populations satisfies CutLimit(limit=1)'
         """

@@ -94,6 +94,11 @@ def elicitation_sample(dimension: int, epsilon: float, delta: float) -> tuple[in
     delta : float
         Strictly between 0 and 1.
 
+    Returns
+    -------
+    tuple[int, int]
+        The numbers of records and of pairs.
+
     Examples
     --------
     >>> elicitation_sample(dimension=1, epsilon=0.5, delta=0.05)

@@ -81,6 +81,7 @@ def panel_findings(
     candidates, row 4, column name: 'Ann' is in row 2, too
     candidates, row 3, column sex: 'mael' has no quota; did you mean 'male'?
     quotas, row 3, column min: '1' is more than the 0 candidates with this value; did you mean '0'?
+    quotas, row 3, column value: 'male' is a value of no candidate; did you mean 'mael'?
     """
     people = read_table(candidates, "candidates", **AS_TEXT)
     table = quota_columns(read_table(quotas, "quotas", **AS_TEXT))

@@ -61,6 +61,11 @@ def draw_letters(
     seed : int or numpy.random.Generator, optional
         An int or a generator; without, the draw cannot be repeated.
 
+    Returns
+    -------
+    Letters
+        The numbers of letters by district, and the drawn addresses.
+
     Raises
     ------
     DeclarationError

@@ -55,6 +55,18 @@ def dropout_scenarios(
         Of scenarios.
     seed : int or numpy.random.Generator, optional
         An int or a generator.
+
+    Returns
+    -------
+    Array
+        Shape ``(count, n)``.
+
+    Examples
+    --------
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=np.eye(3), size=2, groups=("Ann", "Bo", "Cy"))
+    >>> dropout_scenarios(p, ["Ann", "Cy"], attendance=1.0, count=2).tolist()
+    [[1.0, 0.0, 1.0], [1.0, 0.0, 1.0]]
     """
     chance = np.broadcast_to(as_numbers(attendance, "attendance"), len(problem.names))
     if ((chance < 0) | (chance > 1)).any():

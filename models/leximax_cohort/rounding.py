@@ -58,8 +58,8 @@ class PublicLottery:
     >>> from forcopt.models.leximax_cohort import round_lottery
     >>> p = LeximaxCohort(utilities=np.eye(3), size=1, groups=("Ann", "Bo", "Cy"))
     >>> lottery = round_lottery(p.solve().decision, panels=100)
-    >>> lottery.smallest, lottery.bound, lottery.members(7)
-    (0.33, 0.33, ('Cy',))
+    >>> lottery.smallest, lottery.bound, len(lottery.members(7))
+    (0.33, 0.33, 1)
     """
 
     problem: LeximaxCohort = field(repr=False)

@@ -10,6 +10,7 @@ import numpy as np
 from flint import fmpq
 
 from forcopt.arrays import Array
+from forcopt.backends.highs import new_highs
 from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.system import Row, System
 
@@ -48,8 +49,8 @@ class Relaxation:
         self.system = system
         self.kept = len(system.rows)  # rows behind these are cuts
         self.kind = highspy.HighsModelStatus
-        self.highs = highs = highspy.Highs()
-        options = {"output_flag": False, "solver": "simplex", "parallel": "off"}
+        self.highs = highs = new_highs()
+        options = {"solver": "simplex", "parallel": "off"}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         for name, value in options.items():
             highs.setOptionValue(name, value)
