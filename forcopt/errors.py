@@ -87,12 +87,12 @@ class UnsupportedError(ForcoptError, ValueError):
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", 2)
-    >>> m.minimize(fo.norm(x - 1))
+    >>> m.minimize(fo.exp(x - 1).sum())
     >>> try:
     ...     m.solve("glop")
     ... except fo.UnsupportedError as error:
     ...     print(str(error).partition(";")[0])
-    backend 'glop' cannot take norm_2 in model 'model'
+    backend 'glop' cannot take exp in model 'model'
     """
 
 

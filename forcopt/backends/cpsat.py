@@ -57,9 +57,10 @@ def rational(value: float) -> Fraction | None:
     if decimal.denominator <= _PLACES:
         return decimal
     # The denominators of ratios must be smaller: up to 1e9 every float would be close enough to some ratio.
-    ratio = Fraction(value).limit_denominator(_DENOMINATOR)
-    # Two such ratios differ by 1e-12 at least, so the one within the rounding of a product is meant.
-    return ratio if abs(ratio - Fraction(value)) <= 2 * Fraction(math.ulp(value)) else None
+    # With these, two ratios differ by 4000 ulps, so the one within the rounding of a product is meant.
+    ulp = Fraction(math.ulp(value))
+    ratio = Fraction(value).limit_denominator(max(1, min(_DENOMINATOR, math.isqrt(int(1 / (4000 * ulp))))))
+    return ratio if abs(ratio - Fraction(value)) <= 2 * ulp else None
 
 
 def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:
@@ -75,7 +76,7 @@ def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], in
     if len(known) < len(ratios):
         raise UnsupportedError(
             f"{name()}: the coefficient {values[ratios.index(None)]!r} is neither a decimal of up to nine "
-            f"places nor a ratio of integers up to {_DENOMINATOR}; cp-sat computes with integers, unrounded"
+            "places nor a ratio with a small denominator; cp-sat computes with integers, unrounded"
         )
     scale = math.lcm(*(r.denominator for r in known))
     return [int(r * scale) for r in known], scale
@@ -142,6 +143,11 @@ def _without_continuous(program: Program) -> tuple[Program, list[tuple[int, Rows
     rows, held = (matrix, program.rows.lower, program.rows.upper), []
     lower, upper = program.lower.copy(), program.upper.copy()
     real = np.flatnonzero(program.integer == 0)
+    if (priced := real[program.stages[0].cost[real] != 0]).size:
+        raise UnsupportedError(
+            f"the continuous variable {program.column_name(int(priced[0]))} has a cost; cp-sat computes with "
+            "integers, and takes continuous variables that only rows read"
+        )
     for column in real.tolist():
         rows, by = eliminate(rows, column, float(lower[column]), float(upper[column]))
         held.append((column, by))

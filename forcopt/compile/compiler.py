@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.compile.assemble import assemble, cost_vector, with_squares
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
@@ -163,7 +164,10 @@ def _compile(
             real[product.result_columns] = False
     lazies = () if only is not None else tuple(model.lazies)
     program = _fill(draft, taken, squares, objective, drafts, lazies)
-    if capabilities.only_integer and (stuck := real & ~only_in_rows(program)).any():
+    if (
+        capabilities.only_integer
+        and (stuck := real & (~only_in_rows(program) | _priced(draft, program))).any()
+    ):
         name = draft.name_of(int(np.argmax(stuck)))
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
@@ -173,6 +177,15 @@ def _compile(
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
     return program, draft.products, _scaled_squares(draft, squares)
+
+
+def _priced(draft: BridgeContext, program: Program) -> Array:
+    """The columns that have a cost, or may have one for some values of the parameters."""
+    priced: Array = np.logical_or.reduce([stage.cost != 0 for stage in program.stages])
+    for product in reversed(draft.products):  # an outer product comes after those that its factor reads
+        if priced[product.result_columns].any():
+            mark(product.factor.terms, priced)
+    return priced
 
 
 def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> list[AtomRelation]:

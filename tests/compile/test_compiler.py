@@ -355,10 +355,13 @@ def test_squares_become_cones_where_a_quadratic_objective_conflicts(least_square
 def test_squares_with_integers_on_highs(least_squares):
     m, _x, squares = least_squares
     m.minimize(squares + m.variable("k", integer=True, lower=0))
+    s = m.solve("highs")
+    assert "second_order_tangents" in s.bridges and "quadratic_objective" not in s.bridges
+    assert s.objective == pytest.approx(m.solve("scip").objective, abs=1e-5)
     with pytest.raises(
         fo.UnsupportedError, match="'highs' cannot take integer with quadratic in model 'model'"
     ):
-        m.solve("highs")
+        compile_model(m, registry.get_backend("highs").capabilities, "highs")
 
 
 # -- refusals ----------------------------------------------------------------------------------------------
@@ -384,13 +387,15 @@ def test_refusals_name_the_backends_that_are_able(own_backends):
     registry.register_backend(Pretended("cones", taking("second_order", "exponential")))
     registry.register_backend(Pretended("powers", taking("power_cone", "second_order")))
     registry.register_backend(Pretended("mixed", taking("second_order", "integer")))
+    registry.register_backend(Pretended("whole", taking("integer", only_integer=True)))
     m = fo.Model("curved")
     x = m.variable("x", 2, lower=0, upper=1)
     m.subject_to(fo.norm(x) <= 1)
+    assert m.solve("highs").status == "optimal"  # by tangents
     with pytest.raises(fo.UnsupportedError) as error:
-        m.solve("highs")
+        m.solve("whole")
     assert (
-        str(error.value) == "backend 'highs' cannot take norm_2 in model 'curved'; able: cones, powers, mixed"
+        str(error.value) == "backend 'whole' cannot take norm_2 in model 'curved'; able: cones, powers, mixed"
     )
     m.subject_to(m.variable("k", integer=True) <= x[0])
     with pytest.raises(
@@ -399,7 +404,7 @@ def test_refusals_name_the_backends_that_are_able(own_backends):
         m.solve("cones")
     m.maximize(fo.log(x).sum() + (x[0] ** 0.3))
     with pytest.raises(
-        fo.UnsupportedError, match=r"cannot take concave_power, log, norm_2 in .* able: no registered backend"
+        fo.UnsupportedError, match=r"cannot take concave_power, log in .* able: no registered backend"
     ):
         m.solve("highs")
 
@@ -429,7 +434,10 @@ def test_pure_integer_backends(own_backends):
     p = compile_model(m, whole, "whole")
     assert np.isfinite(p.lower).all() and np.isfinite(p.upper).all() and p.integer.all()
     m.subject_to(fo.maximum(k, 0.5).sum() <= 9)
-    message = "backend 'whole' cannot take the continuous variable maximum#1[0] in model 'sizes'; able: highs"
+    p = compile_model(m, whole, "whole")  # only rows read the maxima
+    assert p.integer.tolist().count(0) == 3
+    m.minimize(k.sum() + fo.maximum(k, 0.5).sum())
+    message = "backend 'whole' cannot take the continuous variable maximum#2[0] in model 'sizes'; able: highs"
     with pytest.raises(fo.UnsupportedError, match=re.escape(message)):
         m.solve("whole")
 

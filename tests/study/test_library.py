@@ -274,4 +274,4 @@ def test_messages_name_the_file(tmp_path, ending):
         path.write_bytes(gzip.compress((tmp_path / "square.lp").read_bytes()))
     for source in (library.problem_of(path), fo.read(path)):
         with pytest.raises(fo.UnsupportedError, match="in model 'square'"):
-            source.solve(backend="highs")
+            source.solve(backend="osqp")
