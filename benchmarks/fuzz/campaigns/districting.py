@@ -135,7 +135,7 @@ def instance(rng: np.random.Generator) -> ProblemCase:
     means = [Fraction(total * s, sum(seats)) for s in seats]
     bounds: dict[str, Any] = {}
     if rng.random() < 0.7:
-        bounds["tolerance"] = float(rng.choice([0.0, 0.1, 0.3, 0.5, 1.0, 2.0]))
+        bounds["tolerance"] = float(rng.choice([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]))
         t = Fraction(str(bounds["tolerance"]))
         windows = [(max(0, math.ceil((1 - t) * m)), math.floor((1 + t) * m)) for m in means]
     else:

@@ -827,3 +827,17 @@ def test_a_measured_query_meets_its_tree_by_name():
     rows = people(list("aabbbc"), rows_per_unit=2, neighbours="substitute").group_by("tract").count()
     wide = measure(rows, rho=[0.1] * 3, tree=TRACTS, ledger=Ledger(ZCDP(0.3)))
     assert wide.precision.ravel() == pytest.approx([0.05, 0.025, 0.025])  # 2^2 and (2 sqrt 2)^2 over .2
+
+
+def test_tangents_fix_no_level_for_the_next():
+    """Counts that are good to 1e-3 on one level cost the next one more, where its precision is far larger."""
+    tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1]))
+    noisy = [np.array([[3.25]]), np.array([[-2.0], [4.5]]), np.array([[1.5], [0.25], [3.0], [-1.0]])]
+    p = ConsistentRelease(
+        hierarchy=tree, noisy=noisy, precision=[1e-2, 1e4, 1.0], order="top-down", integer=False
+    )
+    best = p.solve("qp", backend="clarabel").objective
+    assert p.solve("qp", backend="highs").objective == pytest.approx(best, rel=1e-5)
+    for backend in ("glop", "highs:simplex"):
+        with pytest.raises(fo.UnsupportedError, match="to a thousandth only"):
+            p.solve("qp", backend=backend)
