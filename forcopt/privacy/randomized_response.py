@@ -190,6 +190,7 @@ class ObservedGroups:
     def __array__(self, *_: Any, **__: Any) -> Array:
         """Refuse to be taken for a column of true groups."""
         raise DeclarationError(
-            "these groups are reports through a channel; only FairClassification, FairClassifier and "
-            "FairPostprocessing.from_predictions estimate rates of true groups from reports"
+            "these groups are reports through a channel; only FairClassification, FairClassifier, "
+            "FairPostprocessing, ScorePostprocessing, MulticlassPostprocessing and LexifairClassification "
+            "estimate rates of true groups from reports"
         )

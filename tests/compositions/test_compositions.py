@@ -214,22 +214,24 @@ def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
             score[:, None], labels, g, odds, hypotheses=Thresholds()
         ),
         "FairClassifier": lambda g: FairClassifier(odds).fit(score[:, None], labels, sensitive_features=g),
-        "FairPostprocessing.from_predictions": lambda g: FairPostprocessing.from_predictions(
+        "FairPostprocessing": lambda g: FairPostprocessing.from_predictions(
             (score > 0.5).astype(int), g, labels, odds
         ),
+        "ScorePostprocessing": lambda g: ScorePostprocessing(score, labels, g, odds),
+        "MulticlassPostprocessing": lambda g: MulticlassPostprocessing.from_predictions(
+            labels, g, labels, odds
+        ),
+        "LexifairClassification": lambda g: LexifairClassification(
+            labels=labels, hypotheses=Stumps(score[:, None]), **groups_of(G=g)
+        ),
     }
-    others = [
-        lambda g: ScorePostprocessing(score, labels, g, odds),
-        lambda g: MulticlassPostprocessing.from_predictions(labels, g, labels, odds),
-        lambda g: LexifairClassification(labels=labels, hypotheses=Stumps(score[:, None]), **groups_of(G=g)),
-        lambda g: random_discrete(60, 5, seed=1, groups=g, max_false_positives=None),
-    ]
     page = (Path(__file__).parents[2] / "docs" / "composing.md").read_text(encoding="utf-8")
     for name, declare in takers.items():
         declare(seen)
         assert f"`{name}`" in page
-    for declare in others:
-        declare(groups)
-        with pytest.raises(fo.DeclarationError, match="reports through a channel; only") as error:
-            declare(seen)
-        assert all(name in str(error.value) for name in takers)
+    random_discrete(60, 5, seed=1, groups=groups, max_false_positives=None)
+    with pytest.raises(fo.DeclarationError, match="takes no groups that were seen through a channel: "):
+        random_discrete(60, 5, seed=1, groups=seen, max_false_positives=None)
+    with pytest.raises(fo.DeclarationError, match="reports through a channel; only") as error:
+        np.asarray(seen)
+    assert all(name in str(error.value) for name in takers)

@@ -31,7 +31,7 @@ def test_the_front_is_measured_on_both_parts(wrapped, tmp_path):
     assert front.table["error"].is_monotonic_decreasing
     assert (front.table["low"] <= front.table["held-out gap"]).all()
     assert (front.table["held-out gap"] <= front.table["high"]).all()
-    assert front.table["high"].max() < 0.6
+    assert front.table["high"].max() < 0.7  # among several optima of the same error
     front.plot(tmp_path / "front.png")
     assert (tmp_path / "front.png").stat().st_size > 1000
 
