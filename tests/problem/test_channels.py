@@ -133,12 +133,14 @@ def test_one_ledger_passes_through_a_pipeline():
     """A census measurement, a private classifier and private thresholds spend from one budget."""
     rng = np.random.default_rng(0)
     ledger = Ledger(PureDP(3.0))
-    blocks = [str(i) for i in range(12)]
-    tree = Hierarchy(parents=([0] * 4, np.arange(12) // 3), names=(("all",), tuple("abcd"), tuple(blocks)))
-    lived = Table(
-        {"block": rng.choice(blocks, 1200)}, Schema(block=Categories(*blocks)), neighbours="substitute"
+    tree = Hierarchy(parents=([0] * 4, np.arange(12) // 3))
+    leaves = [str(k) for k in range(12)]
+    people = Table(
+        {"leaf": np.repeat(leaves, np.arange(100, 112))},
+        Schema(leaf=Categories(*leaves)),
+        neighbours="substitute",
     )
-    measure(lived.group_by("block").count(), epsilon=[0.2, 0.4, 0.4], tree=tree, ledger=ledger)
+    measure(people.group_by("leaf").count(), epsilon=[0.2, 0.4, 0.4], tree=tree, ledger=ledger)
     group, labels = rng.integers(0, 2, 4000), rng.integers(0, 2, 4000)
     scores = np.round(rng.normal(size=4000) + labels, 1)
     p = FairClassification(
