@@ -138,7 +138,6 @@ def bayes(quick: bool) -> tuple[str, list[Row]]:
                     f"{lp.processor / flow.processor:.0f}" if lp else "-",
                 )
             )
-            near = Timed(p.solve, "primal-dual")
             least = flow.answer.objective
             rows.append(
                 [
@@ -148,7 +147,6 @@ def bayes(quick: bool) -> tuple[str, list[Row]]:
                     flow,
                     lp or "not tried",
                     f"{least:.5f}",
-                    f"{near.answer.objective / least:.3f}, {near}",
                 ]
             )
             progress(*rows[-1])
@@ -159,7 +157,6 @@ def bayes(quick: bool) -> tuple[str, list[Row]]:
         "max-flow and judging",
         "HiGHS, LP",
         "loss",
-        "primal-dual: loss / least",
     ]
     return table(head, rows) + CLOCK, told
 

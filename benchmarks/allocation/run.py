@@ -25,6 +25,7 @@ from benchmarks.report import Page, Row, environment, parser, progress, row, tab
 from forcopt.backends.registry import backends
 from forcopt.models import StratifiedAllocation, TightAmplification
 from forcopt.models.allocation.instances import random_strata
+from forcopt.privacy import RandomizedRounding, SimpleRandomSample
 from forcopt.privacy.amplification import (
     PrivacyLoss,
     cluster_sample,
@@ -84,7 +85,7 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
         binaries = int(np.minimum(p.sizes, p.sample_size).sum())
         whole = p.solve("milp", reduce=False, time_limit=LIMIT) if binaries <= UNREDUCED else None
         milp = p.solve("milp", time_limit=LIMIT)
-        socp = p.solve("socp", backend="clarabel", time_limit=LIMIT)
+        cones = p.replace(integer=False).solve("misocp", backend="clarabel", time_limit=LIMIT)
         theirs = samplics([p])[0]
         found = {
             "strata": f"{strata:,}",
@@ -95,7 +96,7 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
             "relaxation gap": f"{1 - closed.bound / best:.2g}",
             "MILP, reduced": shown(milp, best),
             "MILP, a binary a record": shown(whole, best) if whole else "not tried",
-            "SOCP (Clarabel), rounded": shown(socp, best),
+            "SOCP (Clarabel), fractions": shown(cones, best),
             "samplics, sample": "refuses",
         }
         if "refused" not in theirs:
@@ -113,8 +114,8 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
         f"{found['strata']} strata, {found['sample']} records sampled",
         f"greedy {found['greedy']}, water-filling {found['water-filling, rounded']}, "
         f"MILP {found['MILP, reduced']}",
-        f"SOCP by Clarabel {found['SOCP (Clarabel), rounded']}; samplics {found['samplics, sample']}",
-        f"{socp.seconds / greedy.seconds:.0f} (SOCP / greedy)",
+        f"SOCP by Clarabel {found['SOCP (Clarabel), fractions']}; samplics {found['samplics, sample']}",
+        f"{cones.seconds / greedy.seconds:.0f} (SOCP / greedy)",
     )
     note = (
         f"In brackets: the relative excess of the variance over the optimum. A solve may take {LIMIT:.0f} "
@@ -137,18 +138,17 @@ def every_backend(quick: bool) -> tuple[str, list[Row]]:
             for method, needs, options in (
                 ("milp", {"rows", "integer"}, {}),
                 ("milp", {"rows", "integer"}, {"reduce": False}),
-                ("socp", {"second_order"}, {}),
                 ("misocp", {"second_order", "integer"}, {}),
             ):
                 if needs <= kinds:
                     s = p.solve(method, backend=name, time_limit=10 if quick else LIMIT, **options)
-                    cells.append(shown(s, best) + ("" if s.status == "optimal" or method == "socp" else " *"))
+                    cells.append(shown(s, best) + ("" if s.status == "optimal" else " *"))
                 else:
                     cells.append("")
             if any(cells[2:]):
                 rows.append(cells)
                 progress(*cells)
-    head = ["strata", "backend", "MILP, reduced", "MILP, a binary a record", "SOCP, rounded", "MISOCP"]
+    head = ["strata", "backend", "MILP, reduced", "MILP, a binary a record", "MISOCP"]
     return table(head, rows) + f"\n\\* not proved optimal in {10 if quick else LIMIT:.0f} s.\n", []
 
 
@@ -211,7 +211,7 @@ def random_designs(rng: np.random.Generator, count: int):
         if kind == 0:
             m = int(rng.integers(1, n))
             options = {"mechanism": "add_remove", "neighbours": ("add_remove", "substitute")[i // 6 % 2]}
-            tight = TightAmplification.simple_random_sample(m, n, epsilon, **options)
+            tight = TightAmplification.of(SimpleRandomSample(size=m), n, epsilon, **options)
             yield "simple random (Thm 2, Lemma 16)", simple_random_sample(epsilon, m, n, **options), tight
         elif kind == 1:
             law = rng.dirichlet(np.full(n + 1, 0.3))
@@ -228,7 +228,7 @@ def random_designs(rng: np.random.Generator, count: int):
         elif kind == 3:
             rate = float(rng.choice([0.1, 0.2, 0.25, 0.3, 0.5, 0.7]))
             n = int(rng.integers(math.ceil(1 / rate), 40))
-            tight = TightAmplification.randomized_rounding(rate, n, epsilon)
+            tight = TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon)
             yield "randomised rounding (Thm 6, this n)", randomized_rounding(epsilon, rate, n), tight
             general = randomized_rounding(epsilon, rate)._replace(lower=0.0)  # which is for the worst n
             yield "randomised rounding (Thm 6, any n)", general, tight
@@ -360,7 +360,9 @@ def real_losses(quick: bool) -> tuple[str, list[Row]]:
     m = n // 2
     rows.append(["simple random, substitution", worst(lambda p: _subsets(p, m), substitute)])
     tight = (
-        TightAmplification.simple_random_sample(m, n, epsilon, mechanism="add_remove").solve().decision.loss
+        TightAmplification.of(SimpleRandomSample(size=m), n, epsilon, mechanism="add_remove")
+        .solve()
+        .decision.loss
     )
     rows[-1] += [tight, simple_random_sample(epsilon, m, n, mechanism="add_remove").upper]
 
@@ -369,7 +371,7 @@ def real_losses(quick: bool) -> tuple[str, list[Row]]:
         return [(law[k] * q, v) for k in np.flatnonzero(law) for q, v in _subsets(p, int(k))]
 
     rows.append([f"randomised rounding of {rate:g} n, add/remove", worst(rounding, add)])
-    tight = TightAmplification.randomized_rounding(rate, n, epsilon).solve().decision.loss
+    tight = TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon).solve().decision.loss
     rows[-1] += [tight, randomized_rounding(epsilon, rate, n).upper]
 
     sizes = [round(rate * k) for k in (n, n + 1)]

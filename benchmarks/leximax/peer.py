@@ -14,7 +14,6 @@ import time
 
 import cvxpy
 import numpy as np
-from cvxpy_leximin import Leximax, Leximin, Problem
 from requests.structures import CaseInsensitiveDict
 from sortition_algorithms.committee_generation.leximin import find_distribution_leximin
 from sortition_algorithms.committee_generation.maximin import find_distribution_maximin
@@ -26,6 +25,8 @@ logging.disable(logging.CRITICAL)
 
 
 def shares(data, method):
+    from cvxpy_leximin import Leximin, Problem
+
     V = np.array(data["V"])
     x = cvxpy.Variable(V.shape)
     u = [V[i] @ x[i] for i in range(len(V))]
@@ -35,6 +36,8 @@ def shares(data, method):
 
 
 def facilities(data, method):
+    from cvxpy_leximin import Leximax, Problem
+
     D = np.array(data["D"])
     customers, sites = D.shape
     is_open, goes = cvxpy.Variable(sites, boolean=True), cvxpy.Variable((customers, sites), boolean=True)
@@ -71,13 +74,13 @@ def panel(data, method):
 def main():
     kind, method = sys.argv[1:]
     data = json.load(sys.stdin)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     try:
         levels, status = globals()[kind](data, method), "optimal"
     except Exception as error:  # a peer's failure is a result here
         levels, status = None, f"{type(error).__name__}: {str(error)[:60]}"
-    seconds = time.perf_counter() - began
-    print("\n" + json.dumps({"seconds": seconds, "levels": levels, "status": status}))
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    print("\n" + json.dumps({"seconds": seconds, "cpu": cpu, "levels": levels, "status": status}))
 
 
 if __name__ == "__main__":

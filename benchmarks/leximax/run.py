@@ -1,5 +1,4 @@
-"""Runs the leximax benchmark and writes three pages: methods beside peers, learning (learning.md), and a
-peer's test pool (pools.md).
+"""Runs the leximax benchmark and writes two pages: methods beside peers, and learning (learning.md).
 
     python benchmarks/leximax/run.py --out benchmarks/leximax/results.md
 
@@ -25,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 import forcopt as fo
-from benchmarks.leximax import learning, pools
+from benchmarks.leximax import learning
 from benchmarks.report import Page, Row, environment, parser, progress, row, table
 from forcopt.models.leximax_cohort import (
     FeasibleCohorts,
@@ -318,12 +317,9 @@ PARTS = {
 
 
 def main() -> None:
-    given = parser(__doc__, "learning", "methods", "pools").parse_args()
+    given = parser(__doc__, "learning", "methods").parse_args()
     if "learning" in given.parts:
         learning.main(given.quick, given.out.with_name("learning.md"))
-    if "pools" in given.parts:
-        number = PEERS["sortition-algorithms"]
-        pools.main(peers(), number, peer, LIMIT, given.out.with_name("pools.md"))
     if "methods" in given.parts:
         methods(given.quick, given.out)
 

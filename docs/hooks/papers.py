@@ -18,7 +18,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = (
-    "Theorem|Lemma|Corollary|Proposition|Observation|Claim|Algorithm|Subroutine|Problem|LP|Equation"
+    "Theorem|Lemma|Corollary|Proposition|Observation|Claim|Fact|Algorithm|Subroutine|Problem|LP|Equation"
     "|Table|Figure"
 )
 NUMBER = r"\(?(?:[A-Z]\.)?\d+(?:\.\d+)*[a-f]?\)?"

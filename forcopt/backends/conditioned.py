@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.outer import OuterSession, with_tangents
 from forcopt.clock import Improvement
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.compile.scaling import Scaling, geometric, objective_factor, scaling_of, without_dust
@@ -36,6 +38,8 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     UnsupportedError
         If no scaling brings a coefficient into the solver's range.
     """
+    if program.cones and "tangents" in with_tangents(backend).kinds:
+        return OuterSession(program, backend, partial(open_session, backend, scaled=scaled))
     clean, _ = without_dust(program)
     scaling = scaling_of(clean, backend.capabilities.smallest)
     plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)

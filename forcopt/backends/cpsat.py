@@ -1,10 +1,14 @@
 """OR-Tools CP-SAT: pure integer programs, solved in exact integer arithmetic.
 
 CP-SAT takes integers only. Each row is multiplied by the least common multiple of its coefficients'
-denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as a ratio of
-small integers, whichever gives back the very same float; any other number is refused, never rounded. A row's
+denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as the ratio of
+small integers within two units in its last place; any other number is refused, never rounded. A row's
 bounds need no such form: since its scaled activity is an integer, they are rounded inwards, after being
 loosened by 1e-9 of their size for the rounding errors in computing them.
+
+A continuous column without a cost that only a few rows read, such as the level of a fairness notion, is
+eliminated from them, and gets a value in the end. Costs that are no short decimals are scaled by a power of
+two and rounded; the bound gives way by the largest error, which must stay below 1e-9 of the largest cost.
 """
 
 from __future__ import annotations
@@ -12,18 +16,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_fraction
 from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
 from forcopt.backends.tolerances import NOISE, SUM_NOISE
 from forcopt.compile.compiler import Capabilities
+from forcopt.compile.elimination import Rows, eliminate, value_of
 from forcopt.compile.program import Program, RowBlock, Schedule
 from forcopt.errors import BackendError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.columns import product_interval
@@ -51,8 +57,9 @@ def rational(value: float) -> Fraction | None:
     if decimal.denominator <= _PLACES:
         return decimal
     # The denominators of ratios must be smaller: up to 1e9 every float would be close enough to some ratio.
-    ratio = as_fraction(value, "simplest", _DENOMINATOR)
-    return ratio if ratio.denominator <= _DENOMINATOR else None
+    ratio = Fraction(value).limit_denominator(_DENOMINATOR)
+    # Two such ratios differ by 1e-12 at least, so the one within the rounding of a product is meant.
+    return ratio if abs(ratio - Fraction(value)) <= 2 * Fraction(math.ulp(value)) else None
 
 
 def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:
@@ -90,20 +97,21 @@ class CpSatSession(Session):
         """Run CP-SAT and read its answer."""
         from ortools.sat.python import cp_model
 
-        lower, upper = finite_domains(self.program)
+        program, held = _without_continuous(self.program)
+        lower, upper = finite_domains(program)
         crossed = np.flatnonzero(lower > upper)
         if crossed.size:
             name = self.program.column_name(int(crossed[0]))
             return RawResult(Status.INFEASIBLE, message=f"CP-SAT: no integer is within the bounds of {name}")
         model = cp_model.CpModel()
-        scale = _translate(self.program, lower, upper, model.proto)
+        scale, error = _translate(program, lower, upper, model.proto)
         if options.start is not None:
-            known = np.flatnonzero(~np.isnan(options.start))
+            known = np.flatnonzero(~np.isnan(options.start) & (self.program.integer > 0))
             model.proto.solution_hint.vars.extend(known.tolist())
             model.proto.solution_hint.values.extend(np.rint(options.start[known]).astype(int).tolist())
         solver = cp_model.CpSolver()
         _set_options(solver, options)
-        run = _Run(self.program, options, solver, scale)
+        run = _Run(self.program, options, solver, scale, error, held)
         status = _interruptible(solver, model, run)
         run.monitor.reraise()
         return run.read(solver.status_name(status))
@@ -128,8 +136,25 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run
             raise
 
 
-def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:
-    """Fill CP-SAT's protocol buffer and give the factor by which the objective was scaled."""
+def _without_continuous(program: Program) -> tuple[Program, list[tuple[int, Rows]]]:
+    """The program with its continuous columns eliminated from the rows and fixed at 0, and what held them."""
+    matrix = sp.csr_array(program.rows.matrix(program.columns), copy=True)
+    rows, held = (matrix, program.rows.lower, program.rows.upper), []
+    lower, upper = program.lower.copy(), program.upper.copy()
+    real = np.flatnonzero(program.integer == 0)
+    for column in real.tolist():
+        rows, by = eliminate(rows, column, float(lower[column]), float(upper[column]))
+        held.append((column, by))
+    if not held:
+        return program, held
+    lower[real] = upper[real] = 0.0
+    block = RowBlock(rows[0].indptr, rows[0].indices, rows[0].data, rows[1], rows[2])
+    integer = np.where(program.integer == 0, 1, program.integer)
+    return replace(program, rows=block, lower=lower, upper=upper, integer=integer), held
+
+
+def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> tuple[float, float]:
+    """Fill CP-SAT's protocol buffer; give the factor of the objective, and how far rounding moves it."""
     for domain in zip(map(int, lower.tolist()), map(int, upper.tolist()), strict=True):
         proto.variables.add().domain.extend(domain)
     reach = np.maximum(1.0, np.maximum(np.abs(lower), np.abs(upper)))
@@ -152,12 +177,40 @@ def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:
                 part.coeffs.append(1)
     cost = program.stages[0].cost
     used = np.flatnonzero(cost)
-    whole, scale = _scaled(cost[used].tolist(), lambda: "the objective")
-    _check_size(float(np.abs(cost) @ reach), scale, lambda: "the objective")
+    whole, scale, error = _scaled_costs(cost[used], reach[used])
     if used.size:
         proto.objective.vars.extend(used.tolist())
         proto.objective.coeffs.extend(whole)
-    return scale
+    return scale, error
+
+
+def _scaled_costs(cost: Array, reach: Array) -> tuple[list[int], float, float]:
+    """Costs as integers, their scale, and the largest error of a value, 0 if all are short decimals.
+
+    Raises
+    ------
+    UnsupportedError
+        If the error may exceed 1e-9 of the largest cost.
+    """
+    size = float(np.abs(cost) @ reach)
+    if None not in map(rational, cost.tolist()):
+        whole, exact = _scaled(cost.tolist(), lambda: "the objective")
+        _check_size(size, exact, lambda: "the objective")
+        return whole, float(exact), 0.0
+    scale = 2.0 ** math.floor(math.log2(_LARGEST / 2 / size))
+    rounded = [round(Fraction(c) * Fraction(scale)) for c in cost.tolist()]
+    error = float(
+        sum(
+            abs(Fraction(c) - r / Fraction(scale)) * Fraction(u)
+            for c, r, u in zip(cost.tolist(), rounded, reach.tolist(), strict=True)
+        )
+    )
+    if error > NOISE * float(np.abs(cost).max()):
+        raise UnsupportedError(
+            f"the objective: scaled by {scale:g} to integers, its value could be off by {error:.3g}, more "
+            f"than {NOISE:g} of its largest coefficient; cp-sat computes with 64-bit integers"
+        )
+    return rounded, scale, error
 
 
 def _add_rows(
@@ -237,33 +290,47 @@ class _Run:
     """The callback of CP-SAT, and its result."""
 
     def __init__(
-        self, program: Program, options: SolveOptions, solver: cp_model.CpSolver, scale: int
+        self,
+        program: Program,
+        options: SolveOptions,
+        solver: cp_model.CpSolver,
+        scale: float,
+        error: float,
+        held: list[tuple[int, Rows]],
     ) -> None:
         from ortools.sat.python import cp_model
 
-        self.program, self.solver, self.scale = program, solver, scale
+        self.program, self.solver, self.scale, self.error, self.held = program, solver, scale, error, held
         self.monitor = monitor = SolveMonitor(program, options)
         self.bound = -np.inf
-        unscaled = self._unscaled
+        unscaled, completed = self._unscaled, self._completed
 
         class Callback(cp_model.CpSolverSolutionCallback):  # type: ignore[misc, unused-ignore]
             def on_solution_callback(self) -> None:
                 with monitor.capture(self.stop_search):
-                    monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
-                    monitor.found(lambda: np.array(self.response_proto.solution, dtype=float))
+                    bound = unscaled(self.best_objective_bound) - error
+                    monitor.improved(unscaled(self.objective_value), bound)
+                    monitor.found(lambda: completed(self.response_proto.solution))
 
         def logged(line: str) -> None:
             with monitor.capture():
                 monitor.log_text(line + "\n")
 
         def bounded(bound: float) -> None:
-            self.bound = max(self.bound, unscaled(bound))
+            self.bound = max(self.bound, unscaled(bound) - error)
 
         self.callback = Callback()
         solver.log_callback, solver.best_bound_callback = logged, bounded
 
     def _unscaled(self, value: float) -> float:
         return value / self.scale + self.program.stages[0].offset
+
+    def _completed(self, values: Any) -> Array:
+        """A point, with values of the eliminated columns."""
+        point = np.array(values, dtype=float)
+        for column, rows in reversed(self.held):
+            point[column] = value_of(rows, point)
+        return point
 
     def read(self, end: str) -> RawResult:
         """Translate the answer."""
@@ -285,11 +352,11 @@ class _Run:
             trace=self.monitor.trace,
         )
         if result.status.has_solution:
-            result.x = np.array(answer.solution, dtype=float)
+            result.x = self._completed(answer.solution)
             result.objective = self.program.stages[0].value(result.x)
             result.pool = self.monitor.pool
             # Only with a point is the bound in the answer more than a number that was never set.
-            result.bound = self._unscaled(answer.best_objective_bound)
+            result.bound = self._unscaled(answer.best_objective_bound) - self.error
         return result
 
 

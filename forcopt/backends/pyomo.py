@@ -57,6 +57,8 @@ class _Traits:
         Our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
     defaults : Mapping[str, Any], optional
         Options that make its answers as accurate as stated.
+    careful : Mapping[str, Any], optional
+        See `Backend`.
     whole_seconds : bool, default False
         It counts time in integers.
     ends : Mapping[str, str], optional
@@ -75,6 +77,7 @@ class _Traits:
     kinds: frozenset[str] = frozenset({"rows", "integer"})
     own: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    careful: Mapping[str, Any] = field(default_factory=dict)
     whole_seconds: bool = False
     ends: Mapping[str, str] = field(default_factory=dict)
     bound: str = ""
@@ -87,6 +90,7 @@ _SOLVERS = {
         "glpsol",
         install="apt-get install glpk-utils",
         own={"gap": "mipgap", "seed": "seed"},
+        careful={"dual": "", "xcheck": ""},  # the points of its primal simplex may be off by 1e-5
         whole_seconds=True,
         # Pyomo reports "optimal" for any feasible basis, "unbounded" for some infeasible models, or "other".
         ends={
@@ -490,6 +494,7 @@ class Pyomo(Backend):
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
         self.capabilities = Capabilities(self.traits.kinds, smallest=DROPPED)
+        self.careful = self.traits.careful
 
     def missing(self) -> str | None:
         """Whether Pyomo and the solver are there."""

@@ -47,3 +47,16 @@ FEASIBLE = 1e-6
 
 EXCLUDED = 1e-5
 """A feasible point that violates a cut by more, relative, refutes it: SCIP's points are off by `FEASIBLE`."""
+
+ACCURATE = 1e-6
+"""Cones are only cut for solvers whose points of linear rows are off by at most this."""
+
+INSIDE = 1e-7
+"""In units of the entries of a cone, see `outside`: tangents end where a point is outside by at most this,
+since solvers violate rows by as much; or by the solver's accuracy, if a round brings it no nearer."""
+
+MEETS = 1e-6
+"""Relative to the objective where that is above 1: the gap at which proposals of integers end."""
+
+FALLS = -1e-4
+"""Relative to the largest cost, over the unit box: an objective that falls by more falls forever."""

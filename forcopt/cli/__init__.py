@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import benchmark, catalogue, certify, compare, doctor, predict, solve
+from forcopt.cli import benchmark, catalogue, certify, compare, doctor, panel, predict, solve
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -127,6 +127,7 @@ app.command("describe")(catalogue.describe)
 app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
 app.command("predict")(predict.predict)
+app.command("panel")(panel.panel)
 app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
 app.command("sweep")(compare.sweep)

@@ -14,6 +14,7 @@ import typer
 
 from forcopt import __version__
 from forcopt.cli.output import JsonOption, console, print_json, print_table, table
+from forcopt.errors import ForcoptError
 
 _CLASHES = (
     ("highspy", "1.14.", "it takes wrong points for optima of mixed-integer programs"),
@@ -102,7 +103,7 @@ def answers() -> None:
         try:
             value = m.solve(name, time_limit=10).objective
             answer = "right" if value is not None and abs(value - 8) <= 1e-3 else f"{value} for 8"
-        except fo.ForcoptError as error:
+        except ForcoptError as error:
             answer = str(error)
         row = {"solver": name, "answer": answer, "seconds": f"{perf_counter() - start:.2f}"}
         print(json.dumps(row), flush=True)

@@ -12,6 +12,7 @@ import numpy as np
 from forcopt.compile.assemble import assemble, cost_vector, with_squares
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
+from forcopt.compile.elimination import only_in_rows
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
@@ -160,13 +161,13 @@ def _compile(
         real[: len(known)] &= ~known
         for product in draft.products:
             real[product.result_columns] = False
-    if capabilities.only_integer and real.any():
-        name = draft.name_of(int(np.argmax(real)))
+    lazies = () if only is not None else tuple(model.lazies)
+    program = _fill(draft, taken, squares, objective, drafts, lazies)
+    if capabilities.only_integer and (stuck := real & ~only_in_rows(program)).any():
+        name = draft.name_of(int(np.argmax(stuck)))
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    lazies = () if only is not None else tuple(model.lazies)
-    program = _fill(draft, taken, squares, objective, drafts, lazies)
     if only is None:
         program = replace(program, callbacks=tuple(model.callbacks))
     if known is not None:  # as solvers are to see them: the values are numbers
@@ -371,7 +372,7 @@ class Capabilities:
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
-        Every column must be integer and bounded.
+        Every column must be integer and bounded, but for a few that only rows read, which it eliminates.
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.

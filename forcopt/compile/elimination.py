@@ -6,6 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.compile.program import Program
+
+_MOST = 40
+"""A column in more rows is not eliminated: pairs of rows take their place."""
 
 Rows = tuple[sp.csr_array, Array, Array]
 """Coefficients, lower bounds and upper bounds."""
@@ -88,3 +92,12 @@ def value_of(held: Rows, point: Array) -> float:
     if np.isfinite(least) and np.isfinite(most):
         return (least + most) / 2
     return float(np.clip(0.0, least, most))
+
+
+def only_in_rows(program: Program) -> Array:
+    """Whether each column is in a few rows, and neither in objectives nor in other constraints."""
+    rows, special = program.rows, (program.cones, program.indicators, program.schedules, program.products)
+    count = np.bincount(rows.indices, minlength=program.columns)
+    costs = [stage.cost != 0 for stage in program.stages]
+    free = (count <= _MOST) & ~np.logical_or.reduce([*costs, np.zeros(program.columns, np.bool_)])
+    return free if not any(special) and not program.lazies and not program.is_staged else np.zeros_like(free)

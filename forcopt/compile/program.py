@@ -114,6 +114,11 @@ class RowBlock:
         value = self.matrix(len(x)) @ x if activity is None else activity
         return _excess(value, self.lower, self.upper)
 
+    def picked(self, which: Array, columns: int) -> RowBlock:
+        """The rows of a mask."""
+        kept = self.matrix(columns)[which]
+        return RowBlock(kept.indptr, kept.indices, kept.data, self.lower[which], self.upper[which])
+
     def within(self, lower: Array, upper: Array) -> RowBlock:
         """The same rows with other bounds; shares the scipy matrices."""
         return replace(self, lower=lower, upper=upper)
@@ -554,6 +559,27 @@ class Program:
     def with_stage(self, stage: StageCost) -> Program:
         """The program with another objective."""
         return replace(self, stages=(stage,))
+
+
+def recession(program: Program) -> Program:
+    """The directions along which every constraint keeps holding, cut to the unit box."""
+
+    def homogeneous(lower: Array, upper: Array, far: float) -> tuple[Array, Array]:
+        return np.where(np.isfinite(lower), 0.0, -far), np.where(np.isfinite(upper), 0.0, far)
+
+    lower, upper = homogeneous(program.lower, program.upper, 1.0)
+    row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
+    return replace(
+        program,
+        lower=lower,
+        upper=upper,
+        integer=np.zeros_like(program.integer),
+        rows=program.rows.within(row_lower, row_upper),
+        cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
+        indicators=(),
+        lazies=(),
+        callbacks=(),
+    )
 
 
 def row_scales(rows: RowBlock) -> Array:

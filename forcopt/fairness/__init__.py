@@ -1,5 +1,6 @@
 """Groups, their rates, and fairness constraints on them, shared by every learning problem."""
 
+from forcopt.fairness.costs import CostTable, cost_table, loss_rate
 from forcopt.fairness.merged import ClassRates, Classwise, Merged
 from forcopt.fairness.notions import (
     AllOf,
@@ -56,6 +57,7 @@ __all__ = [
     "BoundedGroupLoss",
     "ClassRates",
     "Classwise",
+    "CostTable",
     "CountNoise",
     "CounterfactualOrder",
     "DemographicParity",
@@ -86,6 +88,8 @@ __all__ = [
     "SelectionParity",
     "binomial_interval",
     "calibration_gaps",
+    "cost_table",
+    "loss_rate",
     "read_binary",
     "read_groups",
     "tabulate",

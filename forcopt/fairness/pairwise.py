@@ -274,8 +274,6 @@ class PairwiseStability:
                 f"values have shape {self.values.shape} and distances {distances.shape}; they must be (T, m) "
                 "and (T, T)"
             )
-        self.found: list[tuple[Array, Array, Array]] = []
-        """The pairs that `separate` has yielded: first and second individuals, and columns."""
 
     def rows(self) -> list[Constraint]:
         """All pairs that demand anything, as one constraint with both ends; none if there are none."""
@@ -314,9 +312,7 @@ class PairwiseStability:
                 seconds.append(codes % len(y))
                 columns.append(np.full(len(codes), c))
         if firsts:
-            found = np.concatenate(firsts), np.concatenate(seconds), np.concatenate(columns)
-            self.found.append(found)
-            yield self.between(*found)
+            yield self.between(*map(np.concatenate, (firsts, seconds, columns)))
 
     def worst(self) -> Excess:
         """The largest excess, for values that are numbers."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     pass
 
 
-Table = tuple[tuple[int, int], tuple[int, int]]
+Table = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)

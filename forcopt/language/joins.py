@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from operator import add
 from typing import Any
 
@@ -15,6 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.alignment import Operand, aligned, normalized_axes, positions
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, tidy
+from forcopt.language.scalar import Scalar
 from forcopt.language.terms import Gather, Rows, apart
 
 
@@ -282,7 +282,12 @@ def sum(terms: Iterable[Operand] | Operand) -> Any:
     """
     if isinstance(terms, Expression | np.ndarray):
         return terms.sum()
-    return reduce(add, terms, 0.0)
+    left, total = iter(terms), 0.0
+    for term in left:
+        total = total + term
+        if isinstance(total, Scalar):
+            total = add(*total.gathered(left))
+    return total
 
 
 def diag(x: Operand) -> Any:

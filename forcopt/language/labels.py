@@ -113,7 +113,10 @@ class Axis:
         if missing or unknown:
             words = [f"is missing {listed(missing)}"] * bool(missing)
             words += [f"has labels that the variable lacks: {listed(unknown)}"] * bool(unknown)
-            raise DeclarationError(f"{subject} {' and '.join(words)}")
+            mine, given = list(self.labels), list(theirs)
+            moved = len(mine) > 1 and (mine[1:] == given[:-1] or mine[:-1] == given[1:])
+            hint = "; x.shift and x.diff take the entry before" if moved else ""
+            raise DeclarationError(f"{subject} {' and '.join(words)}{hint}")
         return np.array([other.place[label] for label in self.labels], dtype=np.intp)
 
     def index(self) -> Any:

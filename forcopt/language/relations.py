@@ -190,3 +190,15 @@ class SemidefiniteCone:
     source: object = None
 
     kind = "semidefinite_cone"
+
+
+class OuterSecondOrderCone(SecondOrderCone):
+    """One for a solver of rows, which is given tangents."""
+
+    kind = "tangents"
+
+
+class OuterSemidefiniteCone(SemidefiniteCone):
+    """One for a solver of rows, which is given tangents."""
+
+    kind = "tangents"

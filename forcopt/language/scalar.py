@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +91,23 @@ class Scalar(Expression):
             return None
         self._same_model(other)
         return Scalar(self.model, columns, values, len(columns), self.number + sign * own)
+
+    def gathered(self, terms: Iterator[Any]) -> tuple[Scalar, Any]:
+        """The sum with numbers and scalars, and the first term that is neither; 0 if there is none."""
+        columns, values = self.entries()
+        number = self.number
+        for term in terms:
+            if type(term) in _NUMBERS and -_LARGE < term < _LARGE:
+                number += float(term)
+                continue
+            own = term.extend(columns, values, 1.0) if isinstance(term, Expression) else None
+            if own is None:
+                break
+            self._same_model(term)
+            number += own
+        else:
+            term = 0.0
+        return Scalar(self.model, columns, values, len(columns), number), term
 
     def extend(self, columns: list[int], values: list[float], sign: float) -> float:
         """Append its entries times `sign`; the number that is left."""

@@ -4,7 +4,7 @@ from forcopt.learning.finite import AllFunctions, Finite, ListedHypotheses
 from forcopt.learning.halfspaces import Halfspace, Halfspaces
 from forcopt.learning.hypotheses import Classifier, Constant, Hypotheses, Hypothesis, Oracle, OracleTimeout
 from forcopt.learning.learner import FittedScore, Learner
-from forcopt.learning.policy import RandomizedPolicy, systematic_draw
+from forcopt.learning.policy import RandomizedPolicy, systematic_numbers
 from forcopt.learning.tables import Schema
 from forcopt.learning.thresholds import Stumps, Threshold, Thresholds
 
@@ -27,5 +27,5 @@ __all__ = [
     "Stumps",
     "Threshold",
     "Thresholds",
-    "systematic_draw",
+    "systematic_numbers",
 ]

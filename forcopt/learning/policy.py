@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
 
 
 class RandomizedPolicy(ABC):
@@ -25,7 +24,7 @@ class RandomizedPolicy(ABC):
     ...         return np.full(len(records), 0.5)
     >>> Coin().predict_proba([[1.0], [2.0]]).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
-    >>> Coin().draw([[1.0], [2.0]], np.random.default_rng(1)).shape
+    >>> Coin().predict([[1.0], [2.0]], np.random.default_rng(1)).shape
     (2,)
     """
 
@@ -45,14 +44,19 @@ class RandomizedPolicy(ABC):
             each, shape ``(n, C)``.
         """
 
-    def draw(self, records: Any, rng: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each record, independently.
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row of X, shape ``(n, 2)`` or ``(n, C)``."""
+        chance = self.probability(X)
+        return np.asarray(chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance]))
+
+    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each row of X, independently.
 
         Parameters
         ----------
-        records : array_like
+        X : array_like
             Features, shape ``(n, d)``.
-        rng : int or numpy.random.Generator, optional
+        seed : int or numpy.random.Generator, optional
             The source of randomness; the same int gives the same draws.
 
         Returns
@@ -60,17 +64,8 @@ class RandomizedPolicy(ABC):
         Array
             0 or 1, or the number of a class, for each record; int64 of shape ``(n,)``.
         """
-        chance = self.probability(records)
-        return chosen_classes(chance, np.random.default_rng(rng).random(len(chance)))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row of X, shape ``(n, 2)`` or ``(n, C)``."""
         chance = self.probability(X)
-        return np.asarray(chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance]))
-
-    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each row of X, as `draw` does; scikit-learn's name for it."""
-        return self.draw(X, seed)
+        return chosen_classes(chance, np.random.default_rng(seed).random(len(chance)))
 
 
 def mixed(weights: Array, rows: Array) -> Array:
@@ -106,6 +101,10 @@ def chosen_classes(chance: Array, numbers: Array) -> Array:
 def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:
     """Draw a number for each record, so that those of a stratum are spread evenly.
 
+    Records that predict 1 with one probability p, and do so where their number is below p, are then sampled
+    systematically in a random order: of m such records ``m p`` are drawn, up to 1, and each with probability
+    p.
+
     Parameters
     ----------
     strata : Array
@@ -120,6 +119,10 @@ def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:
         ``(u + k) / m`` for k = 0, ..., m - 1 in a random order, with one uniform u per stratum: an interval
         of length l holds m l of them, up to 1.
 
+    References
+    ----------
+    Madow, W. G. (1949): On the theory of systematic sampling, II.
+
     Examples
     --------
     >>> numbers = systematic_numbers(np.zeros(1000, dtype=int), np.random.default_rng(0))
@@ -132,58 +135,3 @@ def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:
     numbers = np.empty(len(strata))
     numbers[order] = (place + np.repeat(rng.random(len(sizes)), sizes)) / np.repeat(sizes, sizes)
     return numbers
-
-
-def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:
-    """Draw 0 or 1 for each record, so that each stratum has its expected number of 1s, up to rounding.
-
-    Each stratum is sampled systematically in a random order: its records are laid end to end as intervals of
-    the length of their probabilities, and the records that hold one of the points ``u, u + 1, u + 2, ...``
-    are drawn, with one uniform number u per stratum. Strata are independent of each other.
-
-    Parameters
-    ----------
-    probability : Array
-        Of drawing 1, shape ``(n,)``.
-    strata : Array
-        The number of each record's stratum, from 0; shape ``(n,)``.
-    rng : numpy.random.Generator
-        The source of randomness.
-
-    Returns
-    -------
-    Array
-        0 or 1, int64 of shape ``(n,)``. Record i is 1 with exactly the given probability, and the number of
-        1s in a stratum differs from the sum of its probabilities by less than 1.
-
-    Notes
-    -----
-    O(n log n). Within a stratum of equal probabilities the 1s are a simple random sample without
-    replacement, so the share of 1s of any subset of the stratum varies less than with independent draws.
-
-    References
-    ----------
-    Madow, W. G. (1949): On the theory of systematic sampling, II.
-
-    Examples
-    --------
-    >>> drawn = systematic_draw(np.full(1000, 0.3), np.zeros(1000, dtype=int), np.random.default_rng(0))
-    >>> int(drawn.sum())
-    300
-    """
-    if probability.shape != strata.shape:
-        raise DeclarationError(
-            f"probability has shape {probability.shape} and strata {strata.shape}; they must be the same"
-        )
-    count = len(probability)
-    order = np.lexsort((rng.random(count), strata))
-    ends = np.round(np.cumsum(probability[order]), 9)  # equal probabilities must sum to whole numbers
-    first = np.searchsorted(strata[order], np.arange(int(strata.max(initial=-1)) + 1))
-    before = np.append(0.0, ends)[first]
-    stratum = strata[order]
-    start = rng.random(len(first))
-    upper = np.floor(ends - before[stratum] + start[stratum])
-    lower = np.where(np.isin(np.arange(count), first), 0.0, np.append(0.0, upper[:-1]))
-    drawn = np.zeros(count, dtype=np.int64)
-    drawn[order] = upper > lower
-    return drawn

@@ -21,6 +21,15 @@ def rows_of(X: Any, which: Array) -> Any:
     return X.iloc[which] if hasattr(X, "iloc") else X[which]
 
 
+def as_frame(X: Any) -> Any:
+    """A frame of polars as one of pandas, which the checks of tables read; anything else as it is."""
+    if not hasattr(X, "get_columns"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame({column.name: column.to_list() for column in X.get_columns()})
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table of features, in order.
@@ -78,6 +87,7 @@ class Schema:
             For what cannot be placed: a column that is missing, unknown or of another kind, an array where
             columns have names, a frame where they have none, and another number of columns.
         """
+        X = as_frame(X)
         if isinstance(X, Mapping):
             import pandas as pd
 

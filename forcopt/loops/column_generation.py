@@ -27,6 +27,7 @@ from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Stage, minimize
 from forcopt.language.variable import Variable
 from forcopt.loops.checks import EVALUATING, Claim, remedied
+from forcopt.loops.rows_on_demand import RowsOnDemand
 from forcopt.loops.solution import ModelSolution, relative_gap
 from forcopt.loops.solve import read_claim
 from forcopt.status import Status
@@ -155,6 +156,7 @@ def column_generation(
     gap: float = 1e-6,
     time_limit: float | None = None,
     rounds: int | None = None,
+    rows_on_demand: bool = False,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
 ) -> GeneratedSolution:
     """Solve a linear program whose columns a pricing oracle finds.
@@ -188,6 +190,9 @@ def column_generation(
         Seconds for everything together; the oracle is not interrupted.
     rounds : int, optional
         Stop after this number, as feasible.
+    rows_on_demand : bool, default False
+        Give the solver the rows that some optimum violates alone, see `RowsOnDemand`: faster if most of many
+        rows never bind.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called after every round with a feasible master; stops the loop by returning True.
 
@@ -229,7 +234,8 @@ def column_generation(
         model.optimize(minimize(model.lift(0.0)))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     _check(model, program, total, least_cost)
-    master = _Master(open_session(chosen, program), model.column_count)
+    session = RowsOnDemand(chosen, program) if rows_on_demand else open_session(chosen, program)
+    master = _Master(session, model.column_count)
     sign, bound = master.sign, -np.inf
     best: RawResult | None = None
     trace: list[Improvement] = []

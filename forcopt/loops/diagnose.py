@@ -14,7 +14,7 @@ from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.compile.program import Program, RowBlock, StageCost, recession
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
@@ -244,7 +244,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
     """
     chosen = get_backend(backend)
     program = compile_model(model, chosen.capabilities, backend, sorted_by="compact").with_all_rows()
-    cone = _recession(program)
+    cone = recession(program)
     for stage in program.stages:
         cone = _aimed(cone, stage)
         result = open_session(chosen, cone).solve(SolveOptions(time_limit=_PROBE_SECONDS))
@@ -265,7 +265,7 @@ def improves_forever(program: Program) -> bool:
     program : Program
         Linear or convex quadratic, without cones; its integrality is left aside.
     """
-    cone = _aimed(_recession(program), program.stages[0])
+    cone = _aimed(recession(program), program.stages[0])
     if cone.rows.data.size <= LARGEST_EXACT:
         found = exact_optimum(LinearProgram.of(cone))
         if found.value is not None and (found.proved or found.value < 0):
@@ -295,24 +295,3 @@ def _names(model: Model, direction: Array) -> list[str]:
         names += [model.column_name(int(c)) for c in columns]
         moving += [v.name] if columns.size else []
     return names if len(names) <= 10 else [*names[:10], f"... ({len(names)} columns of {', '.join(moving)})"]
-
-
-def _recession(program: Program) -> Program:
-    """The directions along which every constraint keeps holding, cut to the unit box."""
-
-    def homogeneous(lower: Any, upper: Any, far: float) -> tuple[Any, Any]:
-        return np.where(np.isfinite(lower), 0.0, -far), np.where(np.isfinite(upper), 0.0, far)
-
-    lower, upper = homogeneous(program.lower, program.upper, 1.0)
-    row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
-    return replace(
-        program,
-        lower=lower,
-        upper=upper,
-        integer=np.zeros_like(program.integer),
-        rows=replace(program.rows, lower=row_lower, upper=row_upper),
-        cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
-        indicators=(),
-        lazies=(),
-        callbacks=(),
-    )

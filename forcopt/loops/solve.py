@@ -13,6 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
+from forcopt.backends.outer import with_tangents
 from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
@@ -127,7 +128,7 @@ def solve_model(
 
 def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
     """Compile a model for a backend and hand it over; one with parameters or edits may be there already."""
-    capabilities = replace(backend.capabilities, mccormick=mccormick)
+    capabilities = replace(with_tangents(backend), mccormick=mccormick)
     if not (model.parameters or model.is_edited):
         program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)

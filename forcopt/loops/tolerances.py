@@ -90,3 +90,6 @@ LEAST_VALUE = 1e-9
 
 AT_BOUND = 1e-6
 """Relative; a row whose activity is this near its bound is at the bound in a table of rows."""
+
+OUTSIDE = 1e-9
+"""By how much the optimum of some rows must violate another row, relative to its bounds, so that it joins."""

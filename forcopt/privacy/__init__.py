@@ -28,12 +28,9 @@ from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
     AdditiveMechanism,
-    Both,
     Channel,
     ExponentialMechanism,
     Mechanism,
-    PostProcessed,
-    Sampled,
 )
 from forcopt.privacy.noises import (
     BoundedNoise,
@@ -44,7 +41,6 @@ from forcopt.privacy.noises import (
     KNorm,
     Laplace,
     Noise,
-    Staircase,
     TabulatedNoise,
 )
 from forcopt.privacy.odometers import adaptive, odometer
@@ -62,7 +58,6 @@ __all__ = [
     "AdditiveMechanism",
     "ApproximateDP",
     "Audit",
-    "Both",
     "Bounded",
     "BoundedNoise",
     "Bracket",
@@ -88,7 +83,6 @@ __all__ = [
     "Noise",
     "ObservedGroups",
     "PoissonSample",
-    "PostProcessed",
     "PrivacyBudget",
     "PrivacyLoss",
     "Profile",
@@ -100,13 +94,11 @@ __all__ = [
     "Randomness",
     "Release",
     "SampleRelation",
-    "Sampled",
     "Schema",
     "Secure",
     "Sensitivity",
     "SimpleRandomSample",
     "Simulated",
-    "Staircase",
     "StratifiedSample",
     "Table",
     "TableRelease",

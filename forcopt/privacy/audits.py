@@ -119,15 +119,12 @@ def audit(
         raise DeclarationError(f"level is {level}; it must be strictly between 0 and 1")
     rng = Simulated(seed)
 
-    def run(data: Any) -> Any:
-        if isinstance(mechanism, Channel):
-            return mechanism.release(data, rng).values
-        return mechanism(data, rng)
+    run = mechanism._send if isinstance(mechanism, Channel) else mechanism
 
     def outputs(data: Any) -> Array:
         rows = []
         for _ in range(int(runs)):
-            out = run(data)
+            out = run(data, rng)
             if features is not None:
                 out = features(out)
             parts = out if isinstance(out, tuple) else (out,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, expm1, inf, log, nextafter, sqrt
@@ -21,6 +22,7 @@ from forcopt.privacy.tolerances import (
     FADED,
     FAR,
     FEW_ROUNDINGS,
+    FLAT,
     LEAST_LOG_DELTA,
     MOST_TILT,
     NEAR_ROOT,
@@ -33,7 +35,8 @@ from forcopt.privacy.tolerances import (
     WRAPPED,
 )
 
-Parts = Sequence[tuple[Loss, int]]
+Part = tuple[Loss, int]
+Parts = Sequence[Part]
 
 LARGEST = 2**22
 """The most lattice points of a transform."""
@@ -104,7 +107,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     bounds that error. The law is tilted so that the mean of the sum is epsilon before it is transformed,
     which makes the error relative to delta.
     """
-    found = composition(tuple(parts), points)
+    found = _Composition(tuple(parts), points)
     best = Bracket(0.0, 1.0)
     while True:
         lower, upper = found.rounded.ends(epsilon)
@@ -115,24 +118,26 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
             return best
 
 
-def log_upper_bound(parts: Parts, epsilon: float, limit: float = -inf) -> float:
-    """The logarithm of the upper end of `bracket`, refined to `UPPER`, or until it settles.
+@lru_cache(maxsize=256)
+def log_upper_bound(parts: tuple[Part, ...], epsilon: float, limit: float = -inf) -> float:
+    """The logarithm of the upper end of `bracket`, refined to `WIDEST`, or until it settles.
 
     The refinement ends where the bracket is on one side of `limit`, the logarithm of a delta.
     """
-    found = composition(tuple(parts), LARGEST)
+    found = _Composition(parts, LARGEST)
     while True:
         lower, upper = found.rounded.ends(epsilon)
         if upper <= limit or lower > limit > -inf or found.final(epsilon, lower, upper):
             return upper
 
 
-def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> float:
+@lru_cache(maxsize=256)
+def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: float) -> float:
     """The least epsilon from `least` to `most` at which the upper end of `bracket` is at most delta.
 
     The root is found on a coarse lattice, and again near it on each finer one.
     """
-    found = composition(tuple(parts), LARGEST)
+    found = _Composition(parts, LARGEST)
     target, before = nextafter(log(delta), -inf), inf  # so that its exponential is at most delta
     found.reach(target)
 
@@ -145,7 +150,6 @@ def least_epsilon(parts: Parts, delta: float, least: float, most: float) -> floa
         narrow = min(WIDEST, NEXT_ROOT * root)
         kept = before - root <= SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
         if kept or found.rounded.ends(root - narrow)[0] > target:
-            found.settled = root
             return root
         if not found.refine(*found.rounded.ends(root), max(over(root - narrow), SMALLEST)):
             return root
@@ -185,20 +189,11 @@ FARTHEST = 1e5
 WIDEST = 5e-5
 """Nats: how far below its upper end a bracket of an epsilon may reach."""
 
-UPPER = 3e-4
-"""The width of a bracket, relatively, whose upper end is told: its true error is about a tenth."""
-
-
-@lru_cache(maxsize=4)
-def composition(parts: tuple[tuple[Loss, int], ...], points: int) -> _Composition:
-    """The composition of parts, with the finest lattice that some question needed."""
-    return _Composition(parts, points)
-
 
 class _Composition:
-    """The losses of parts, on one lattice that becomes finer."""
+    """The losses of parts, on one lattice that becomes finer; for one question, so that equal ones agree."""
 
-    def __init__(self, parts: tuple[tuple[Loss, int], ...], points: int) -> None:
+    def __init__(self, parts: tuple[Part, ...], points: int) -> None:
         self.parts, self.points = parts, points
         shapes = [_shape(loss) for loss, _ in parts]
         self.spans = [span for span, _ in shapes]
@@ -216,14 +211,15 @@ class _Composition:
             (low, max(high, min(loss.span[1], CEILING)))
             for (low, high), (loss, _) in zip(self.spans, parts, strict=True)
         ]
-        self.spread, self.settled, self.last = spread, inf, (-1.0, 0.0)
+        self.spread, self.last = spread, inf
         h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
         self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points
         self._on(max(h, self.least))
 
     def _on(self, h: float, hint: _Law | None = None) -> None:
         h = _aligned(h, [loss.spacing for loss, _ in self.parts], self.spans, self.spread / _FINE)
-        self.rounded = _Rounded(self.parts, self.spans, h, self.points, hint)
+        self.rounded = copy(_rounded(self.parts, tuple(self.spans), h, self.points))
+        self.rounded.hint = hint
 
     def reach(self, upper: float) -> bool:
         """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
@@ -236,6 +232,7 @@ class _Composition:
     def refine(self, lower: float, upper: float, rtol: float) -> bool:
         """Make a bracket with these ends as narrow as `rtol`; False if that takes too many points."""
         if self.reach(upper):
+            self.last = inf  # on the same lattice an equal end says nothing
             return True
         now = self.rounded.h
         h = max(now / min(16.0, max(2.0, 1.1 * sqrt((upper - lower) / rtol))), self.least)
@@ -245,15 +242,16 @@ class _Composition:
         return True
 
     def final(self, epsilon: float, lower: float, upper: float) -> bool:
-        """Whether the upper end is as near to delta as it becomes; else the lattice is refined."""
-        before, value = self.last
-        if before == epsilon and value - upper <= UPPER / 10:
-            self.settled = epsilon
-        settled = abs(epsilon - self.settled) <= NEXT_ROOT * (1 + epsilon)
-        if settled or upper == -inf or upper - lower <= UPPER:
+        """Whether the upper end is as near to delta, and its epsilon, as it is told; else it is refined.
+
+        It is as near to an epsilon as `least_epsilon`, so that the delta of its root is kept within `WIDEST`.
+        """
+        low, high = self.rounded.ends(epsilon - WIDEST)
+        settled = self.last - upper <= SETTLED_ROOT / WIDEST * (high - upper)
+        self.last = upper
+        if upper == -inf or upper - lower <= FLAT or low > upper or settled:
             return True
-        self.last = epsilon, upper
-        return not self.refine(lower, upper, UPPER)
+        return not self.refine(lower, upper, max(high - upper, SMALLEST))
 
 
 @lru_cache(maxsize=256)
@@ -331,14 +329,13 @@ class _Rounded:
     def __init__(
         self,
         parts: Parts,
-        spans: list[tuple[float, float]],
+        spans: Sequence[tuple[float, float]],
         h: float,
         points: int = LARGEST,
-        hint: _Law | None = None,
     ) -> None:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
         self.tilted: _Law | None = None
-        self.hint = hint
+        self.hint: _Law | None = None
         self.low: list[tuple[float, float]] = []
         lattices, finite, certain = [], 0.0, 0.0
         for (loss, count), (low, high) in zip(parts, spans, strict=True):
@@ -392,6 +389,14 @@ class _Rounded:
             near = law.near(epsilon, w + h + n * g + h * sqrt(n))
             lower -= (w / 4 + n * g / (2 * w)) * 4 / 3 * near
         return float(np.logaddexp(front + _log(max(0.0, lower)), self.infinite)), upper
+
+
+@lru_cache(maxsize=6)
+def _rounded(
+    parts: tuple[Part, ...], spans: tuple[tuple[float, float], ...], h: float, points: int
+) -> _Rounded:
+    """The losses on a lattice, which several questions read; each tilts a copy."""
+    return _Rounded(parts, spans, h, points)
 
 
 def _norm(values: Array) -> float:

@@ -23,6 +23,7 @@ from forcopt.privacy.budget import ApproximateDP, Budget
 from forcopt.privacy.losses import AtomLoss, Loss, Neighbours
 from forcopt.privacy.mechanism import Mechanism
 from forcopt.privacy.profile import Profile
+from forcopt.privacy.randomness import Randomness
 
 if sys.platform == "win32":
     import msvcrt
@@ -360,6 +361,49 @@ class Ledger:
             f"window {window!r}: {kind} allows {budget.total:g}, of which {float(before):g} is spent; "
             f"{entry.name!r} takes {taken:g}"
         )
+
+
+def pay(
+    ledger: Ledger | str | Path | None,
+    release: Mechanism | Profile,
+    rng: Randomness,
+    name: str,
+    neighbours: Neighbours,
+    windows: Iterable[str] | None = None,
+) -> Entry | None:
+    """Enter a release before it is made; a simulation alone may do without a ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger, str or Path, or None
+        Of all releases about the same units, or its file.
+    release, name, neighbours, windows
+        See `Ledger.spend`.
+    rng : Secure or Simulated
+        What the release draws with.
+
+    Returns
+    -------
+    Entry or None
+        None for a simulation without a ledger.
+
+    Raises
+    ------
+    DeclarationError
+        Without a ledger for a release that is not simulated.
+    BudgetSpentError
+        If the ledger does not allow the release.
+    """
+    if isinstance(ledger, str | Path):
+        ledger = Ledger(path=ledger)
+    if isinstance(ledger, Ledger):
+        return ledger.spend(release, windows, name, neighbours)
+    if ledger is None and rng.simulated:
+        return None
+    raise DeclarationError(
+        f"ledger is {ledger!r}; a release spends from one, such as Ledger(PureDP(1.0)), or from its file; "
+        "with a seed it is simulated without"
+    )
 
 
 def _names(windows: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from math import isfinite, sqrt
 from typing import Any, Literal
 
@@ -13,11 +12,10 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers, refuse_entry
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.losses import AtomLoss, GaussianLoss, Neighbours, symmetric_loss
-from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, Staircase
+from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise
 from forcopt.privacy.profile import Profile
-from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
+from forcopt.privacy.randomness import Randomness, Release, Simulated, opendp
 
 EXACT = 2.0**53
 """Whole numbers up to this are exact floats."""
@@ -32,54 +30,47 @@ ABLE: dict[str, tuple[type[Noise], ...]] = {
 class Channel(Declared):
     """Any random map of data.
 
-    ``channel >> f`` is the channel followed by the function f.
+    Private data go through one only by a query of a `Table` and a `Ledger`, or by a method of a problem that
+    spends from a ledger. Bare numbers are simulated, and marked so.
     """
 
-    def release(self, values: Any, rng: Randomness | None = None) -> Release:
-        """Send data through the channel.
+    def simulate(self, values: Any, seed: int | np.random.Generator) -> Release:
+        """Send numbers through the channel by draws with a seed, which are not private.
 
         Parameters
         ----------
         values : array_like
-            The data.
-        rng : Secure or Simulated
-            `Secure` by default; with ``Simulated(seed)`` the release is marked as a simulation.
+            The numbers of a study.
+        seed : int or numpy.random.Generator
+            Repeats it.
+
+        Raises
+        ------
+        DeclarationError
+            Without a seed: a private release is ``(query >> mechanism).release(ledger)``.
         """
-        rng = Secure() if rng is None else rng
-        if not hasattr(rng, "simulated"):
-            raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
-        out, deviation = self.drawn(values, rng)
-        return Release(out, self.describe(), rng.simulated, deviation)
+        return Release(self._send(values, Simulated(seed)), self.describe(), True)
 
     @abstractmethod
-    def send(self, values: Any, rng: Randomness) -> Any:
-        """The output, without a label."""
-
-    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
-        """The output, and a bound on the total variation between its secure draws and the declared law.
-
-        The bound is a function of the declaration and of what is drawn, so that it tells nothing else of the
-        data; for a simulation it is 0.
-        """
-        out = self.send(values, rng)
-        return out, 0.0 if rng.simulated else self.total_variation(out)
+    def _send(self, values: Any, rng: Randomness) -> Any:
+        """The output, without a label; called after a ledger has paid, or with a seed."""
 
     def describe(self) -> dict[str, Any]:
         """The declaration, as a release shows it."""
         return self.to_dict()
 
     def total_variation(self, output: Any) -> float:
-        """A bound on the total variation between the secure draws of such an output and the declared law."""
-        return 0.0
+        """A bound on the total variation between the secure draws of such an output and the declared law.
 
-    def __rshift__(self, then: Callable[[Any], Any]) -> PostProcessed:
-        return PostProcessed(channel=self, then=then)
+        It is a function of the declaration and of what is drawn, so that it tells nothing else of the data.
+        """
+        return 0.0
 
 
 class Mechanism(Channel):
     """A channel whose outputs are close for neighbouring data, by its profile.
 
-    ``one & other`` releases both; ``mechanism.on(design)`` has the profile of a sample of the records.
+    `Profile` composes several, and ``design.amplify(profile)`` is that of a sample of the records.
     """
 
     @property
@@ -90,114 +81,6 @@ class Mechanism(Channel):
     @abstractmethod
     def profile(self, distance: int = 1) -> Profile:
         """The privacy profile between data that are `distance` neighbours apart."""
-
-    def __and__(self, other: Mechanism) -> Both:
-        mine = self.parts if isinstance(self, Both) else (self,)
-        return Both(parts=(*mine, *(other.parts if isinstance(other, Both) else (other,))))
-
-    def on(self, design: Design, population: Population = None) -> Sampled:
-        """The mechanism on a sample of the records, which amplifies its privacy; see `Design.amplify`."""
-        return Sampled(mechanism=self, design=design, population=population)
-
-
-class PostProcessed(Mechanism):
-    """A channel followed by a function: the profile stays, the data are not looked at again.
-
-    Parameters
-    ----------
-    channel : Channel
-        Its release is the argument of `then`.
-    then : Callable[[Any], Any]
-        Does not read the data.
-
-    Examples
-    --------
-    >>> from forcopt.privacy import Laplace, Simulated
-    >>> rounded = AdditiveMechanism(Laplace(scale=1.0)) >> np.round
-    >>> rounded.profile().epsilon(0.0)
-    1.0
-    >>> rounded.release([3.0, 4.0], Simulated(1))
-    <Release of PostProcessed, simulated with a seed, not private: [3. 6.]>
-    """
-
-    channel: Channel
-    then: Callable[[Any], Any]
-
-    def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`."""
-        return self.drawn(values, rng)[0]
-
-    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
-        """See `Channel`."""
-        out, deviation = self.channel.drawn(values, rng)
-        return self.then(out), deviation
-
-    def describe(self) -> dict[str, Any]:
-        """See `Channel`; the function goes by its name."""
-        name = getattr(self.then, "__qualname__", None) or getattr(self.then, "__name__", "a function")
-        return {"type": "PostProcessed", "channel": self.channel.describe(), "then": name}
-
-    def profile(self, distance: int = 1) -> Profile:
-        """See `Mechanism`."""
-        if not isinstance(self.channel, Mechanism):
-            raise DeclarationError(f"{type(self.channel).__name__} has no neighbour relation, so no profile")
-        return self.channel.profile(distance)
-
-    @property
-    def neighbours(self) -> Neighbours | None:
-        """See `Mechanism`."""
-        return self.channel.neighbours if isinstance(self.channel, Mechanism) else None
-
-
-class Both(Mechanism):
-    """Several mechanisms on the same data; their profiles compose.
-
-    Parameters
-    ----------
-    parts : tuple[Mechanism, ...]
-        At least one.
-
-    Examples
-    --------
-    >>> from forcopt.privacy import Laplace
-    >>> count = AdditiveMechanism(Laplace(epsilon=0.5))
-    >>> (count & count & count).profile().epsilon(0.0)
-    1.5
-    """
-
-    parts: tuple[Mechanism, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _one_relation(self) -> Both:
-        relations = {part.neighbours for part in self.parts} - {None}
-        if len(relations) > 1:
-            raise DeclarationError(
-                "Both: the profiles of some parts are between data of which one has a record more, of others "
-                "between data of which one record differs; they do not compose"
-            )
-        return self
-
-    @property
-    def neighbours(self) -> Neighbours | None:
-        """See `Mechanism`."""
-        return next((part.neighbours for part in self.parts if part.neighbours), None)
-
-    def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`: a tuple of the releases of the parts."""
-        return self.drawn(values, rng)[0]
-
-    def drawn(self, values: Any, rng: Randomness) -> tuple[Any, float]:
-        """See `Channel`."""
-        outputs, deviations = zip(*(part.drawn(values, rng) for part in self.parts), strict=True)
-        return outputs, sum(deviations)
-
-    def describe(self) -> dict[str, Any]:
-        """See `Channel`."""
-        return {"type": "Both", "parts": [part.describe() for part in self.parts]}
-
-    def profile(self, distance: int = 1) -> Profile:
-        """See `Mechanism`."""
-        return Profile.together(part.profile(distance) for part in self.parts)
 
 
 class AdditiveMechanism(Mechanism):
@@ -226,11 +109,11 @@ class AdditiveMechanism(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Gaussian, Simulated
+    >>> from forcopt.privacy import Gaussian
     >>> mechanism = AdditiveMechanism(Gaussian(scale=2.0), sensitivity=1.0, norm="linf", dimension=100)
     >>> mechanism.profile().mu
     5.0
-    >>> mechanism.release([10.0] * 100, Simulated(0)).simulated
+    >>> mechanism.simulate([10.0] * 100, seed=0).simulated
     True
     """
 
@@ -245,11 +128,6 @@ class AdditiveMechanism(Mechanism):
             raise DeclarationError(
                 f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
                 f'is not known for {type(self.noise).__name__}; use norm="linf"'
-            )
-        if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
-            raise DeclarationError(
-                "AdditiveMechanism: Staircase is not log-concave, so its worst change of several numbers "
-                "is not known; release one number at a time with &"
             )
         if self.dimension > 1 or self.sensitivity > 1:
             self._check_log_concave()
@@ -305,7 +183,7 @@ class AdditiveMechanism(Mechanism):
                 raise DeclarationError("values must be whole, since the noise is; round them first")
         return exact
 
-    def send(self, values: Any, rng: Randomness) -> Array:
+    def _send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""
         exact = self._numbers(values)
         if self.noise.whole:
@@ -349,7 +227,7 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
     if not isinstance(noise, Laplace | Gaussian):
         raise DeclarationError(
             f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are "
-            "not private: take noise.on_integers() for whole values, or simulate with rng=Simulated(seed)"
+            "not private: take noise.on_integers() for whole values, or simulate with a seed"
         )
     dp = opendp()
     make, metric = (
@@ -360,77 +238,6 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
     release = make(domain, metric(T=float), scale=float(noise.scale))
     return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
-
-
-class Sampled(Mechanism):
-    """The profile of a mechanism on a sample of the records: whoever is not sampled loses nothing.
-
-    A release on a sample is a query of a `Table` with a design.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The mechanism; its profile is read as that between samples that are `design.neighbours`, so that the
-        sensitivity must be stated for this relation.
-    design : Design
-        Any. `PoissonSample` and `SimpleRandomSample` amplify every profile exactly, the others pure privacy.
-    population : int, sequence or mapping, optional
-        The public number of records, or the numbers of each stratum or cluster; see `Design.loss`.
-
-    Raises
-    ------
-    DeclarationError
-        For a mechanism of another relation, and at a release.
-
-    References
-    ----------
-    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorems 8 and 9; Zhu, Dong and
-    Wang (2022), Optimal accounting of differential privacy via characteristic function, Proposition 30.
-
-    Examples
-    --------
-    >>> from forcopt.privacy import Laplace, PoissonSample
-    >>> tenth = AdditiveMechanism(Laplace(epsilon=1.0)).on(PoissonSample(rate=0.1))
-    >>> round(tenth.profile().epsilon(0.0), 6)
-    0.158565
-    """
-
-    mechanism: Mechanism
-    design: Design
-    population: Population = None
-
-    @model_validator(mode="after")
-    def _same_relation(self) -> Sampled:
-        if self.mechanism.neighbours not in (None, self.design.neighbours):
-            raise DeclarationError(
-                f"Sampled: the profile of {type(self.mechanism).__name__} is for the relation "
-                f"{self.mechanism.neighbours!r}, and {type(self.design).__name__} amplifies for "
-                f"{self.design.neighbours!r}"
-            )
-        return self
-
-    @property
-    def neighbours(self) -> Neighbours | None:
-        """See `Mechanism`."""
-        return self.design.neighbours
-
-    def profile(self, distance: int = 1) -> Profile:
-        """See `Mechanism`; for neighbours at distance 1."""
-        if distance != 1:
-            raise DeclarationError(f"distance is {distance}; a sampled mechanism has a profile for 1")
-        return self.design.amplify(self.mechanism.profile(), self.population)
-
-    def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`: refused, as the size of the output may give away that of the sample."""
-        kind = type(self.design).__name__
-        raise DeclarationError(
-            f"Sampled states a profile and draws no sample: release a query of Table(..., design={kind}(...))"
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """See `Channel`."""
-        own = {"design": self.design.to_dict(), "population": self.population}
-        return {"type": "Sampled", "mechanism": self.mechanism.describe(), **own}
 
 
 def whole_distance(distance: int) -> int:
@@ -464,9 +271,8 @@ class ExponentialMechanism(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Simulated
     >>> choice = ExponentialMechanism(epsilon=100.0, sensitivity=0.1)
-    >>> int(choice.release([0.5, 0.1, 0.4], Simulated(0)).values), choice.profile().epsilon(0.0)
+    >>> int(choice.simulate([0.5, 0.1, 0.4], seed=0).values), choice.profile().epsilon(0.0)
     (1, 100.0)
     """
 
@@ -491,14 +297,14 @@ class ExponentialMechanism(Mechanism):
                 f"sensitivity is {self.sensitivity:g}; one unit changes the query by up to {change.l1:g}"
             )
 
-    def send(self, values: Any, rng: Randomness) -> Any:
+    def _send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: the place of the chosen candidate, given the losses, shape ``(h,)``.
 
         Of losses of shape ``(k, h)`` k places; the sensitivity then is that of all k rows together.
         """
         losses = as_numbers(values, "losses").astype(float)
         if losses.ndim == 2 and losses.size:
-            return np.array([self.send(row, rng) for row in losses])
+            return np.array([self._send(row, rng) for row in losses])
         if losses.ndim != 1 or not len(losses):
             raise DeclarationError(f"losses has shape {losses.shape}; it must be (h,), at least one")
         scale = 2 * self.sensitivity / self.epsilon

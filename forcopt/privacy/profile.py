@@ -6,23 +6,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from math import exp, expm1, inf, isfinite, log, log1p, sqrt
+from math import exp, expm1, inf, isfinite, log, log1p, nextafter, sqrt
 from typing import Any, Literal
 
 import numpy as np
 import scipy
 
 from forcopt.errors import DeclarationError
-from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
-from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, SMALLEST
+from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, NEAR_ROOT, SMALLEST
 
 Engine = Literal["auto", "closed", "contour", "fft"]
-
-RESOLVED = -34.0
-"""The least logarithm of delta that quadrature over probabilities resolves; contours go on below."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +110,8 @@ class Profile:
             return -inf if self.mass_at_infinity == 0 else log(self.mass_at_infinity)
         if not self.directions:
             return _from_zcdp(self.rho, epsilon)
+        if epsilon >= self.largest_loss:
+            return -inf
         return max(_log_delta(_merged(parts), epsilon, method) for parts in self.directions)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
@@ -154,9 +152,14 @@ class Profile:
             return inf
         if not self.directions:
             return _root(lambda epsilon: _from_zcdp(self.rho, epsilon), delta, most)
-        found = 0.0
-        for parts in self.directions:
-            found = _epsilon(_merged(parts), delta, (found, most), method)
+        found, step, merged = 0.0, NEAR_ROOT, [_merged(parts) for parts in self.directions]
+        for parts in merged:
+            found = _epsilon(parts, delta, (found, most), method)
+        if any(_by_transform(parts, method) for parts in merged):  # the delta of each is bracketed anew
+            target = nextafter(log(delta), -inf)
+            while found < most and (over := self.log_delta(found, method) - target) > 0:
+                step = max(2 * over, 2 * step)
+                found = min(found + step, most)
         return found
 
     @property
@@ -278,17 +281,13 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine, li
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]
-    if method == "auto" and len(parts) == 1 and can_condition(loss, count):
-        value = conditioned(loss, count, epsilon)
-        if value > RESOLVED or not loss.has_moments:
-            return value
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
             return min(0.0, contour(parts, epsilon))
     if method == "auto" and len(parts) == 1 and can_cap(loss):
         with suppress(DeclarationError):
             return capped_contour(loss, count, epsilon)  # type: ignore[arg-type]
-    return log_upper_bound(parts, epsilon, limit)
+    return log_upper_bound(tuple(parts), epsilon, limit)
 
 
 def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
@@ -296,14 +295,14 @@ def _by_transform(parts: list[tuple[Loss, int]], method: Engine) -> bool:
     if method != "auto" or not parts:
         return method == "fft" and bool(parts)
     loss, count = parts[0]
-    alone = len(parts) == 1 and (count == 1 or can_condition(loss, count) or can_cap(loss))
+    alone = len(parts) == 1 and (count == 1 or can_cap(loss))
     return not alone and not all(loss.has_moments for loss, _ in parts)
 
 
 def _epsilon(parts: list[tuple[Loss, int]], delta: float, ends: tuple[float, float], method: Engine) -> float:
     """The least epsilon between the ends at which the delta of one direction is kept."""
     if _by_transform(parts, method):
-        return least_epsilon(parts, delta, *ends)
+        return least_epsilon(tuple(parts), delta, *ends)
     return max(ends[0], _root(lambda epsilon: _log_delta(parts, epsilon, method), delta, ends[1]))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.budget import Budget, calibrate
-from forcopt.privacy.ledger import Ledger
+from forcopt.privacy.ledger import Ledger, pay
 from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.mechanism import (
     ABLE,
@@ -139,13 +140,14 @@ class Statistic(ABC):
     def answer(self, rows: Rows) -> Array:
         """The numbers that a mechanism takes, in steps."""
 
-    @abstractmethod
     def index(self) -> Any:
-        """The labels of the results, as a pandas index."""
+        """The labels of the results, as a pandas index; by default their numbers."""
+        return range(self.shape[0])
 
-    @abstractmethod
     def table(self, values: Sequence[Any], mechanisms: Sequence[Any], level: float) -> dict[str, Array]:
         """The results from the released values of the parts, and how far the noise may move each."""
+        wide = [np.full(len(v), m.margin(level)) for v, m in zip(values, mechanisms, strict=True)]
+        return {self.name: np.concatenate(values), "margin": np.concatenate(wide)}
 
 
 def _index(blocks: Sequence[Sequence[Axis]]) -> Any:
@@ -258,7 +260,7 @@ class Total(Statistic):
             np.add.at(total, start + at[known].astype(np.int64), weights[known].astype(np.int64))
             start += _cells(axes)
         total = np.clip(total, -int(EXACT), int(EXACT))
-        return total if self.workload is None else np.asarray(self.workload @ total)
+        return total if self.workload is None else np.clip(self.workload @ total, -EXACT, EXACT)
 
     def index(self) -> Any:
         """See `Statistic`."""
@@ -594,7 +596,7 @@ class Measurement:
 
     def release(
         self,
-        ledger: Ledger | None,
+        ledger: Ledger | str | Path | None,
         rng: Randomness | None = None,
         *,
         windows: Iterable[str] | None = None,
@@ -604,8 +606,8 @@ class Measurement:
 
         Parameters
         ----------
-        ledger : Ledger or None
-            Of all releases about the same units; None for a simulation only.
+        ledger : Ledger, str or Path, or None
+            Of all releases about the same units, or its file; None for a simulation only.
         rng : Secure or Simulated
             `Secure` by default; with ``Simulated(seed)`` the release is marked as a simulation.
         windows, name
@@ -621,29 +623,24 @@ class Measurement:
         rng = Secure() if rng is None else rng
         if not hasattr(rng, "simulated"):
             raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
-        if not isinstance(ledger, Ledger) and not (ledger is None and rng.simulated):
-            raise DeclarationError(
-                f"ledger is {ledger!r}; a release spends from one, such as Ledger(PureDP(1.0))"
-            )
-        statistic, name = self.query.statistic, name or self.query.name
+        statistic = self.query.statistic
         pairs = list(zip(statistic.parts, self.mechanisms, strict=True))
         if not rng.simulated:  # what cannot be drawn is refused before the ledger is charged
             for part, mechanism in pairs:
-                mechanism.drawn(np.zeros(part.shape), rng)
-        entry = None
-        if ledger is not None:
-            entry = ledger.spend(self.profile(), windows, name, self.neighbours).to_dict()
-        drawn = [m.drawn(part.answer(self.query._table._drawn(rng)), rng) for part, m in pairs]
-        values = tuple(np.asarray(one) for one, _ in drawn)
+                mechanism._send(np.zeros(part.shape), rng)
+        entry = pay(ledger, self.profile(), rng, name or self.query.name, self.neighbours, windows)
+        drawn = [m._send(part.answer(self.query._table._drawn(rng)), rng) for part, m in pairs]
+        off = [m.total_variation(out) for (_, m), out in zip(pairs, drawn, strict=True)]
+        values = tuple(map(np.asarray, drawn))
         return TableRelease(
             values if len(values) > 1 else values[0],
             self.describe(),
             rng.simulated,
-            sum(deviation for _, deviation in drawn),
+            0.0 if rng.simulated else sum(off),
             statistic=statistic,
             mechanisms=self.mechanisms,
             profile=self.profile(),
-            entry=entry,
+            entry=None if entry is None else entry.to_dict(),
         )
 
     def __repr__(self) -> str:

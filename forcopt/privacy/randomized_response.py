@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.privacy.ledger import Ledger, pay
 from forcopt.privacy.losses import AtomLoss, Neighbours, pure_loss
 from forcopt.privacy.mechanism import Mechanism, whole_distance
 from forcopt.privacy.noises import TabulatedNoise
@@ -60,7 +62,7 @@ class RandomizedResponse(Mechanism):
         p = np.array([truth, lie, rest * lie])
         return Profile.of(AtomLoss(p, p[[1, 0, 2]], self.epsilon))
 
-    def send(self, values: Any, rng: Randomness) -> Array:
+    def _send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`: the reports of people whose groups are coded 0 to ``groups - 1``."""
         if self.groups is None:
             raise DeclarationError("RandomizedResponse: give groups, their number, to release")
@@ -90,7 +92,14 @@ class RandomizedResponse(Mechanism):
         other = np.exp(-self.epsilon)  # divided through by e^epsilon, which may overflow
         return float(1 / (1 + (groups - 1) * other)), float(other / (1 + (groups - 1) * other))
 
-    def privatize(self, codes: Any, groups: int, seed: int | np.random.Generator | None = None) -> Array:
+    def privatize(
+        self,
+        codes: Any,
+        groups: int,
+        seed: int | np.random.Generator | None = None,
+        *,
+        ledger: Ledger | str | Path | None = None,
+    ) -> Array:
         """The reports of people of these groups: each group is sent through the channel once.
 
         Parameters
@@ -101,18 +110,23 @@ class RandomizedResponse(Mechanism):
             The number of groups, K.
         seed : int or numpy.random.Generator, optional
             Simulates; without one the system's randomness is drawn from.
+        ledger : Ledger, str or Path, optional
+            Of all releases about the same people, or its file. Without a seed the reports spend from it.
 
         Raises
         ------
         DeclarationError
-            For a code out of range.
+            For a code out of range, and without both seed and ledger.
 
         Examples
         --------
         >>> RandomizedResponse(1.0).privatize([0, 0, 1, 1, 2, 2], 3, seed=0).tolist()
         [0, 2, 0, 2, 0, 2]
         """
-        return self._reports(codes, groups, randomness(seed=seed))
+        rng = randomness(seed=seed)
+        self._probabilities(groups)  # refuses another number of groups before the ledger is charged
+        pay(ledger, self, rng, "randomized response", "substitute")
+        return self._reports(codes, groups, rng)
 
     def _turns(self, groups: int) -> TabulatedNoise:
         """By how many groups, in a circle, a report is off."""

@@ -85,40 +85,25 @@ class Simulated:
 Randomness = Secure | Simulated
 
 
-def randomness(rng: Any = None, seed: Any = None) -> Randomness:
-    """Read the two spellings of randomness: ``rng=Secure()`` or ``Simulated(seed)``, or a `seed` alone.
-
-    A method of a problem takes `seed`, as all methods do; no seed is `Secure`, any other is `Simulated`.
+def randomness(seed: int | np.random.Generator | None = None) -> Randomness:
+    """The source of a method that takes a `seed`, as all methods of problems do.
 
     Parameters
     ----------
-    rng : Secure or Simulated, optional
-        The source.
     seed : int or numpy.random.Generator, optional
         Of a simulation.
 
     Returns
     -------
     Randomness
-        `Secure` if neither is given.
-
-    Raises
-    ------
-    DeclarationError
-        For both at once, or a bare number as `rng`.
+        `Secure` without a seed, else `Simulated`.
 
     Examples
     --------
     >>> randomness(seed=3), randomness()
     (Simulated(3), Secure())
     """
-    if rng is not None and seed is not None:
-        raise DeclarationError("rng and seed are both given; a seed is the short form of rng=Simulated(seed)")
-    if rng is None:
-        return Secure() if seed is None else Simulated(seed)
-    if isinstance(rng, Secure | Simulated):
-        return rng
-    raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
+    return Secure() if seed is None else Simulated(seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +125,8 @@ class Release:
 
     Examples
     --------
-    >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Simulated
-    >>> release = AdditiveMechanism(DiscreteLaplace(scale=2.0)).release([120, 45], Simulated(1))
+    >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace
+    >>> release = AdditiveMechanism(DiscreteLaplace(scale=2.0)).simulate([120, 45], seed=1)
     >>> release
     <Release of AdditiveMechanism, simulated with a seed, not private: [121  46]>
     >>> release.values.shape, release.simulated

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from math import isclose, nan
 from typing import Any, Self
@@ -79,9 +81,11 @@ class Bounded(Column):
 
     def read(self, values: Any) -> Array:
         """See `Column`."""
-        if np.asarray(values).dtype.kind not in "biuf":
-            values = np.array([_number(value) for value in values], dtype=float)
-        return np.clip(np.rint(np.asarray(values, dtype=float) / self.step), *self.ends)
+        given = _cells(values)
+        if given.dtype.kind not in "biuf":
+            given = np.array([_number(value) for value in values], dtype=float)
+        with np.errstate(over="ignore"):  # a warning would tell that a large value is there
+            return np.clip(np.rint(given.astype(float) / self.step), *self.ends)
 
 
 class Categories(Column):
@@ -94,8 +98,8 @@ class Categories(Column):
 
     Notes
     -----
-    Any other value counts as missing: its row belongs to no group, and no condition holds for it. 1 and
-    ``"1"`` are one category, and so are 1 and True.
+    Any other value counts as missing: its row belongs to no group, and no condition holds for it. 1,
+    ``"1"``, ``"1.0"``, True and ``"true"`` are one category.
 
     Examples
     --------
@@ -127,23 +131,43 @@ class Categories(Column):
         from pandas import factorize
         from pandas.api.types import infer_dtype
 
-        given = np.asarray(values)
+        given = _cells(values)
         if given.dtype.kind in "biufU" or infer_dtype(given, skipna=False) == "string":
             codes, found = factorize(given)  # equal values here have equal places, which 1 and "1.0" have not
             places = np.array([self.place(v) for v in found] + [nan])
             return np.asarray(places[codes])  # a missing value has the code -1
-        return np.array([self.place(v) for v in given.tolist()], dtype=float)
+        return np.array([self.place(v) for v in values], dtype=float)
+
+
+def _cells(values: Any) -> Array:
+    """A column as an array of one axis, also if a cell is a list."""
+    with suppress(ValueError):
+        if (given := np.asarray(values)).ndim == 1:
+            return given
+    cells = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        cells[i] = value
+    return cells
+
+
+_TRUTH = {"true": "1", "false": "0"}
 
 
 def _text(value: Any) -> str:
-    """A value as the name of its category; a column of whole numbers with missing ones is of floats."""
+    """A value as the name of its category, the same whatever else is in its column.
+
+    A column of whole numbers with missing ones is of floats, and with a text in it of texts.
+    """
     whole = isinstance(value, bool | np.bool_ | float | np.floating) and float(value).is_integer()
-    return str(int(value) if whole else value)
+    text = str(int(value) if whole else value)
+    return _TRUTH.get(text.lower()) or re.sub(r"^(-?(0|[1-9][0-9]*))\.0+$", r"\1", text)
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, complex):
+        return nan
     try:
-        return float(value)
+        return float(_TRUTH.get(value.lower(), value) if isinstance(value, str) else value)
     except (TypeError, ValueError, OverflowError):
         return nan
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
@@ -55,7 +55,8 @@ class Table:
     Notes
     -----
     Each value is brought into the bounds and categories of the schema by itself; nothing is refused for a
-    value, since a refusal would tell that it is there.
+    value, since a refusal would tell that it is there. Read a file as text, ``pandas.read_csv(path,
+    dtype=str)``: else one cell decides how pandas reads all others of its column, such as 01 and 1.
 
     Examples
     --------
@@ -255,10 +256,11 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
 
     read = {name: column.read(frame[name]) for name, column in view.schema.items()}
     if len(lengths := {len(values) for values in read.values()}) > 1:
-        raise DeclarationError(f"the columns have from {min(lengths)} to {max(lengths)} values")
+        raise DeclarationError("the columns have different numbers of values")
     units = np.arange(lengths.pop())
     if view.unit is not None:
-        units = pd.factorize(pd.Series(frame[view.unit]), use_na_sentinel=False)[0]
+        names = [None if is_missing(name) else str(name) for name in frame[view.unit]]
+        units = pd.factorize(np.array(names, dtype=object), use_na_sentinel=False)[0]
     place = pd.Series(units).groupby(units).cumcount().to_numpy()
     sizes = np.bincount(units)[units]
     read[FIRST] = np.where((place == 0) & (sizes > view.rows_per_unit), 1.0, np.nan)
@@ -271,11 +273,16 @@ def _check_design(view: View) -> None:
     if design is None:
         return
     kind, by = type(design).__name__, getattr(design, "by", None)
-    if isinstance(design, StratifiedSample) or design.neighbours != view.neighbours:
-        within = isinstance(design, StratifiedSample)
-        relation = "a substitution within a stratum" if within else design.neighbours
+    if isinstance(design, StratifiedSample):
         raise DeclarationError(
-            f"design: {kind} protects {relation!r}, the table {view.neighbours!r}; they must be the same"
+            f"design: {kind} protects a substitution within a stratum, so that each person's stratum would "
+            f"be public, and the table protects {view.neighbours!r}; take ProportionalAllocation or "
+            "SimpleRandomSample"
+        )
+    if design.neighbours != view.neighbours:
+        raise DeclarationError(
+            f"design: {kind} protects {design.neighbours!r}, the table {view.neighbours!r}; they must be "
+            "the same"
         )
     if design.reads_names:
         raise DeclarationError(f"design: {kind} needs names, those of all clusters")

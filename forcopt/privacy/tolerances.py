@@ -110,11 +110,11 @@ ROUND_END = 4e-16
 """The distance to an end, in units of the length, below which x is taken for the end: a probability of
 order `ROUND_END`^(power + 1) would otherwise be multiplied by e^epsilon."""
 
-NEAREST_SHIFT = 1e-13
-"""The least shift of a staircase that is resolved, in periods."""
-
 BESIDE_ATOMS = 1e-9
 """Nats: the least margin beside the ends of a span, so that atoms at the ends are within."""
 
 SHOWN_DELTA = 1e-6
 """Probability: the delta at which a release states its epsilon, besides the loss without a delta."""
+
+FLAT = 1e-6
+"""The width of a bracket of delta, relatively, at which its upper end is told, also where delta is flat."""

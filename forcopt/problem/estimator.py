@@ -6,27 +6,31 @@ It needs scikit-learn, so no module of the library imports it at load time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
+from pandas import DataFrame
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.fairness import AllOf, DemographicParity, Notion
+from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
-from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
-from forcopt.learning.tables import Schema, rows_of
+from forcopt.learning.policy import chosen_classes, systematic_numbers
+from forcopt.learning.tables import Schema, as_frame, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
 from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
+
+Combine = Literal["cross", "each", "subgroups"]
 
 UNCONSTRAINED = DemographicParity(1.0)
 """A constraint that every classifier meets."""
@@ -41,7 +45,7 @@ class TrainingReport:
     status : Status
         How far the policy can be trusted.
     error : float
-        The training error; NaN for a private policy.
+        The training error, or the mean cost; NaN for a private policy.
     bound : float
         On the least training error of a fair policy; infinite if none is known.
     violations : dict[str, float]
@@ -150,8 +154,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of estimators with the parameters `sensitive` and `combine`."""
 
     sensitive: Any
-    combine: Literal["cross", "each"]
+    combine: Combine
     n_features_in_: int
+    _combines: tuple[str, ...] = ("cross", "each")
 
     def _sensitive(self, X: Any, given: Any, **others: Any) -> tuple[Any, list[str] | None]:
         """The sensitive columns, given or found by `sensitive`, and their names if these are known.
@@ -161,6 +166,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         DeclarationError
             For a series or frame with the index of X, or of another one, in another order.
         """
+        X, given = as_frame(X), as_frame(given)
         columns = {"X": X, **others, "sensitive_features": getattr(given, "reports", given)}
         check_label_order(type(self).__name__, columns)
         if given is not None or self.sensitive is None:
@@ -190,6 +196,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _features(self, X: Any, served: bool = False) -> Any:
         """X without the sensitive columns, of which a table to predict may have none."""
+        X = as_frame(X)
         positions = self._positions(X, unused=served)
         if positions:
             kept = [j for j in range(np.shape(X)[1]) if j not in positions]
@@ -237,7 +244,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         return self._schema.cast(table) if hasattr(table, "iloc") else table
 
     def _check_combine(self) -> None:
-        check_choice("combine", self.combine, "cross", "each")
+        check_choice("combine", self.combine, *self._combines)
 
 
 class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]
@@ -245,8 +252,11 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
 
     constraint: Notion | None
     privacy: PrivacyBudget | None
+    policy_: Policy
     draws: Literal["record", "row"]
     random_state: Any
+    costs: Any
+    _combines = ("cross", "each", "subgroups")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also the parameters of the learner and the fields of the constraint."""
@@ -327,6 +337,10 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         )
         return Training(features, labels, weights, kept, groups, constraint)
 
+    def _costs(self, given: Training) -> Array | None:
+        """The cost of each prediction for each label."""
+        return cost_table(self.costs, given.labels, len(self.classes_), given.weights)
+
     def _solved(self, problem: Problem, method: str | None = None, **options: Any) -> Solution:
         """The solution of a problem, with a decision; sets ``report_``."""
         solution = problem.solve(method, **options)
@@ -362,6 +376,32 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
             return given, constraint
         return combined(given, constraint, self.combine, names)
 
+    def _served(self, X: Any, sensitive_features: Any = None) -> tuple[Any, Array, Any]:
+        """Features, the probability of the second class, or of each, and the place of each group."""
+        check_is_fitted(self)
+        table, groups = self._table(X), None
+        if self.policy_.needs_groups:
+            groups, names = self._sensitive(X, sensitive_features)
+            if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
+                groups = DataFrame(groups, columns=names)
+        places = self.policy_.locate(groups)
+        return table, self.policy_.answer(table, places), places
+
+    def _law(self, X: Any, sensitive_features: Any = None) -> Array:
+        """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
+        _, chance, _ = self._served(X, sensitive_features)
+        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+
+    def _drawn(self, X: Any, sensitive_features: Any = None) -> Array:
+        """A class for each row, see the notes of `FairClassifier`."""
+        table, chance, places = self._served(X, sensitive_features)
+        if self.draws == "row":
+            numbers = self.policy_.numbers(table, places)
+        else:
+            strata = np.unique(chance.reshape(len(chance), -1), axis=0, return_inverse=True)[1]
+            numbers = systematic_numbers(strata.ravel(), _generator(self.random_state))
+        return np.asarray(self.classes_[chosen_classes(chance, numbers)])
+
     def _check_front(self) -> None:
         """Refuse unfit parameters that all these classifiers share."""
         if self.constraint is not None and not isinstance(self.constraint, Notion):
@@ -369,6 +409,10 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_choice("draws", self.draws, "record", "row")
         self._check_combine()
         seed = self.random_state
+        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
+            raise DeclarationError(
+                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
+            )
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0
         if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
             raise DeclarationError(
@@ -400,39 +444,6 @@ def check_labels(y: Any) -> None:
             )
 
 
-def draw(probability: Array, numbers: Array, draws: Literal["record", "row"], seed: Any) -> Array:
-    """Draw a class for each record, see the notes of `FairClassifier`.
-
-    Parameters
-    ----------
-    probability : Array
-        Of the second of two classes, shape ``(n,)``, or of each class, shape ``(n, C)``.
-    numbers : Array
-        In [0, 1), shape ``(n,)``: the same for records that are alike.
-    draws : {"record", "row"}
-        Whether records that are alike are sampled systematically, or share their number.
-    seed : int, numpy.random.Generator or numpy.random.RandomState, optional
-        The source of randomness for ``"record"``.
-
-    Returns
-    -------
-    Array
-        The number of each record's class, int64 of shape ``(n,)``.
-    """
-    if draws == "row":
-        return chosen_classes(probability, numbers)
-    if probability.ndim == 2:
-        strata = np.unique(numbers, return_inverse=True)[1]
-        return chosen_classes(probability, systematic_numbers(strata, _generator(seed)))
-    ones = np.asarray(probability >= 1.0, dtype=np.int64)
-    mixed = np.flatnonzero((probability > 0.0) & (probability < 1.0))
-    if len(mixed):
-        # two rows with one number would share a stratum, which changes no probability
-        strata = np.unique(numbers[mixed], return_inverse=True)[1]
-        ones[mixed] = systematic_draw(probability[mixed], strata, _generator(seed))
-    return ones
-
-
 def _generator(seed: Any) -> np.random.Generator:
     if isinstance(seed, np.random.RandomState):
         return np.random.default_rng(int(seed.randint(2**31)))
@@ -454,7 +465,7 @@ def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
 
 
 def combined(
-    given: Any, constraint: Notion, combine: Literal["cross", "each"], names: list[str] | None = None
+    given: Any, constraint: Notion, combine: Combine, names: list[str] | None = None
 ) -> tuple[list[str | None], Notion]:
     """One column of groups for several sensitive columns, and the constraint over these groups.
 
@@ -464,9 +475,9 @@ def combined(
         Shape ``(n, c)``; an array or a frame.
     constraint : Notion
         The notion to demand.
-    combine : {"cross", "each"}
-        Whether it holds over the groups that the columns form together, or over the values of each column for
-        itself.
+    combine : {"cross", "each", "subgroups"}
+        Whether it holds over the groups that the columns form together; over the values of each column for
+        itself; or over those of each set of columns: its values, pairs of values, and so on.
     names : list[str], optional
         Of the columns; by default the names of a frame, else ``column 0``, ...
 
@@ -497,10 +508,12 @@ def combined(
         return [None if None in row else title_of[row] for row in rows], constraint
     parts = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
     demands = [part for part in parts if len(part.records)]
-    for j, name in enumerate(names):
-        values = {title: row[j] for title, row in titles.items()}
-        known = {title: value for title, value in values.items() if value is not None}
-        demands += [part.by(name, known) for part in parts if not len(part.records)]
+    for size in range(1, 2 if combine == "each" else len(names) + 1):
+        for chosen in combinations(range(len(names)), size):
+            values = {title: [row[j] for j in chosen] for title, row in titles.items()}
+            known = {title: " & ".join(map(str, own)) for title, own in values.items() if None not in own}
+            column = " & ".join(names[j] for j in chosen)
+            demands += [part.by(column, known) for part in parts if known and not len(part.records)]
     return [title_of[row] for row in rows], AllOf(notions=tuple(demands))
 
 

@@ -138,6 +138,8 @@ class Outcome:
     private : bool, default False
         Whether the decision is a private release (or a simulation of one), so that nothing else of the data
         may go with it.
+    profile : Profile, optional
+        The privacy profile of such a release.
     proof : Any, optional
         Has a method ``check(problem, **options)`` that proves the bound and returns a `Certificate`, by code
         that shares nothing with the algorithm; `Solution.certify` calls it.
@@ -160,6 +162,7 @@ class Outcome:
     log: str = ""
     guarantee: float | None = None
     private: bool = False
+    profile: Any = None
     proof: Any = None
 
     @classmethod
@@ -317,6 +320,15 @@ class Method:
             return COMMON_OPTIONS
         names = inspect.signature(self.function).parameters
         return tuple(name for name in COMMON_OPTIONS if name in names)
+
+    @property
+    def promise(self) -> str:
+        """One of ``exact``, ``with a guarantee``, ``baseline`` (for comparison) and ``approximate``."""
+        if self.exact:
+            return "exact"
+        if self.guarantee is not None:
+            return "with a guarantee"
+        return "baseline" if self.rank in ("published", "oracle") else "approximate"
 
     @property
     def summary(self) -> str:

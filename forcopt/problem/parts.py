@@ -8,8 +8,8 @@ part, such as the population of a district. A constraint on these columns is rea
 - ``sum``: a sum over all parts of a function of a part has bounds: a row of a program that chooses parts.
 - ``plan``: any other; only methods that hold whole decisions take it.
 
-A function of a part is a sum of measures and of atoms of such sums. The same `Function` takes numbers, for many
-parts at once, and the expressions of a formulation.
+A function of a part is a sum of measures and of atoms of such sums. The same `Function` takes numbers, for
+many parts at once, and the expressions of a formulation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forcopt.language.relations import AtomRelation
 
 Scope = Literal["each", "one", "sum", "plan"]
-Read = Callable[["Node"], Any]
+Read = Callable[[Any], Any]
 """Gives the values of a measure, one for each part, as numbers or as an expression."""
 
 
@@ -309,8 +309,8 @@ class Parts(Model):
 
     Notes
     -----
-    Continuous variables of the model that are no measures, such as the level of a fairness notion, may take any
-    value; they are eliminated from the rules.
+    Continuous variables of the model that are no measures, such as the level of a fairness notion, may take
+    any value; they are eliminated from the rules.
     """
 
     def __init__(self, problem: OfParts) -> None:
@@ -397,7 +397,11 @@ class Parts(Model):
             (*item.row_bounds(), item.expression.linear_rows().matrix(self.column_count)) for item in flat
         ]
         matrix = sp.csr_array(sp.vstack([m for *_, m in read], format="csr"))
-        rows = matrix, np.concatenate([low for low, *_ in read]), np.concatenate([high for _, high, _ in read])
+        rows = (
+            matrix,
+            np.concatenate([low for low, *_ in read]),
+            np.concatenate([high for _, high, _ in read]),
+        )
         for column in np.unique(matrix.indices).tolist():
             if column not in self._nodes and self.block_of(column).curvature == 0:
                 rows = self._without(rows, column)

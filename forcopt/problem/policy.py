@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -13,10 +13,12 @@ import numpy as np
 
 from forcopt.arrays import Array, check_label_order, is_missing
 from forcopt.errors import DeclarationError
+from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
+from forcopt.fairness.report import GroupReport
 from forcopt.learning.files import PolicyFile
 from forcopt.learning.policy import chosen_classes
-from forcopt.learning.tables import Schema, row_numbers
+from forcopt.learning.tables import Schema, as_frame, row_numbers
 
 if TYPE_CHECKING:
     from forcopt.problem.solution import Solution
@@ -177,7 +179,7 @@ class Policy(PolicyFile):
         The lottery draws from the features, the group and this number.
     promise : dict[str, Any], optional
         The constraint; the status of the solution; the error, the disparities (`gap`) and the violations of
-        the probabilities on the training records. Fresh records have others.
+        the probabilities on the training records. Fresh records have others, see `tested`.
 
     Examples
     --------
@@ -284,21 +286,18 @@ class Policy(PolicyFile):
         if self.law is None:
             return found
         if places is None:
-            return self._lawful(found, self.law.groups[0])
+            return self._lawful(found, [self.law.groups[0]] * len(found))
         numbers, laws = places
         if len(numbers) != len(found):
             raise DeclarationError(f"sensitive_features has {len(numbers)} entries for {len(found)} records")
-        chance: Any = None
-        for k, shares in enumerate(laws):
-            members = numbers == k
-            parts = [share * self._lawful(found[members], name) for name, share in shares.items()]
-            part = sum(parts[1:], start=parts[0])
-            chance = np.zeros((len(found), *part.shape[1:])) if chance is None else chance
-            chance[members] = part
-        return np.asarray(chance)
+        rows = np.repeat(np.arange(len(found)), np.array([len(law) for law in laws], dtype=int)[numbers])
+        known = [pair for k in numbers.tolist() for pair in laws[k].items()]
+        part = self._lawful(found[rows], [name for name, _ in known])
+        chance = np.zeros((len(found), *part.shape[1:]))
+        np.add.at(chance, rows, (np.array([share for _, share in known]) * part.T).T)
+        return chance
 
-    def _lawful(self, found: Array, group: str) -> Array:
-        names: Any = [group] * len(found)
+    def _lawful(self, found: Array, names: Any) -> Array:
         channel = getattr(self.law, "channel", None)
         return np.asarray(self.law.probability(found, channel.observe(names) if channel else names))
 
@@ -313,6 +312,7 @@ class Policy(PolicyFile):
 
     def _read(self, X: Any, groups: Any) -> tuple[Any, Any]:
         """The features and the groups, which may be columns of X that are no features."""
+        X, groups = as_frame(X), as_frame(groups)
         columns = () if self.groups is None else self.groups.columns
         check_label_order("Policy", {"X": X, "sensitive_features": groups})
         if self.needs_groups and groups is None and hasattr(X, "columns") and set(columns) <= set(X.columns):
@@ -360,6 +360,52 @@ class Policy(PolicyFile):
             return found
         return np.array(self.labels)[chosen_classes(found, self.numbers(table, places))]
 
+    def tested(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        *,
+        metrics: tuple[Rate, ...] = (SELECTION, FALSE_POSITIVE, TRUE_POSITIVE, ERROR),
+        confidence: float = 0.95,
+    ) -> Self:
+        """The same policy, whose `promise` holds the result of a test on fresh records, also in its file.
+
+        Parameters
+        ----------
+        X, y : array_like
+            Records that the fit has not seen; two labels.
+        sensitive_features : array_like
+            The group of each record, or a frame of several sensitive columns, which are crossed.
+        metrics : tuple of Rate
+            Whose differences between groups to test.
+        confidence : float, default 0.95
+            The probability that all intervals hold together.
+
+        Returns
+        -------
+        Policy
+            With ``promise["fresh"]``: the confidence, the number of records, and for each rate the largest
+            difference between two groups and the ends of its interval in the population, by Clopper and
+            Pearson (1934) for the labels that `predict` gives.
+
+        Examples
+        --------
+        >>> from forcopt.learning import Threshold
+        >>> policy = Policy(Threshold(0, 0.5, True), Schema((), ("number",)), (0, 1))
+        >>> tested = policy.tested([[0.0], [1.0]] * 50, [0, 1] * 50, ["a"] * 50 + ["b"] * 50)
+        >>> [round(v, 3) for v in tested.promise["fresh"]["gap"]["selection rate"]]
+        [0.0, 0.0, 0.389]
+        """
+        drawn = self.predict(X, sensitive_features if self.needs_groups else None)
+        report = GroupReport.from_predictions(
+            drawn, sensitive_features, y, metrics=metrics, positive=self.pos_label, confidence=confidence
+        )
+        table = report.summary().set_index("metric")[["difference", "difference_low", "difference_high"]]
+        gap = {name: [float(v) for v in row] for name, row in table.T.to_dict("list").items()}
+        fresh = {"confidence": confidence, "records": len(drawn), "gap": gap}
+        return replace(self, promise={**self.promise, "fresh": fresh})
+
     def plot(self, *where: Any, **options: Any) -> Any:
         """Draw the law of the groups, or else the rule on features."""
         return (self.law if self.law is not None else self.front).plot(*where, **options)
@@ -401,9 +447,11 @@ class Policy(PolicyFile):
         lines = [f"policy from {', '.join(names)} to {', '.join(map(str, self.labels)) or 'a number'}"]
         if self.needs_groups and self.groups is not None:
             lines.append(f"by {', '.join(self.groups.columns)}; an unknown group: {self.groups.unknown}")
-        if self.promise:
+        if "gap" in self.promise:
             gap = ", ".join(f"{name} {value:.4g}" for name, value in self.promise["gap"].items())
             lines.append(f"{self.promise['constraint']}; on the training records {gap or 'unknown'}")
+        for name, (found, low, high) in self.promise.get("fresh", {"gap": {}})["gap"].items():
+            lines.append(f"{name}: {found:.4g} on fresh records, {low:.4g} to {high:.4g} among all people")
         return "\n".join([*lines, *(repr(part) for part in (self.front, self.law) if part is not None)])
 
 

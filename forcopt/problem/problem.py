@@ -232,7 +232,9 @@ class Problem(Declared):
             The decorator.
         """
 
-        return cls._registered(name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules)
+        return cls._registered(
+            name, "algorithm", exact, guarantee, cites, rank, prepare, private, rules=rules
+        )
 
     @classmethod
     def _registered(cls, name: str, *facts: Any, **more: Any) -> Callable[[_Function], _Function]:
@@ -661,6 +663,7 @@ class Problem(Declared):
             log=outcome.log,
             proved=guarantee,
             private=True,
+            profile=outcome.profile,
         )
 
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
@@ -691,6 +694,7 @@ class Problem(Declared):
             trace=outcome.trace,
             proved=outcome.guarantee,
             private=outcome.private,
+            profile=outcome.profile,
             proof=outcome.proof,
         )
 

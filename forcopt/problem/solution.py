@@ -113,6 +113,8 @@ class Solution:
         Whether the decision is a private release, which holds neither problem nor evaluation: whoever has the
         data calls ``problem.evaluate(solution.decision)``. A simulation of one, with a seed, has both; its
         pickle keeps neither, and nothing prints them.
+    profile : Profile, optional
+        The privacy profile of the release.
     proof : Any, optional
         See `Outcome`; `certify` checks it.
     certificate : Certificate, optional
@@ -155,6 +157,7 @@ class Solution:
     unit: float = field(default=1.0, repr=False)
     premise: str = field(default="", repr=False)
     private: bool = False
+    profile: Any = field(default=None, repr=False)
     proof: Any = field(default=None, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
 

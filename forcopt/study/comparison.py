@@ -85,11 +85,13 @@ def best_run(rows: Sequence[Run]) -> Run | None:
 
 def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
     """The rows with their proof, and their gap to the best of their instance or to a better known value."""
-    tops, groups = {}, by_instance(rows)
+    tops, bounds, groups = {}, {}, by_instance(rows)
     for key, group in groups.items():
         found = [winner.objective] if (winner := best_run(group)) is not None else []
         found += [best_known[key[1]]] if key[1] in best_known else []
-        tops[key] = (min if group[0].sense == "min" else max)(found, default=float("nan"))
+        better, worst = (min, max) if group[0].sense == "min" else (max, min)
+        tops[key] = better(found, default=float("nan"))
+        bounds[key] = worst((r.bound for r in group if np.isfinite(r.bound)), default=float("nan"))
     out = []
     for row in rows:
         top, gap = tops[row.instance, row.fingerprint], float("nan")
@@ -98,7 +100,10 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
             gap = relative_gap(top, row.objective) * (1 if worse else -1)
             gap = 0.0 if abs(row.objective - top) <= SAME else gap
         proof = _proof(row, groups[row.instance, row.fingerprint])
-        out.append(replace(row, gap_to_best=gap, proved_by=proof))
+        fits = row.solved and row.violation <= TOLERANCE
+        bound = bounds[row.instance, row.fingerprint] if fits else float("nan")
+        rest = float("nan") if np.isnan(bound) else relative_gap(row.objective, bound)
+        out.append(replace(row, gap_to_best=gap, gap_to_bound=rest, proved_by=proof))
     return out
 
 
@@ -205,9 +210,9 @@ class Comparison:
     >>> Comparison((a, b))
     <comparison of 2 runs: best 4 by milp@highs>
     >>> Comparison((a, b)).table()
-    method      status       proved by  objective  bound  gap  to best  violation  seconds
-    milp@highs  optimal      claim              4      4   0%       0%          0      0.5
-    greedy      approximate  -                  5      -    -   25.00%          0      0.5
+    method      status       proved by  objective  bound  gap  to best  gap to best bound  violation  seconds
+    milp@highs  optimal      claim              4      4   0%       0%                 0%          0      0.5
+    greedy      approximate  -                  5      -    -   25.00%             20.00%          0      0.5
     """
 
     rows: tuple[Run, ...]

@@ -169,12 +169,7 @@ def _repetition(
     """Run repetition `at`; streams of draw and mechanism are independent."""
     first, second = (np.random.default_rng(s) for s in np.random.SeedSequence([seed, at]).spawn(2))
     data = draw(first) if callable(draw) else draw
-    if hasattr(mechanism, "release"):
-        from forcopt.privacy import Simulated
-
-        release = mechanism.release(data, rng=Simulated(second))
-    else:
-        release = mechanism(data, second)
+    release = getattr(mechanism, "simulate", mechanism)(data, second)
     outcome = release if rule is None else rule(release)
     return {name: np.asarray(metric(outcome, data), dtype=float) for name, metric in metrics.items()}
 

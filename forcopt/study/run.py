@@ -35,7 +35,8 @@ DEFAULT_BACKEND = "highs"
 """The backend of algorithms that solve models, if none is given."""
 
 NUMBERS = (
-    "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
+    "objective", "bound", "gap", "gap_to_best", "gap_to_bound", "violation", "guarantee",
+    "build_seconds", "solve_seconds",
     "seconds", "peak_memory", "iterations", "seed", "repeat", "size", "rows", "columns", "nonzeros",
     "integers",
 )  # fmt: skip
@@ -74,6 +75,8 @@ class Run:
         On the optimum; infinite or NaN if none is known.
     gap : float, default float("inf")
         The relative gap between the two.
+    gap_to_bound : float, default float("nan")
+        The relative gap to the best bound of any run on its instance.
     gap_to_best : float, default float("nan")
         The difference between the objective and the best known one (of all runs on the instance, or of the
         instance library), relative to the latter; NaN if either is missing.
@@ -136,6 +139,7 @@ class Run:
     bound: float = float("nan")
     gap: float = float("inf")
     gap_to_best: float = float("nan")
+    gap_to_bound: float = float("nan")
     violation: float = float("nan")
     guarantee: float | None = None
     certified: bool = False

@@ -25,7 +25,7 @@ from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
-_ASIDE = ("key", "decision", "gap_to_best", "proved_by")
+_ASIDE = ("key", "decision", "gap_to_best", "gap_to_bound", "proved_by")
 """Columns that are no plain field of a run; the last two depend on the other runs."""
 
 

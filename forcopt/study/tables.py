@@ -116,6 +116,13 @@ _COLUMNS = [
     _numeric("bound", "bound", _number, shown=True),
     _numeric("gap", "gap", _percent, shown=True),
     _numeric("to best", "gap_to_best", _percent),
+    _numeric("gap to best bound", "gap_to_bound", _percent),
+    Column(
+        "guarantee",
+        _plain("guarantee", lambda g: float("nan") if g is None else g),
+        _plain("guarantee", lambda g: "-" if g is None else _number(g)),
+        shown=lambda r: r.guarantee is not None,
+    ),
     _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".2g"), shown=True),
     _numeric("seconds", "seconds", _seconds, shown=True),
     _numeric("MB", "peak_memory", lambda v: _number(v / 1e6, ".0f")),
@@ -161,7 +168,7 @@ def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]
     ]
 
 
-_LEAST_NEEDED = ("MB", "gap", "bound", "to best", "proved by")
+_LEAST_NEEDED = ("MB", "gap", "bound", "to best", "guarantee", "gap to best bound", "proved by")
 """Columns that a narrow terminal does without, in this order."""
 
 

@@ -24,7 +24,6 @@ from forcopt.models.adaptive_robustness.tolerances import (
     DEPENDENT,
     EDGE,
     EDGE_AGAIN,
-    FALLS,
     SAME_RADIUS,
     TIED,
 )
@@ -253,8 +252,8 @@ def shortest_vector(
 
     References
     ----------
-    Goldfarb, Idnani, A numerically stable dual method for solving strictly convex quadratic programs,
-    Mathematical Programming 27 (1983).
+    Lawson, Hanson, Solving Least Squares Problems (1974), chapter 23: the shortest vector within halfspaces
+    as nonnegative least squares.
 
     Examples
     --------
@@ -263,42 +262,21 @@ def shortest_vector(
     [2.0, 1.0]
     """
     u: Array = np.zeros(dimension)
-    active: Array = np.zeros((0, dimension))
+    rows: Array = np.zeros((0, dimension))
     rights: Array = np.zeros(0)
-    prices: Array = np.zeros(0)
+    goal = np.append(np.zeros(dimension), 1.0)
     for steps in range(most):
         found = violated(u)
         if found is None:
             return Projection(u, steps, True, False)
-        row, right = found
-        price = 0.0
-        for _ in range(10 * (len(active) + 10)):
-            share = np.linalg.lstsq(active.T, row, rcond=None)[0] if len(active) else np.zeros(0)
-            rest = row - share @ active
-            along = float(rest @ rest)
-            falls = share > FALLS
-            drop, dual = -1, math.inf
-            if falls.any():
-                ratios = np.where(falls, prices / np.where(falls, share, 1.0), math.inf)
-                drop = int(ratios.argmin())
-                dual = float(ratios[drop])
-            primal = (right - float(row @ u)) / along if along > DEPENDENT**2 else math.inf
-            step = min(dual, primal)
-            if not math.isfinite(step):
-                return Projection(u, steps, False, False)
-            prices, price = prices - step * share, price + step
-            if math.isfinite(primal):
-                u = u + step * rest
-            if step == primal:
-                active = np.vstack([active, row])
-                rights, prices = np.append(rights, right), np.append(np.maximum(prices, 0.0), price)
-                # afresh from the active rows, so that rounding does not pile up
-                u = np.linalg.lstsq(active, rights, rcond=None)[0]
-                break
-            keep = np.arange(len(active)) != drop
-            active, rights, prices = active[keep], rights[keep], np.maximum(prices[keep], 0.0)
-        else:
+        rows, rights = np.vstack([rows, found[0]]), np.append(rights, found[1])
+        prices, miss = scipy.optimize.nnls(np.vstack([rows.T, rights]), goal)
+        active = prices > 0
+        if miss < DEPENDENT or not active.any():  # no vector satisfies all rows, or rounding hides it
             return Projection(u, steps, False, False)
+        # afresh from the active rows, so that rounding does not pile up
+        u = np.linalg.lstsq(rows[active], rights[active], rcond=None)[0]
+        rows, rights = rows[active], rights[active]
         if float(u @ u) >= limit * limit:
             return Projection(u, steps, False, True)
     return Projection(u, most, False, False)

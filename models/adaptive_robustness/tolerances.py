@@ -38,10 +38,7 @@ EDGE_AGAIN = 1e-8
 """The same for a cell that has a row already: a projection meets its rows only so nearly."""
 
 DEPENDENT = 1e-10
-"""A row of length 1 that is nearer to the span of the active rows depends on them."""
-
-FALLS = 1e-14
-"""A share of an active row, of length 1, above which the price of that row falls: less is rounding."""
+"""A shorter residual means that no vector, or none shorter than 1e10, satisfies all rows of length 1."""
 
 # -- networks ----------------------------------------------------------------------------------------------
 

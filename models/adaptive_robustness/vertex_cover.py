@@ -469,34 +469,3 @@ def _rounded(safe: Array, label: Array, integer: bool) -> Array:
     if integer:
         return safe > 0.5
     return np.where(label == 0, safe > 0.5 + HALF, safe > 0.5 - HALF / 2)
-
-
-@RobustBayes.algorithm(
-    "primal-dual",
-    guarantee=lambda problem: constant_loss(problem)[1],
-    cites="Bar-Yehuda, Even (1981)",
-    rank="published",
-)
-def primal_dual(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Match conflicting masses greedily until none can be; lose the matched masses. Two labels.
-
-    Returns
-    -------
-    Outcome
-        The loss is at most twice the bound, the mass that was matched.
-    """
-    if problem.labels != 2:
-        raise DeclarationError(f"primal-dual is for 2 labels, and there are {problem.labels}: use milp")
-    decision, loss = constant_loss(problem)
-    bound = problem.bayes_risk
-    conflicts = problem.find_conflicts(Deadline(time_limit))
-    if conflicts is None:
-        return Outcome(decision, min(bound, loss), message="time ran out before all conflicts were found")
-    net, n = network(problem, conflicts), len(problem.points)
-    matched = push(net, (np.empty(n, np.int64), np.empty(n, np.int64))) / net.denominator
-    cover = saturated_cover(problem, net)
-    value = float(problem.masses[~cover.safe].sum())
-    if value < loss:
-        decision, loss = cover, value
-    bound = min(max(bound, matched), loss)
-    return Outcome(decision, bound, guarantee=loss - bound)

@@ -9,12 +9,15 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, StratifiedAllocation
 from forcopt.models.allocation.rounding import TwoStageDesign, two_stage_design
+from forcopt.models.allocation.rules import AllocationRules, RuleNoise
 
 __all__ = [
     "Allocation",
     "AllocationLoss",
+    "AllocationRules",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RuleNoise",
     "StratifiedAllocation",
     "TwoStageDesign",
     "two_stage_design",

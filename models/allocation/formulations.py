@@ -20,14 +20,9 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import precise_enough, rounded, whole_and_precise, within_limits
+from forcopt.models.allocation.rounding import precise_enough, whole_and_precise, within_limits
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
-from forcopt.models.allocation.windows import (
-    allocation_windows,
-    leximax_windows,
-    precision_windows,
-    private_windows,
-)
+from forcopt.models.allocation.windows import allocation_windows, leximax_windows, precision_windows
 from forcopt.numeric import least_reciprocals, water_fill
 from forcopt.problem import Handles
 
@@ -230,27 +225,18 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
 
 
 @PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); a binary a record")
-def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) -> Handles:
+def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
     That square falls ever less with each record, as the variance does. So a stratum's records are spared in
-    order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
-    bound leaves open.
-
-    Parameters
-    ----------
-    reduce : bool, default True
-        Write only the records that the Lagrangian bound leaves open.
+    order, and only its size must be whole.
 
     Returns
     -------
     Handles
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
-    low, high, premise = problem.floors, _reachable(problem), ""
-    if reduce and not problem.infeasibility_reason():
-        low, high = private_windows(problem)
-        premise = _WINDOWS
+    low, high = problem.floors, _reachable(problem)
     records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
     model.subject_to(records.sizes == sizes, name=model.unused_name("sum_of_increments"))
@@ -264,28 +250,12 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
         decision=lambda result: problem.allocation(np.round(result[sizes])),
-        premise=premise,
         start=lambda decision: _start(records, decision) | {sizes: problem.read_sizes(decision)},
         unit=unit,
         sizes=sizes,
         variance=variance,
         squared_scale=squared * unit,
     )
-
-
-@StratifiedAllocation.formulation("socp", cites="Neyman (1934), as second-order cones")
-def socp(problem: StratifiedAllocation, model: Model) -> Handles:
-    """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
-
-    It takes declarations beyond the closed form: several variables by leximax, and further constraints of a
-    model that this is declared into.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    return _least_variance(problem, model, relaxed=True)
 
 
 @StratifiedAllocation.formulation("misocp", exact=True, cites="Neyman (1934), as second-order cones")
@@ -297,16 +267,12 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    return _least_variance(problem, model, relaxed=False)
-
-
-def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
     about = [
         water_fill(problem.sizes.astype(float), problem.floors, problem.caps, c, b)[0] for c, b in limits
     ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
-    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    sizes, sums, start = _write_cones(problem, model, typical)
     for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
         model.subject_to((sizes * (costs / limit)).sum() <= 1 + ROUNDING, name=model.unused_name(name))
     weights = problem.variable_weights
@@ -316,7 +282,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     scaled = losses * (1 / unit)
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
-        decision=lambda result: problem.allocation(_sizes(problem, result[sizes], relaxed)),
+        decision=lambda result: problem.allocation(_sizes(problem, result[sizes])),
         start=start,
         unit=unit,
         sizes=sizes,
@@ -325,10 +291,10 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
 
 
 def _write_cones(
-    problem: Strata, model: Model, typical: Array, relaxed: bool
+    problem: Strata, model: Model, typical: Array
 ) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
     """The sizes, ``coefficients.T @ (1 / sizes)`` from cones with members near 1, and a start."""
-    whole = problem.integer and not relaxed
+    whole = problem.integer
     unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
     variables = model.variable(
         model.unused_name("sizes"),
@@ -347,26 +313,10 @@ def _write_cones(
     return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
 
 
-def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
-    """The solver's sizes, corrected for its tolerance, and rounded if sizes must be whole."""
+def _sizes(problem: Strata, found: Array) -> Array:
+    """The solver's sizes, corrected for its tolerance."""
     sizes = np.clip(found, problem.floors, problem.caps)
-    if not problem.integer:
-        return within_limits(sizes, problem.floors, problem.limits())
-    if not relaxed:
-        return np.round(sizes)
-    return rounded(sizes, problem.floors, problem.caps, problem.limits(), "largest-remainder")
-
-
-@PrecisionAllocation.formulation("socp", cites="Bethel (1989), as second-order cones")
-def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
-    """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    return _least_cost(problem, model, relaxed=True)
+    return np.round(sizes) if problem.integer else within_limits(sizes, problem.floors, problem.limits())
 
 
 @PrecisionAllocation.formulation("misocp", exact=True, cites="Bethel (1989), as second-order cones")
@@ -378,25 +328,18 @@ def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    return _least_cost(problem, model, relaxed=False)
-
-
-def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
     room = problem.allowed + problem.constant
     typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
-    sizes, sums, start = _write_cones(problem, model, typical, relaxed)
+    sizes, sums, start = _write_cones(problem, model, typical)
     # a target may be attained exactly
     model.subject_to(sums * (1 / room) <= 1 + ROUNDING, name=model.unused_name("targets"))
     unit = float(problem.unit_costs @ typical)
 
     def decision(result: Any) -> Any:
-        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.caps))
         if problem.integer:
-            if relaxed:
-                found = rounded(found, problem.floors, problem.caps, [], "ceiling")
-            else:
-                found = whole_and_precise(problem, np.round(result[sizes]))
-        return problem.allocation(found)
+            return problem.allocation(whole_and_precise(problem, np.round(result[sizes])))
+        found = np.clip(result[sizes], problem.floors, problem.caps)
+        return problem.allocation(precise_enough(problem, found))
 
     return Handles(
         objective=(sizes * (problem.unit_costs / unit)).sum(),

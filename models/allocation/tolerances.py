@@ -17,5 +17,5 @@ PROVED = 1e-6
 FLAT, SLOPE = 1e-15, 1e-12
 """Relative change of a bound, and its slope, at which its best multipliers are found."""
 
-STEP = 1e-4
-"""Share of a size: the step of a difference quotient."""
+LEAST_SCALE = 1e-9
+"""Share of the scale that surely suffices: a smaller scale of noise counts as none."""

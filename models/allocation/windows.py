@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.rounding import precise_enough, whole_and_precise
-from forcopt.models.allocation.tolerances import FLAT, ROUNDING, SLOPE, STEP, SUM
+from forcopt.models.allocation.tolerances import FLAT, ROUNDING, SLOPE, SUM
 from forcopt.numeric import Filled, Limit, least_reciprocals
 
 
@@ -160,80 +157,3 @@ def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
     bound = float(least_term(gains, costs, floors, caps).sum() - multipliers.sum())
     gap = max(float(costs @ whole) - bound, 0.0)
     return windows(gains, costs, floors, caps, gap + ROUNDING * abs(bound))
-
-
-def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
-    """The windows for the least variance with noise, for a problem that has an allocation.
-
-    The Lagrangian has a multiplier for the number of records and one for the noise that each stratum needs;
-    the latter sum to 2, the factor of the squared scale. They are those of the continuous optimum, found by
-    bisection of the scale; any multipliers give valid windows. Greedy with the least sizes of some scales
-    nearby gives the value to beat. O(k) a step of two nested bisections.
-
-    Returns
-    -------
-    tuple[Array, Array]
-        The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
-    """
-    gains, caps, limits = problem.coefficients[:, 0], problem.caps.astype(float), problem.limits()
-    floors = problem.floors.astype(float)
-    best, highest = np.inf, float(problem.scales(floors).max())
-    low, high = float(problem.scales(caps).max()), highest
-    price, needs = _noise_multipliers(problem, highest) or (0.0, np.zeros(len(caps)))
-    for _ in range(40):
-        middle = float(np.sqrt(low * high))
-        found = _noise_multipliers(problem, middle)
-        if found is None or found[1].sum() > 2:
-            low = middle
-        else:
-            high, (price, needs) = middle, found
-    for scale in (highest, *(high * np.geomspace(0.9, 1.1, 21))):
-        least = np.ceil(_least_sizes(problem, scale) * (1 - SUM))
-        filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, limits)
-        if filled is not None:
-            sizes = greedy_sizes(gains, filled.prices, least, caps, limits)
-            best = min(best, problem.evaluate(sizes).objective)
-
-    def term(sizes: Array) -> Array:
-        return np.asarray(gains / sizes + needs * problem.scales(sizes) ** 2 + price * sizes)
-
-    def first(start: Array, end: Array, holds: Callable[[Array], Array]) -> Array:
-        while (start < end).any():
-            middle = np.floor((start + end) / 2)
-            held = holds(middle)
-            start, end = np.where(held | (start == end), start, middle + 1), np.where(held, middle, end)
-        return start
-
-    least = first(floors, caps, lambda m: term(np.minimum(m + 1, caps)) >= term(m))
-    constant = float(problem.constant[0])
-    gap = best + constant - (float(term(least).sum()) - price * problem.sample_size * (1 + ROUNDING))
-    level = term(least) + max(gap, 0.0) + ROUNDING * (abs(best) + constant)
-    return (
-        first(floors, least, lambda m: term(m) <= level).astype(np.int64),
-        first(least, caps, lambda m: term(np.minimum(m + 1, caps)) > level).astype(np.int64),
-    )
-
-
-def _noise_multipliers(problem: PrivateAllocation, scale: float) -> tuple[float, Array] | None:
-    """The price of a record and of each stratum's noise at the least variance for a scale; None if none."""
-    least = _least_sizes(problem, scale)
-    caps, gains = problem.caps, problem.coefficients[:, 0]
-    filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, problem.limits())
-    if filled is None:
-        return None
-    price, step = float(filled.prices.max()), STEP * least
-    slope = (problem.scales(least + step) ** 2 - problem.scales(least - step) ** 2) / (2 * step)
-    binds = (filled.sizes <= least * (1 + ROUNDING)) & (least > problem.floors)
-    return price, np.where(binds, np.maximum(price - gains / least**2, 0.0) / -slope, 0.0)
-
-
-def _least_sizes(problem: PrivateAllocation, scale: float) -> Array:
-    """The least real sizes that need no more noise than a scale; more than the caps where these need more."""
-    low, high = problem.floors.astype(float), problem.caps.astype(float)
-    done = problem.scales(low) <= scale
-    never = problem.scales(high) > scale * (1 + SUM)
-    for _ in range(60):
-        middle = np.sqrt(low * high)
-        enough = problem.scales(middle) <= scale
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(done, problem.floors, np.where(never, problem.caps + 1.0, high))

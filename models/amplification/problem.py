@@ -18,8 +18,6 @@ from forcopt.models.amplification.states import Pair, cluster_pair, stratified_p
 from forcopt.privacy.amplification import (
     ClusterSample,
     Design,
-    RandomizedRounding,
-    SimpleRandomSample,
     whole_number,
 )
 from forcopt.privacy.amplification.design import Population, SizeLaw
@@ -213,20 +211,6 @@ class TightAmplification(Problem):
         )
 
     @classmethod
-    def simple_random_sample(
-        cls,
-        size: int,
-        population: int,
-        epsilon: float,
-        *,
-        mechanism: SampleRelation = "substitute",
-        neighbours: Neighbours = "substitute",
-    ) -> Self:
-        """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
-        design = SimpleRandomSample(size=whole_number(size, "size"))
-        return cls.of(design, population, epsilon, mechanism=mechanism, neighbours=neighbours)
-
-    @classmethod
     def random_size(
         cls, law: Any, epsilon: float, *, after: Any = None, mechanism: SampleRelation = "add_remove"
     ) -> Self:
@@ -261,16 +245,6 @@ class TightAmplification(Problem):
             mechanism=mechanism,
             neighbours="substitute" if after is None else "add_remove",
         )
-
-    @classmethod
-    def randomized_rounding(
-        cls, rate: float, population: int, epsilon: float, *, mechanism: SampleRelation = "add_remove"
-    ) -> Self:
-        """A share of the population, its size rounded at random; populations differ by one record more.
-
-        See `forcopt.privacy.amplification.randomized_rounding`.
-        """
-        return cls.of(RandomizedRounding(rate=rate), population, epsilon, mechanism=mechanism)
 
     @classmethod
     def stratified(

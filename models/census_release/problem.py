@@ -124,6 +124,9 @@ class ConsistentRelease(Problem):
         Positions of leaves that must be empty, such as blocks of water.
     extra : tuple[Measurement, ...], optional
         Further measured regions. In top-down order they count with the leaves.
+    source : dict, optional
+        What `measure` says of the noisy counts: query, noise, privacy, whether it was simulated, and the
+        entry of the ledger.
 
     Raises
     ------
@@ -172,6 +175,7 @@ class ConsistentRelease(Problem):
     invariants: tuple[Invariant, ...] = ()
     zeros: Integers = Field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     extra: tuple[Measurement, ...] = ()
+    source: dict[str, Any] | None = None
 
     @field_validator("hierarchy")
     @classmethod

@@ -332,6 +332,36 @@ class Release:
         leaves = region.leaves if isinstance(region, Region) else np.asarray(region, dtype=np.int64)
         return np.asarray(self.leaves[leaves].sum(axis=0))
 
+    def l1_error(self, counts: Any) -> float:
+        """How far the leaves' counts are from others: the sum of differences over twice the people.
+
+        Parameters
+        ----------
+        counts : array_like
+            The true counts of the leaves, shape ``(leaves, types)``.
+
+        Raises
+        ------
+        DeclarationError
+            For another shape, or counts that sum to 0.
+
+        References
+        ----------
+        Cohen et al. (2021), section 5.2, Table 2.
+
+        Examples
+        --------
+        >>> tree = Hierarchy(parents=([0, 0],))
+        >>> Release.of_leaves(tree, np.array([[3.0], [7.0]])).l1_error([[4], [6]])
+        0.1
+        """
+        true = as_numbers(counts, "the counts")
+        if true.shape != self.leaves.shape:
+            raise DeclarationError(f"the counts have shape {true.shape}; it must be {self.leaves.shape}")
+        if not true.sum() > 0:
+            raise DeclarationError("the counts sum to 0, so that no error is relative to them")
+        return float(np.abs(self.leaves - true).sum() / (2 * true.sum()))
+
     def to_pandas(self, margins: Sequence[Array] | None = None) -> DataFrame:
         """The counts as a table with columns level, unit, and one for each type; whole counts as integers.
 

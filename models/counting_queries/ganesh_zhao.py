@@ -14,7 +14,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.models.counting_queries.calibration import is_number, laplace, least_size
+from forcopt.models.counting_queries.calibration import gaussian, is_number, laplace, least_size
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.models.counting_queries.tolerances import INERT, SIZE, TRIED_SHAPE, WHOLE_SIZE
 from forcopt.privacy.losses import gaussian_shift
@@ -348,10 +348,7 @@ def sparse_vector(
     'sparse vector is inert at these constants (chance 0): no entry is corrected'
     """
     k, epsilon, delta = problem.queries, problem.epsilon, problem.delta
-    if k < 16:
-        raise DeclarationError(f"sparse-vector: k = {k} must be at least 16, so that log log k > 1")
-    if not (is_number(t) and t > 0 and is_number(multiplier) and multiplier > 0):
-        raise DeclarationError(f"t is {t!r} and multiplier {multiplier!r}; both must be positive and finite")
+    _check_correction("sparse-vector", k, t, multiplier)
     p = even_shape(problem) if shape is None else shape
     broken = out_of_range(k, epsilon / 2, delta / 3, p)
     if broken:
@@ -359,17 +356,86 @@ def sparse_vector(
             f"sparse-vector: Theorem 17 does not apply with half of epsilon and a third of delta: {broken}"
         )
     scale = theorem17_scale(k, epsilon / 2, delta / 3, p)
-    alpha = multiplier * t * log(log(k)) ** (1 / p) * scale
-    corrections = min(k, int(4 * k / log(k) ** (2 + 2 * t)))
     noise = GeneralizedGaussian(shape=float(p), scale=scale)
     law = noise.on_integers() if problem.whole else noise
+    return _inert("sparse-vector", noise, law, k, t, multiplier, epsilon / 2, delta / 3)
+
+
+@CountingQueries.algorithm(
+    "steinke-ullman",
+    cites="Steinke and Ullman (2017); Ganesh and Zhao (2021), equation (3)",
+    rank="published",
+)
+def steinke_ullman(
+    problem: CountingQueries, *, t: float = 1.0, multiplier: float = 12.0, time_limit: float | None = None
+) -> Outcome:
+    """Gaussian noise whose largest entries sparse vectors correct, each with half of epsilon and of delta.
+
+    Threshold and number of corrections are those of Theorem 20 for p = 2, at the exact scale.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        With at least 16 queries.
+    t, multiplier : float
+        See `sparse_vector`.
+    time_limit : float, optional
+        Of the calibration of whole noise.
+
+    Returns
+    -------
+    Outcome
+        The noise alone, if no entry reaches the threshold.
+
+    Raises
+    ------
+    DeclarationError
+        As `sparse_vector`, but for any delta above 0.
+
+    Examples
+    --------
+    >>> from forcopt.models import CountingQueries
+    >>> p = CountingQueries(queries=1000, epsilon=1.0, delta=1e-6)
+    >>> [round(p.solve(method).objective, 1) for method in ("gaussian", "steinke-ullman")]
+    [459.0, 906.9]
+    """
+    _check_correction("steinke-ullman", problem.queries, t, multiplier)
+    half = problem.replace(epsilon=problem.epsilon / 2, delta=problem.delta / 2)
+    found = gaussian(half, time_limit=time_limit)
+    if found.decision is None:
+        return found
+    noise = GeneralizedGaussian(shape=2.0, scale=sqrt(2) * found.decision.scale)
+    return _inert(
+        "steinke-ullman", noise, found.decision, problem.queries, t, multiplier, half.epsilon, half.delta
+    )
+
+
+def _check_correction(method: str, queries: int, t: float, multiplier: float) -> None:
+    if queries < 16:
+        raise DeclarationError(f"{method}: k = {queries} must be at least 16, so that log log k > 1")
+    if not (is_number(t) and t > 0 and is_number(multiplier) and multiplier > 0):
+        raise DeclarationError(f"t is {t!r} and multiplier {multiplier!r}; both must be positive and finite")
+
+
+def _inert(
+    method: str,
+    noise: GeneralizedGaussian,
+    law: Noise,
+    queries: int,
+    t: float,
+    multiplier: float,
+    epsilon: float,
+    delta: float,
+) -> Outcome:
+    """The law, if the sparse vector technique with this budget corrects no entry of the noise."""
+    k = queries
+    alpha = multiplier * t * log(log(k)) ** (1 / noise.shape) * noise.scale
+    corrections = min(k, int(4 * k / log(k) ** (2 + 2 * t)))
     chance = -np.expm1(k * np.log1p(-2 * float(noise.cdf(-alpha / 2))))
     if corrections and chance > INERT:
-        sv = SparseVector(
-            corrections=corrections, threshold=0.75 * alpha, epsilon=epsilon / 2, delta=delta / 3
-        )
+        sv = SparseVector(corrections=corrections, threshold=0.75 * alpha, epsilon=epsilon, delta=delta)
         raise DeclarationError(
-            f"sparse-vector: with multiplier {multiplier:g} an entry is above alpha / 2 with probability "
+            f"{method}: with multiplier {multiplier:g} an entry is above alpha / 2 with probability "
             f"{chance:.3g}, and {corrections} may be corrected, with noise of scale {sv.scales[1]:.4g}: "
             f"simulate it with {sv!r}"
         )

@@ -31,7 +31,9 @@ from forcopt.models.counting_queries.tolerances import (
     RANK,
     RIDGE,
 )
+from forcopt.privacy import AdditiveMechanism, Gaussian
 from forcopt.privacy.losses import gaussian_shift
+from forcopt.privacy.tolerances import CALIBRATED
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
@@ -223,6 +225,27 @@ class LinearQueries(Problem):
         }
         violations = {"factorization": wrong} if wrong > FEASIBILITY_TOLERANCE else {}
         return Evaluation(metrics[self.error], violations, metrics)
+
+    def mechanism(self, decision: Factorization) -> AdditiveMechanism:
+        """The noise on A x, for a query of a `forcopt.privacy.Table`.
+
+        ``(table.group_by(...).linear(decision.right) >> p.mechanism(decision)).release(ledger)`` releases
+        A x + z; B times its values are the answers.
+
+        Raises
+        ------
+        DeclarationError
+            For factors that miss the workload.
+        """
+        found = self.evaluate(decision)
+        if not found.feasible:
+            raise DeclarationError(f"the factors miss the workload by {found.violation:.3g}")
+        return AdditiveMechanism(
+            Gaussian(scale=found.metrics["deviation"] * (1 + CALIBRATED)),
+            sensitivity=sqrt(self._sensitivity(decision.right)) * (1 + CALIBRATED),
+            norm="l2",
+            dimension=len(decision.right),
+        )
 
     def _sensitivity(self, right: Array) -> float:
         """The largest squared norm of one person's changes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from itertools import product
-from math import exp
+from math import exp, nan
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.calibration import is_whole
 from forcopt.models.counting_queries.tolerances import DELTA_LEFT, MIXED
+from forcopt.privacy import Mechanism, Profile, Randomness, Sensitivity, TabulatedNoise
 from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
@@ -148,6 +149,24 @@ class PrivateMechanism(Problem):
         objective = float(each.max() if self.prior is None else self.prior @ each)
         return Evaluation(objective, violations, {"delta": delta})
 
+    def mechanism(self, decision: Any) -> ChosenOutput:
+        """The mechanism that answers one count by a matrix; a count beyond the inputs is that of the last.
+
+        ``(table.count() >> p.mechanism(p.solve().decision)).release(ledger)`` chooses an output.
+
+        Raises
+        ------
+        DeclarationError
+            If the matrix is not private enough, or consecutive inputs are not neighbours.
+        """
+        if broken := self.evaluate(decision).violations:
+            raise DeclarationError(f"the matrix is not private enough: {broken}")
+        steps = {tuple(sorted(pair)) for pair in self.edges.tolist()}
+        if missing := [i for i in range(len(self.loss) - 1) if (i, i + 1) not in steps]:
+            at = missing[0]
+            raise DeclarationError(f"edges lack ({at}, {at + 1}), between which one person moves a count")
+        return ChosenOutput(np.asarray(decision, dtype=float), self.epsilon, self.delta)
+
     def save_proof(self, decision: Any, path: str | Path) -> Fraction:
         """Write a matrix and its privacy loss as the certificate ``privacy`` that `forcopt.check` reads.
 
@@ -196,6 +215,67 @@ class PrivateMechanism(Problem):
         }
         Path(path).write_text(json.dumps(data), encoding="utf-8")
         return delta
+
+
+class ChosenOutput(Mechanism):
+    """An output by the row of a count; see `PrivateMechanism.mechanism`.
+
+    Attributes
+    ----------
+    matrix : Numbers
+        The probability of each output for the counts 0, 1, ...; shape ``(inputs, outputs)``.
+    epsilon, delta : float
+        What it was made for. For delta 0 the profile is that of the largest ratio of the matrix.
+
+    Examples
+    --------
+    >>> p = PrivateMechanism.counts(2, 1, epsilon=1.0)
+    >>> mechanism = p.mechanism(p.solve("geometric").decision)
+    >>> round(mechanism.profile().epsilon(0.0), 9), int(mechanism.simulate([1], seed=0).values[0])
+    (1.0, 1)
+    """
+
+    matrix: Numbers
+    epsilon: float
+    delta: float
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`; for counts that differ by 1."""
+        if distance != 1:
+            raise DeclarationError(f"distance is {distance}; the profile is for 1")
+        if self.delta > 0:
+            return Profile.pure(self.epsilon, self.delta)
+        one, other = self.matrix[:-1], self.matrix[1:]
+        if ((one == 0) != (other == 0)).any():
+            lost = np.maximum(np.maximum(one, other) - exp(self.epsilon) * np.minimum(one, other), 0.0)
+            return Profile.pure(self.epsilon, float(lost.sum(axis=1).max()))
+        held = one > 0
+        return Profile.pure(float(np.abs(np.log(one[held] / other[held])).max(initial=0.0)))
+
+    def covers(self, change: Sensitivity, shape: tuple[int, ...]) -> None:
+        """Refuse a query of several numbers, or of one that a unit changes by more than 1."""
+        if shape != (1,) or change.linf > 1:
+            raise DeclarationError(
+                f"the matrix answers one count that a unit changes by 1; the query has {shape[0]} numbers, "
+                f"which it changes by {change.linf:g}"
+            )
+
+    def margin(self, level: float) -> float:
+        """NaN: the outputs are chosen for their loss, and are no noisy counts."""
+        return nan
+
+    def total_variation(self, output: Any) -> float:
+        """See `Channel`: that of the worst row, which is the same for all counts."""
+        return max(law.total_variation for law in self._laws)
+
+    @property
+    def _laws(self) -> list[TabulatedNoise]:
+        return [TabulatedNoise(row, first=0) for row in self.matrix / self.matrix.sum(axis=1, keepdims=True)]
+
+    def _send(self, values: Any, rng: Randomness) -> Array:
+        (count,) = as_numbers(values, "values").ravel()
+        at = int(np.clip(np.round(count), 0, len(self.matrix) - 1))
+        return self._laws[at].sample(1, rng)
 
 
 @PrivateMechanism.formulation(

@@ -11,7 +11,7 @@ from pydantic import Field
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.tolerances import DELTA_SLACK
 from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
+from forcopt.privacy.noises import KNorm, Noise, TabulatedNoise
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 
@@ -148,10 +148,6 @@ class CountingQueries(Problem):
             raise DeclarationError(f"the decision is {law!r}; it must be a noise of forcopt.privacy")
         if self.whole and (isinstance(law, KNorm) or not law.whole):
             raise DeclarationError(f"{type(law).__name__} is real noise; whole=True needs whole noise")
-        if isinstance(law, Staircase):
-            raise DeclarationError(
-                "Staircase is not log-concave, so that its worst change of several numbers is not known"
-            )
         if isinstance(law, TabulatedNoise):
             p, values = law.probabilities, law.values
             if law.not_log_concave is not None:

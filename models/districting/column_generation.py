@@ -520,7 +520,12 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        if not self.problem.side_constraints and self.plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW:
+        if (
+            not self.problem.side_constraints
+            and self.plain
+            and self.cycles is not None
+            and 3 <= self.problem.districts <= _FEW
+        ):
             self.list_all_but_one()
             return
         slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound

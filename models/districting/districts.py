@@ -180,8 +180,8 @@ def row_of(problem: Districting, function: Function, lower: float, upper: float)
     Returns
     -------
     Row
-        Exact if all numbers are short decimals. Otherwise weights are rounded to 52 bits of their sum, and the
-        bounds loosened by half a unit for each node.
+        Exact if all numbers are short decimals. Otherwise weights are rounded to 52 bits of their sum, and
+        the bounds loosened by half a unit for each node.
     """
     weights = [Fraction(0)] * len(problem.nodes)
     for factor, node in function.terms:
@@ -190,18 +190,17 @@ def row_of(problem: Districting, function: Function, lower: float, upper: float)
         column = problem.column(node.of) if node.name == "total" else [Fraction(1)] * len(weights)
         weights = [w + by * x for w, x in zip(weights, column, strict=True)]
     constant = as_fraction(function.constant, "decimal")
-    ends = [None if np.isinf(b) else as_fraction(b, "decimal") - constant for b in (lower, upper)]
+    ends = [
+        Fraction(np.clip(b, -_FAR, _FAR)) if np.isinf(b) else as_fraction(b, "decimal") - constant
+        for b in (lower, upper)
+    ]
     size = sum((abs(w) for w in weights), Fraction(0))
-    scale: int | Fraction = lcm(*(x.denominator for x in [*weights, *(e for e in ends if e is not None)]))
-    loose = Fraction(0)
+    scale, loose = Fraction(lcm(*(x.denominator for x in [*weights, *ends]))), Fraction(0)
     if size * scale >= _BITS:
-        scale, loose = Fraction(_BITS) / size, Fraction(len(weights), 2)
-    low, high = (e if e is None else min(max(e * scale, -_FAR), _FAR) for e in ends)
-    return Row(
-        np.array([round(w * scale) for w in weights], np.int64),
-        -_FAR if low is None else ceil(low - loose),
-        _FAR if high is None else floor(high + loose),
-    )
+        scale, loose = _BITS / size, Fraction(len(weights), 2)
+    low, high = (min(max(e * scale, Fraction(-_FAR)), Fraction(_FAR)) for e in ends)
+    whole = np.array([round(w * scale) for w in weights], np.int64)
+    return Row(whole, ceil(low - loose), floor(high + loose))
 
 
 def rows_of(problem: Districting, rule: Rule | Meets) -> list[Row] | None:
@@ -225,22 +224,22 @@ def reader(problem: Districting, sets: Array) -> Callable[[Any], Array]:
         if isinstance(node, Meets):
             rows = problem.integer_rows(node)
             if rows is not None:
-                return np.all([row.holds(sets) for row in rows], axis=0).astype(float)
-            return np.asarray(node.function.value(read) >= node.least - RULE, float)
+                return np.asarray(np.logical_and.reduce([row.holds(sets) for row in rows]), dtype=float)
+            return np.asarray(node.function.value(read) >= node.least - RULE, dtype=float)
         if node.name == "total":
             return np.asarray(sets @ problem.numbers(node.of))
         if node.name == "nodes":
-            return np.asarray(sets.sum(axis=1), float)
+            return np.asarray(sets.sum(axis=1), dtype=float)
         if node.name == "cut":
             return np.asarray(boundary() @ problem.arrays.costs / problem.cost_scale)
         if node.name == "cut_edges":
-            return np.asarray(boundary().sum(axis=1), float)
+            return np.asarray(boundary().sum(axis=1), dtype=float)
         if node.name == "units":
             units = problem.units(node.of)
             met = np.zeros((len(sets), int(units.max()) + 1), np.bool_)
             for v, unit in enumerate(units.tolist()):
                 met[:, unit] |= sets[:, v]
-            return met.sum(axis=1, dtype=float)
+            return np.asarray(met.sum(axis=1), dtype=float)
         _, outer, ends, length = problem.border
         return np.asarray(sets @ outer + (sets[:, ends[:, 0]] != sets[:, ends[:, 1]]) @ length)
 
@@ -251,8 +250,9 @@ def holds(problem: Districting, rule: Rule, sets: Array) -> Array:
     """Whether each district, given as bits, satisfies a rule of the scope ``each`` or ``one``."""
     rows = problem.integer_rows(rule)
     if rows is not None:
-        return np.all([row.holds(sets) for row in rows], axis=0)
-    return np.asarray(rule.excess(rule.function.value(reader(problem, sets))) <= RULE * (1 + _size(rule)))
+        return np.asarray(np.logical_and.reduce([row.holds(sets) for row in rows]))
+    over = rule.excess(rule.function.value(reader(problem, sets)))
+    return np.asarray(over <= RULE * (1 + _size(rule)))
 
 
 def _size(rule: Rule) -> float:
@@ -288,8 +288,8 @@ def check_measure(problem: Districting, name: str, of: str) -> tuple[float, floa
         _, outer, _, length = problem.border
         return 0.0, float(outer.sum() + length.sum())
     arrays = problem.arrays
-    most = {"nodes": arrays.size, "cut": arrays.costs.sum() / problem.cost_scale, "cut_edges": len(arrays.edges)}
-    return 0.0, float(most[name])
+    costs = arrays.costs / problem.cost_scale
+    return 0.0, float({"nodes": arrays.size, "cut": costs.sum(), "cut_edges": len(costs)}[name])
 
 
 def bounded(expression: Any, rule: Rule) -> list[Constraint]:

@@ -92,7 +92,9 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
-            return _units_met(self, problem.county, False).sum() - float(problem.units(problem.county).max() + 1)
+            return _units_met(self, problem.county, False).sum() - float(
+                len(set(problem.units(problem.county)))
+            )
         target = problem.means if self.roots is None else problem.mean * self.roots
         unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
         worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)

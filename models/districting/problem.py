@@ -244,11 +244,10 @@ class Districting(OfParts):
         for rule in self.all_rules:
             if rule.scope == "each":
                 found += [(row, self.districts, self.districts) for row in self.integer_rows(rule) or ()]
-            elif (met := _single(rule)) is not None and isinstance(met[1], Meets):
-                factor, node = met
-                bounds = sorted(b / factor for b in (rule.lower, rule.upper))
-                least, most = max(0, ceil(max(bounds[0], 0) - LIMIT)), floor(min(bounds[1], self.districts) + LIMIT)
-                found += [(row, least, most) for row in self.integer_rows(node) or ()]
+            elif (single := _single(rule)) is not None and isinstance(single[1], Meets):
+                low, high = sorted(bound / single[0] for bound in (rule.lower, rule.upper))
+                least, most = ceil(max(low, 0.0) - LIMIT), floor(min(high, self.districts) + LIMIT)
+                found += [(row, least, most) for row in self.integer_rows(single[1]) or ()]
         rows = [row for row, *_ in found]
         return Counted(
             np.array([row.weights for row in rows], np.int64).reshape(-1, len(self.nodes)),
@@ -263,10 +262,10 @@ class Districting(OfParts):
         found = []
         for rule in self.all_rules:
             single = _single(rule)
-            if single is not None and rule.lower == -np.inf and isinstance(single[1], Measure):
-                factor, node = single
-                if node.name == measure and factor > 0:
-                    found.append((node.of, floor(rule.upper / factor + LIMIT)))
+            if single is None or rule.lower > -np.inf or isinstance(single[1], Meets):
+                continue
+            if single[0] > 0 and single[1].name == measure:
+                found.append((single[1].of, floor(rule.upper / single[0] + LIMIT)))
         return found
 
     @cached_property
@@ -277,13 +276,11 @@ class Districting(OfParts):
     def _is_counted(self, rule: Rule) -> bool:
         if rule.scope == "each":
             return self.integer_rows(rule) is not None
-        single = _single(rule)
-        if single is None:
-            return False
-        factor, node = single
+        factor, node = _single(rule) or (0.0, None)
         if isinstance(node, Meets):
             return self.integer_rows(node) is not None
-        return factor > 0 and rule.lower == -np.inf and node.name in ("cut_edges", "units")
+        limited = factor > 0 and rule.lower == -np.inf and isinstance(node, Measure)
+        return limited and node.name in ("cut_edges", "units")  # type: ignore[union-attr]
 
     # -- data for the methods ------------------------------------------------------------------------------
 
@@ -934,12 +931,12 @@ class Districting(OfParts):
                 "'portfolio' and 'set-partitioning' take every objective"
             )
         taken = {*takes, *(self.methods[method].rules if method in self.methods else ())}
-        given = {"different numbers of seats": "" if "seats" in takes or not self.unequal_seats else "seats"}
+        given = {"seats": "" if "seats" in takes or not self.unequal_seats else "seats"}
         given |= {f"{RULES[r.scope]} ({r})": r.scope for r in self.tied if r.scope not in taken}
         for feature, kind in given.items():
             if kind:
-                able = [repr(m.name) for m in self.methods.values() if kind == "seats" or kind in m.rules]
-                others = f"{', '.join(able)} do"
+                exact = [repr(m.name) for m in self.methods.values() if m.exact and kind in m.rules]
+                others = f"{', '.join(exact)} do"
                 if kind == "seats":
                     others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
                 if self.objective == "inertia":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -41,8 +42,20 @@ class SideConstraint(Declared):
         """The rules on districts that it is."""
         return ()
 
+    @abstractmethod
     def violation(self, problem: Districting, labels: Array) -> float:
         """By how much a plan (the district of each node, by position) violates it; 0 if it holds."""
+
+
+class _OfRules(SideConstraint):
+    """A name for rules on districts."""
+
+    @abstractmethod
+    def rules(self, problem: Districting) -> tuple[Rule, ...]:
+        """The rules on districts that it is."""
+
+    def violation(self, problem: Districting, labels: Array) -> float:
+        """By how much a plan violates its rules together."""
         return sum(violation(problem, rule, labels) for rule in self.rules(problem))
 
 
@@ -146,7 +159,7 @@ class Fixed(SideConstraint):
         return float(labels[problem.place[self.node]] != self.district)
 
 
-class CutLimit(SideConstraint):
+class CutLimit(_OfRules):
     """A limit on the adjacent pairs of nodes in different districts.
 
     Attributes
@@ -172,7 +185,7 @@ class CutLimit(SideConstraint):
         return (Rule(scope="sum", function=half, upper=self.limit),)
 
 
-class Share(SideConstraint):
+class Share(_OfRules):
     """In some districts, a group has at least a given share of a total.
 
     A district meets the share if its sum of `attribute` is at least `at_least` times its sum of `total`.
@@ -228,7 +241,7 @@ class Share(SideConstraint):
         return (Rule(scope="sum", function=Function(terms=((1.0, met),)), lower=self.districts),)
 
 
-class SplitLimit(SideConstraint):
+class SplitLimit(_OfRules):
     """Counties are split at most a number of times.
 
     A county whose nodes lie in r districts is split r - 1 times.

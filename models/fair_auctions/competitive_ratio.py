@@ -24,7 +24,6 @@ from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_
 from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.tolerances import EQUAL_RATIO, ROOT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
-from forcopt.status import Status
 
 _MOST = 4000
 """More profiles times ads have too many pairs."""
@@ -251,34 +250,6 @@ def inverse_proportional(
     ell = _ell(problem, ell)
     M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
     return Outcome(problem.allocation(M, ell), guarantee=_lost(problem, ell))
-
-
-@CompetitiveRatio.algorithm("two-profiles", cites="new: see `two_profile_bound`", rank="published")
-def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) -> Outcome:
-    """A bound in closed form for one slot, beside the inverse proportional rule.
-
-    The bound is `two_profile_bound` at the best level of the grid, so that it holds for the problem on the
-    grid, too.
-    """
-    steps = slot_steps(problem.slots)
-    if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():
-        raise DeclarationError(
-            f"'two-profiles' needs one slot; the factors are {problem.slots.tolist()}, and there is no "
-            "formula for more slots"
-        )
-    levels = problem.levels / problem.levels.max()
-    bound = 1.0 - float(_lost_share(levels, problem.ads, problem.stability).max())
-    ell = _ell(problem)
-    M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
-    made = problem.allocation(M, ell)
-    return Outcome(made, min(bound, 1.0), Status.FEASIBLE, message="the bound needs no linear program")
-
-
-def _lost_share(x: Array, n: int, f: Any) -> Array:
-    """The welfare that every rule loses at (1, x, ..., x): its share of the first ad is bounded twice."""
-    by_equal = 1.0 / n + f(1.0 / np.sqrt(x))  # against equal values, where all have 1 / n
-    by_exchange = (1.0 + (n - 1) * f(1.0 / x)) / n  # against its permutations: others have at least a - f
-    return np.asarray((1.0 - np.minimum(np.minimum(by_equal, by_exchange), 1.0)) * (1.0 - x))
 
 
 def two_profile_bound(ads: int, ell: float) -> float:

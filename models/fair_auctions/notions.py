@@ -193,8 +193,6 @@ class StabilityNotion(Declared):
     """A demand on the allocations of all pairs of users. Notions combine with ``&``."""
 
     label: ClassVar[str] = ""
-    by_slot: ClassVar[bool] = False
-    """Whether each cumulative share is looked at by itself."""
 
     @property
     def parts(self) -> tuple[StabilityNotion, ...]:
@@ -309,7 +307,6 @@ class OrderedValueStability(StabilityNotion):
     """
 
     label: ClassVar[str] = "ordered value stability"
-    by_slot: ClassVar[bool] = True
 
     f: Function
 
@@ -392,7 +389,6 @@ class PreferenceAligned(StabilityNotion):
     """
 
     label: ClassVar[str] = "preference alignment"
-    by_slot: ClassVar[bool] = True
 
     slack: Function | None = None
 

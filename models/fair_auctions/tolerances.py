@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-JOINT = 1e-7
-"""Probability: a cumulative share may fall by this much from a slot to the next."""
-
 SLACK = 2e-7
 """Probability or value: a row is violated by more; solvers keep rows this exactly."""
 

@@ -31,6 +31,7 @@ from forcopt.privacy import (
     Randomness,
     randomness,
 )
+from forcopt.privacy.ledger import pay
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -354,7 +355,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | None = None,
     mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -387,9 +388,10 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
-    ledger : Ledger, optional
-        Of all releases about the same people. The run spends the whole of `privacy` from it before
-        the first round, even if it ends early, fails or is simulated.
+    ledger : Ledger or str
+        Of all releases about the same people, or its file; only a simulation does without, and a run that
+        is not private. The run spends the whole of `privacy` from it before the first round, even if it
+        ends early, fails or is simulated.
     mechanism : callable, default AdditiveMechanism
         Adds the Laplace noise that it is given, or more: see `forcopt.models.secure_sum.SharedNoise`. With
         more noise no bound is known.
@@ -416,9 +418,13 @@ def dp_oracle_learner(
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
-    if ledger is not None:
-        _spend(problem, ledger, as_printed)
-    rng = randomness(seed=seed)
+    rng, privacy = randomness(seed=seed), problem.privacy
+    private = privacy is not None and not (as_printed and privacy.floor is None)
+    profile = Profile.pure(privacy.epsilon, privacy.delta) if private and privacy else None
+    if profile:
+        pay(ledger, profile, rng, "dp-oracle-learner", "substitute")
+    elif ledger is not None:
+        raise DeclarationError("ledger: the run is not private, so no budget allows it")
     noise = _laplace(mechanism, planned.noise)
     louder = noise.error**2 > noise.noise.variance * (1 + LOUDER)
     if as_printed:  # noise on the gradient itself
@@ -441,12 +447,13 @@ def dp_oracle_learner(
         found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
-        auditor.learn(rows @ noise.send(exact, rng) - ends)
+        auditor.learn(rows @ noise._send(exact, rng) - ends)
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
-        private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
+        private=profile is not None,
+        profile=profile,
         iterations=rounds,
         message=_message(problem, planned, as_printed, beta, rounds, deadline.end, rng, louder),
         guarantee=planned.gap if rounds == planned.rounds and not louder else np.inf,
@@ -481,7 +488,7 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[int(mechanism.send(losses, rng))]
+        return listed[int(mechanism._send(losses, rng))]
 
     return choose
 
@@ -503,7 +510,7 @@ def _regression(
     noise = _laplace(mechanism, scale)
 
     def choose(prices: Array) -> Hypothesis:
-        return oracle.fitted(noise.send(oracle.design.T @ game.price(prices), rng))
+        return oracle.fitted(noise._send(oracle.design.T @ game.price(prices), rng))
 
     return choose
 
@@ -526,14 +533,6 @@ def _printed(problem: FairClassification, bound: float, rounds: int | None, beta
         beta=beta,
     )
     return planned
-
-
-def _spend(problem: FairClassification, ledger: Ledger, as_printed: bool) -> None:
-    privacy = problem.privacy
-    if privacy is None or (as_printed and privacy.floor is None):
-        raise DeclarationError("ledger: the run is not private, so no budget allows it")
-    profile = Profile.pure(privacy.epsilon, privacy.delta)
-    ledger.spend(profile, name="dp-oracle-learner", neighbours="substitute")
 
 
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, Literal, Self
-
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -16,7 +12,7 @@ from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import SeesGroups
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem.estimator import GroupedClassifier, draw
+from forcopt.problem.estimator import Combine, GroupedClassifier
 from forcopt.problem.policy import Policy
 
 
@@ -39,9 +35,10 @@ class FairClassifier(GroupedClassifier):
         Where the group of a record is found if ``sensitive_features`` is not given to `fit`: columns of X by
         name (of a frame) or position, which are then no features; or a function of X that returns the groups.
         A table to predict may lack them.
-    combine : {"cross", "each"}, default "cross"
-        With several sensitive columns, whether the constraint holds over the groups that they form together,
-        or over the values of each column for itself.
+    combine : {"cross", "each", "subgroups"}, default "cross"
+        With several sensitive columns, whether the constraint holds over the groups that they form together;
+        over the values of each column for itself; or over those of each set of columns, as subgroup fairness
+        asks (Kearns et al. 2018). Small groups may be dropped or pooled, see `RateParity`.
     privacy : PrivacyBudget, optional
         Let the policy be private in the groups of the records, see `FairClassification`.
     draws : {"record", "row"}, default "record"
@@ -49,6 +46,8 @@ class FairClassifier(GroupedClassifier):
     random_state : int or numpy.random.Generator, optional
         The source of the draws of `predict`. With an int every call repeats its draws, so that calls with one
         record each would all draw the same number: leave it out in production.
+    costs : "balanced", mapping or array_like, optional
+        Of wrong predictions, in place of 1 each; see `cost_table`. The errors of the report are mean costs.
     keep_solution : bool, default False
         Keep the whole `Solution` as ``solution_``. It holds X, y and the groups, also in a pickle.
 
@@ -74,9 +73,10 @@ class FairClassifier(GroupedClassifier):
     -----
     The constraint holds for probabilities. Realised predictions follow them as closely as draws allow:
 
-    - With ``draws="record"`` all records with the same features are sampled systematically, in a random order
-      (`systematic_draw`). Their number in each class is exact up to rounding, and the rates of groups
-      concentrate: with n records in a group, a realised rate is off by about ``1 / (2 sqrt(n))`` at most.
+    - With ``draws="record"`` all records with the same probabilities are sampled systematically, in a random
+      order (`systematic_numbers`). Their number in each class is exact up to rounding, and the rates of
+      groups concentrate: with n records in a group, a realised rate is off by about ``1 / (2 sqrt(n))`` at
+      most.
     - With ``draws="row"`` one number decides for all records with the same features and random_state: the
       same person always gets the same prediction. If few distinct rows make up the data, the realised rates
       may then be off by as much as the probabilities differ from 0 and 1, at worst by 1.
@@ -87,6 +87,7 @@ class FairClassifier(GroupedClassifier):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from forcopt.fairness import DemographicParity
     >>> rng = np.random.default_rng(0)
     >>> a = rng.integers(0, 2, 400)
@@ -106,10 +107,11 @@ class FairClassifier(GroupedClassifier):
         options: Mapping[str, Any] | None = None,
         *,
         sensitive: Any = None,
-        combine: Literal["cross", "each"] = "cross",
+        combine: Combine = "cross",
         privacy: PrivacyBudget | None = None,
         draws: Literal["record", "row"] = "record",
         random_state: Any = None,
+        costs: Any = None,
         keep_solution: bool = False,
     ) -> None:
         self.constraint = constraint
@@ -121,6 +123,7 @@ class FairClassifier(GroupedClassifier):
         self.privacy = privacy
         self.draws = draws
         self.random_state = random_state
+        self.costs = costs
         self.keep_solution = keep_solution
 
     # -- fitting -------------------------------------------------------------------------------------------
@@ -152,11 +155,6 @@ class FairClassifier(GroupedClassifier):
             (a ValueError) for anything else, naming it.
         """
         self._check_front()
-        seed = self.random_state
-        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
-            raise DeclarationError(
-                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
-            )
         given = self._training(X, y, sensitive_features, sample_weight)
         learner = self.learner
         hypotheses = learner if learner is None or isinstance(learner, Hypotheses) else Learner(learner)
@@ -170,12 +168,13 @@ class FairClassifier(GroupedClassifier):
             privacy=self.privacy,
             classes=tuple(map(str, self.classes_)) if len(self.classes_) > 2 else (),
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
+            costs=self._costs(given),
         )
         options = dict(self.options or {})
-        if "ledger" in options:
+        if not isinstance(options.get("ledger"), str | None):
             raise DeclarationError(
                 "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
-                "its own; solve FairClassification with the ledger"
+                "its own; name the file of the ledger"
             )
         solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):
@@ -204,16 +203,9 @@ class FairClassifier(GroupedClassifier):
 
     # -- predicting ----------------------------------------------------------------------------------------
 
-    def probability(self, X: Any) -> Array:
-        """The probability of the second class for each row, shape ``(n,)``; of more, of each: ``(n, C)``."""
-        check_is_fitted(self)
-        return self.policy_.answer(self._table(X), None)
-
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
-        check_is_fitted(self)
-        chance = self.probability(X)
-        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+        return self._law(X)
 
     def predict(self, X: Any) -> Array:
         """Draw a class for each row; see Notes.
@@ -228,8 +220,4 @@ class FairClassifier(GroupedClassifier):
         Array
             Members of ``classes_``, shape ``(n,)``.
         """
-        check_is_fitted(self)
-        X = self._table(X)
-        numbers = self.policy_.numbers(X, None)
-        drawn = draw(self.policy_.answer(X, None), numbers, self.draws, self.random_state)
-        return np.asarray(self.classes_[drawn])
+        return self._drawn(X)

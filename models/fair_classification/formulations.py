@@ -208,6 +208,11 @@ def _closure(costs: Array, arcs: Array, capacity: Array, total: float) -> Array:
 
 NEARBY = (1.25, 0.8)
 """Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
+MANY_ROWS = 100
+"""From so many rows of the constraint on, most never bind, and the master takes those that do."""
+WORTH_A_FIT = 0.2
+"""Then a remembered classifier joins before the next fit only if it improves the master by this share of what
+the last fit did: to settle each master with the old scores took most of the time."""
 SECOND = 0.3
 """The multiple of the prices for the second fit. With the cuts of one score alone, fairness costs several
 times as much as with all scores, and a fit at such prices helps little later."""
@@ -273,6 +278,7 @@ def generate(
         backend,
         total=1.0,
         gap=GAP,
+        rows_on_demand=len(problem.lagrangian.first) >= MANY_ROWS,
         time_limit=time_limit,
         rounds=rounds,
         on_improvement=improved,
@@ -331,6 +337,7 @@ class _Pricer:
         self.lagrangian, self.oracle, self.fair, self.mixture = lagrangian, oracle, fair, mixture
         self.lower, self.multipliers = -np.inf, np.zeros(lagrangian.size)
         self.calls, self.reason = 0, ""
+        self.worth = WORTH_RECALLING  # by how much a remembered classifier must improve the master
 
     def __call__(self, dual: Duals) -> Iterable[Column] | Pricing:
         """Columns that improve the master; none, once time is up."""
@@ -344,9 +351,11 @@ class _Pricer:
         oracle, multipliers = self.oracle, self.lagrangian.multipliers(dual(self.fair))
         costs = self.lagrangian.price(multipliers, dual.cost_weight)
         recalled = oracle.recall(costs)
-        if recalled and dual.reduced_cost(self._column(recalled[0])) < -WORTH_RECALLING:
+        known = list(map(self._column, recalled))
+        saved = -dual.reduced_cost(known[0]) if known else 0.0
+        if saved > self.worth:
             self.lower = -np.inf
-            return list(map(self._column, recalled))
+            return known
         if self.calls == 1 and dual.cost_weight and not oracle.exact:
             damped = self._explore(dual, costs, multipliers, (SECOND,))
             if damped:
@@ -358,8 +367,11 @@ class _Pricer:
         new = self._column(found)
         if oracle.exact:
             return Pricing([new], dual.reduced_cost(new))
-        if dual.reduced_cost(new) < -WORTH_RECALLING:
-            return [new]
+        gained = -dual.reduced_cost(new)
+        if len(self.lagrangian.first) >= MANY_ROWS:
+            self.worth = max(WORTH_RECALLING, WORTH_A_FIT * gained)
+        if max(gained, saved) > WORTH_RECALLING:
+            return [new, *known] if saved > WORTH_RECALLING else [new]
         nearby = self._explore(dual, costs, multipliers, NEARBY)
         if not nearby:
             self.reason = "the learner finds no classifier that improves the mixture"

@@ -20,12 +20,14 @@ from forcopt.fairness import (
     TRUE_POSITIVE,
     AllOf,
     Classwise,
+    CostTable,
     Merged,
     Notion,
     RateParity,
     RateRatio,
     read_binary,
 )
+from forcopt.fairness.costs import check_costs
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
@@ -81,6 +83,9 @@ class FairClassification(Problem):
     feature_names : tuple[str, ...], optional
         Of the d features; those of a frame by default. The decision then knows them, and takes the columns of
         a frame by name.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(C, C)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
 
     Raises
     ------
@@ -122,6 +127,7 @@ class FairClassification(Problem):
     privacy: PrivacyBudget | None = None
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -165,6 +171,7 @@ class FairClassification(Problem):
     def _fits_together(self) -> Self:
         n = len(self.labels)
         self._has_classes()
+        check_costs(self.costs, self.class_count)
         if self.feature_names and len(set(self.feature_names)) != self.features.shape[1]:
             raise DeclarationError(
                 f"feature_names are {', '.join(self.feature_names)}; they must be {self.features.shape[1]} "
@@ -237,6 +244,8 @@ class FairClassification(Problem):
             )
 
     def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
+        if self.costs is not None:
+            raise DeclarationError("privacy: private learning counts errors, so it takes no costs")
         if self.groups.channel is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         if self.groups.proxy is not None:
@@ -284,11 +293,11 @@ class FairClassification(Problem):
     @cached_property
     def lagrangian(self) -> Lagrangian:
         """Error, inequalities, and the costs for the oracle at given multipliers."""
-        w, y = self.record_weights, self.labels
-        if self.classes:
-            costs, base = (1.0 - as_cells(y, self.class_count)) * np.repeat(w, self.class_count), 0.0
-        else:
-            costs, base = w * (1.0 - 2.0 * y), float(w @ y)
+        table = 1.0 - np.eye(self.class_count) if self.costs is None else self.costs
+        of_record = self.record_weights[:, None] * table[self.labels]
+        costs, base = of_record.ravel(), 0.0
+        if not self.classes:
+            costs, base = of_record[:, 1] - of_record[:, 0], float(of_record[:, 0].sum())
         return Lagrangian(costs, base, self.demand.rows, self.moments, pairs=self.privacy is not None)
 
     @cached_property
@@ -305,17 +314,18 @@ class FairClassification(Problem):
         Parameters
         ----------
         error : float
-            The error rate.
+            The error rate, or the mean cost.
 
         Returns
         -------
         float
-            ``sqrt(e (1 - e) / m) / 4`` for e = `error` and the effective number of records m, the inverse of
-            the sum of squared `record_weights`. A smaller difference of two training errors is within the
-            sampling error.
+            ``sqrt(e (c - e) / m) / 4`` for e = `error`, the largest cost c (1 without `costs`) and the
+            effective number of records m, the inverse of the sum of squared `record_weights`. A smaller
+            difference of two training errors is within the sampling error.
         """
-        rate = min(max(error, 0.0), 1.0)
-        return 0.25 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
+        dearest = 1.0 if self.costs is None else float(self.costs.max())
+        rate = min(max(error, 0.0), dearest)
+        return 0.25 * float(np.sqrt(rate * (dearest - rate) * np.square(self.record_weights).sum()))
 
     # -- evaluation ------------------------------------------------------------------------------------------
 

@@ -184,6 +184,7 @@ def two_step(
             groups=GroupColumn(problem.groups.codes[learn], problem.groups.names),
             constraint=looser,
             hypotheses=problem.hypotheses,
+            costs=problem.costs,
         )
     except DeclarationError as error:  # the part happens to lack a group
         return Outcome(None, status=Status.FAILED, message=f"step 1: {error}")
@@ -199,6 +200,7 @@ def two_step(
             problem.labels[remix],
             constraint,
             negative_cells=negative_cells,
+            costs=problem.costs,
         )
     except DeclarationError as error:  # the second part happens to be too small for the channel
         return Outcome(None, status=Status.FAILED, message=f"step 2: {error}")

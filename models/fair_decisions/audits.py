@@ -178,7 +178,7 @@ def _sampled(
     randomness = Simulated(rng)
     for start in range(0, trials, rows):
         count = min(rows, trials - start)
-        found = _outcomes(rule, mechanism.send(np.broadcast_to(x, (count, *x.shape)).copy(), randomness))
+        found = _outcomes(rule, mechanism._send(np.broadcast_to(x, (count, *x.shape)).copy(), randomness))
         total += found.sum(axis=0)
         squares += ((found - outcome) ** 2).sum(axis=0)
         hits += (found == outcome).sum(axis=0)

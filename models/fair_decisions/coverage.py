@@ -57,7 +57,7 @@ class Nested(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import AdditiveMechanism, Laplace, Simulated
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace
     >>> Nested(AdditiveMechanism(Laplace(epsilon=0.5))).profile().epsilon(0.0)
     0.5
     """
@@ -72,11 +72,11 @@ class Nested(Mechanism):
         """See `Channel`."""
         return self.mechanism.total_variation(output)
 
-    def send(self, values: Any, rng: Randomness) -> Any:
+    def _send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: nested counts from the largest to the smallest along the last axis."""
         x = as_numbers(values, "values")
         parts = np.concatenate([x[..., :-1] - x[..., 1:], x[..., -1:]], axis=-1)
-        noisy = np.asarray(self.mechanism.send(parts, rng))
+        noisy = np.asarray(self.mechanism._send(parts, rng))
         return np.cumsum(noisy[..., ::-1], axis=-1)[..., ::-1].copy()
 
 

@@ -288,8 +288,7 @@ class Dawa(Mechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Simulated
-    >>> release = Dawa(epsilon=10.0, order="as given").release([10, 11, 9, 50, 52, 3, 3, 4], Simulated(1))
+    >>> release = Dawa(epsilon=10.0, order="as given").simulate([10, 11, 9, 50, 52, 3, 3, 4], seed=1)
     >>> release.values.round(1).tolist()
     [9.7, 10.0, 10.0, 50.0, 51.7, 3.0, 3.6, 3.6]
     """
@@ -326,7 +325,7 @@ class Dawa(Mechanism):
         """NaN: the error of a bucket's mean depends on the counts."""
         return nan
 
-    def send(self, values: Any, rng: Randomness) -> Array:
+    def _send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`: counts along the last axis."""
         x = as_numbers(values, "values")
         if not x.ndim or not x.shape[-1]:
@@ -346,7 +345,7 @@ class Dawa(Mechanism):
         rest = (1 - self.ratio) * self.epsilon if len(x) > 1 else self.epsilon
         starts = self.partition(x, rng)
         sizes = np.diff(np.r_[starts, len(x)])
-        totals = AdditiveMechanism(Laplace(scale=1 / rest)).send(np.add.reduceat(x, starts), rng)
+        totals = AdditiveMechanism(Laplace(scale=1 / rest))._send(np.add.reduceat(x, starts), rng)
         return np.repeat(np.maximum(totals, 0.0) / sizes, sizes)
 
     def partition(self, counts: Any, rng: Randomness) -> Array:
@@ -367,7 +366,7 @@ class Dawa(Mechanism):
             windows = sliding_window_view(x, m)
             deviation = np.abs(windows - windows.mean(axis=1, keepdims=True)).sum(axis=1)
             scale = 2 * (2 - 1 / m - 1 / n) / (self.ratio * self.epsilon)
-            noisy = AdditiveMechanism(Laplace(scale=scale)).send(deviation, rng)
+            noisy = AdditiveMechanism(Laplace(scale=scale))._send(deviation, rng)
             costs.append(noisy + 1 / ((1 - self.ratio) * self.epsilon))
         at = {m: i for i, m in enumerate(lengths.tolist())}
 

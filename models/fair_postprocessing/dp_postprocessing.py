@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing, emptied
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import AdditiveMechanism, Laplace, Ledger, PrivacyBudget, randomness
+from forcopt.privacy.ledger import pay
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -109,7 +111,7 @@ def dp_postprocessing(
     *,
     beta: float = 0.05,
     as_printed: bool = False,
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -132,9 +134,9 @@ def dp_postprocessing(
         Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
         may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
         exceeded.
-    ledger : Ledger, optional
-        Of all releases about the same people. The run spends from it before it looks at the
-        counts, whether it then succeeds, fails or is simulated.
+    ledger : Ledger or str
+        Of all releases about the same people, or its file; only a simulation does without. The run spends
+        from it before it looks at the counts, whether it then succeeds, fails or is simulated.
     time_limit : float, optional
         Seconds for the linear program.
     seed : int or numpy.random.Generator, optional
@@ -151,9 +153,9 @@ def dp_postprocessing(
     deadline = Deadline(time_limit)
     parities, noise = _parities_of(problem.constraint), _largest_noise(problem, beta)
     rng, mechanism = randomness(seed=seed), _mechanism(problem)
-    if ledger is not None:
-        ledger.spend(mechanism, name="dp-postprocessing", neighbours="substitute")
-    noisy = np.asarray(mechanism.release(problem.counts, rng))
+    pay(ledger, mechanism, rng, "dp-postprocessing", "substitute")
+    released = partial(Outcome, private=True, profile=mechanism.profile())
+    noisy = np.asarray(mechanism._send(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
     rates = GroupRates(
@@ -163,14 +165,14 @@ def dp_postprocessing(
         noise=CountNoise(noise, np.full(len(problem.groups), 2)),
     )
     if reason := emptied(rates, problem.constraint):
-        return Outcome(None, private=True, status=Status.FAILED, message=reason)
+        return released(None, status=Status.FAILED, message=reason)
     for notion in parities:
         model.subject_to(_anchored(notion, rates) if as_printed else notion.rows(rates))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
     result = model.solve(backend or "highs", time_limit=deadline.left)
     if not result.status.has_solution:
-        return Outcome(None, private=True, status=result.status, message=result.message)
+        return released(None, status=result.status, message=result.message)
     error = privacy_cost(problem, beta).error
     private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
     if rng.simulated:
@@ -181,10 +183,9 @@ def dp_postprocessing(
     )
     if as_printed and len(problem.groups) > 2:
         message += "; disparities are bounded against the first group, others by twice tolerance and bound"
-    return Outcome(
+    return released(
         problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0), noisy),
         iterations=result.iterations,
-        private=True,
         guarantee=error,
         message=message,
     )
@@ -221,7 +222,7 @@ def dp_thresholds(
     *,
     edges: Any = None,
     beta: float = 0.05,
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -240,9 +241,9 @@ def dp_thresholds(
         reveal the group.
     beta : float, default 0.05
         The probability with which the bounds may fail.
-    ledger : Ledger, optional
-        Of all releases about the same people. The run spends from it before it counts, whether it
-        then succeeds, fails or is simulated.
+    ledger : Ledger or str
+        Of all releases about the same people, or its file; only a simulation does without. The run spends
+        from it before it counts, whether it then succeeds, fails or is simulated.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
         noise.
@@ -288,9 +289,9 @@ def dp_thresholds(
     mechanism = AdditiveMechanism(
         Laplace(scale=SENSITIVITY / privacy.epsilon), sensitivity=SENSITIVITY, dimension=counts.size
     )
-    if ledger is not None:
-        ledger.spend(mechanism, name="dp-thresholds", neighbours="substitute")
-    noisy = np.asarray(mechanism.release(counts, rng))
+    pay(ledger, mechanism, rng, "dp-thresholds", "substitute")
+    released = partial(Outcome, private=True, profile=mechanism.profile())
+    noisy = np.asarray(mechanism._send(counts, rng))
 
     model = Model("private thresholds")
     chance = model.variable("chance", shape=(bins, groups), lower=0, upper=1)
@@ -302,23 +303,22 @@ def dp_thresholds(
         noise=CountNoise(noise, np.full(groups, bins)),
     )
     if reason := emptied(rates, problem.constraint):
-        return Outcome(None, private=True, status=Status.FAILED, message=reason)
+        return released(None, status=Status.FAILED, message=reason)
     model.subject_to(problem.constraint.rows(rates))
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(len(problem.scores)))
     result = model.solve(backend or "highs", time_limit=deadline.left)
     if result.status is Status.INFEASIBLE:
         none = f"with probability {1 - beta:g} no mixture of these thresholds meets the constraint"
-        return Outcome(None, private=True, status=Status.FAILED, message=none)
+        return released(None, status=Status.FAILED, message=none)
     if not result.status.has_solution:
-        return Outcome(None, private=True, status=result.status, message=result.message)
+        return released(None, status=result.status, message=result.message)
     private = f"{privacy.epsilon:g}-differentially private in the groups of the records"
     if rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     excess = 2 * groups * bins * noise / len(problem.scores)
-    return Outcome(
+    return released(
         _decision(problem.group_names, cuts, result[chance]),
         iterations=result.iterations,
-        private=True,
         message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} and the error "
         f"is at most {excess:.4g} above the error of the best fair mixture of these thresholds",
     )

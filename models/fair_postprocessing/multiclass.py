@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ClassRates, Classwise, Notion, read_groups
+from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
+from forcopt.fairness.costs import check_costs
 from forcopt.fairness.records import same_length
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
@@ -40,6 +41,9 @@ class MulticlassPostprocessing(Problem):
         Names of the K groups; ``"0"``, ``"1"``, ... by default.
     classes : tuple[str, ...], optional
         Names of the C classes; ``"0"``, ``"1"``, ... by default.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(C, C)``, indexed ``[label, prediction]``; the
+        least mean cost is then sought in place of the least error.
     channel : RandomizedResponse, optional
         The channel of the records' groups, if `counts` are by report, see `FairPostprocessing`.
 
@@ -73,6 +77,7 @@ class MulticlassPostprocessing(Problem):
     constraint: Notion
     groups: tuple[Name, ...] = ()
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
     channel: RandomizedResponse | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
@@ -109,6 +114,7 @@ class MulticlassPostprocessing(Problem):
             raise DeclarationError(
                 f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
             )
+        check_costs(self.costs, shape[0])
         mass = self.by_group.sum(axis=0)
         if self.channel is not None and (mass < 0).any():
             a, c = (int(i) for i in np.argwhere(mass < 0)[0])
@@ -131,6 +137,7 @@ class MulticlassPostprocessing(Problem):
         *,
         classes: Sequence[str] | None = None,
         weights: Any = None,
+        costs: Any = None,
     ) -> Self:
         """Count records.
 
@@ -147,6 +154,8 @@ class MulticlassPostprocessing(Problem):
             classes that occur.
         weights : array_like, optional
             Of the records, at least 0; 1 each by default.
+        costs : array_like, optional
+            See the attribute.
 
         Raises
         ------
@@ -170,7 +179,9 @@ class MulticlassPostprocessing(Problem):
             raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
-        return cls(counts=counts, constraint=constraint, groups=names, classes=found, channel=channel)
+        return cls(
+            counts=counts, constraint=constraint, groups=names, classes=found, costs=costs, channel=channel
+        )
 
     # -- rates -----------------------------------------------------------------------------------------------
 
@@ -202,8 +213,9 @@ class MulticlassPostprocessing(Problem):
         return Classwise(self.constraint)
 
     def error(self, probabilities: Any) -> Any:
-        """The error rate; a scalar."""
-        return 1.0 - (self.counts * probabilities).sum() / float(self.counts.sum())
+        """The error rate, or the mean cost; a scalar."""
+        costs = 1.0 - np.eye(len(self.classes)) if self.costs is None else self.costs
+        return ((self.counts @ costs) * probabilities).sum() / float(self.counts.sum())
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,10 +13,22 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, tabulate
+from forcopt.fairness import (
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    CostTable,
+    GroupRates,
+    Notion,
+    Rate,
+    loss_rate,
+    tabulate,
+)
+from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
+from forcopt.numeric import project_box
+from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 
@@ -90,7 +102,10 @@ class FairPostprocessing(Problem):
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
         `floor`, if there is one, is a lower bound on the records of every group and label that may be known
-        to all. ``Laplace(epsilon=...)`` is short for a budget without floor.
+        to all.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
 
     Raises
     ------
@@ -130,16 +145,7 @@ class FairPostprocessing(Problem):
     channel: RandomizedResponse | None = None
     negative_cells: Literal["refuse", "project"] = "refuse"
     privacy: PrivacyBudget | None = None
-
-    @field_validator("privacy", mode="before")
-    @classmethod
-    def _noise_says_the_budget(cls, given: Any) -> Any:
-        if isinstance(given, Laplace):
-            return PrivacyBudget(given.epsilon)
-        if isinstance(given, Mapping) and given.get("type") == "Laplace":  # files of earlier versions
-            named = {k: v for k, v in given.items() if k in ("epsilon", "floor")}
-            return PrivacyBudget(**named) if "epsilon" in named else PrivacyBudget(1 / given["scale"])
-        return given
+    costs: CostTable | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -176,6 +182,9 @@ class FairPostprocessing(Problem):
 
     @model_validator(mode="after")
     def _has_rates(self) -> Self:
+        check_costs(self.costs, 2)
+        if self.costs is not None and self.privacy is not None:
+            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
         if self.channel is not None and self.privacy is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         if len(self.constraint.records):
@@ -254,7 +263,8 @@ class FairPostprocessing(Problem):
         table = self.channel.debias(self.counts, axis=1)
         mass = table.sum(axis=0)
         if (mass < 0).any() and self.negative_cells == "project":
-            table = _nearest_nonnegative(table)
+            total = float(table.sum())
+            table = project_box(table.ravel(), 0.0, total, total).reshape(table.shape)
             mass = table.sum(axis=0)
         elif (mass < 0).any():
             a, label = (int(i) for i in np.argwhere(mass < 0)[0])
@@ -283,14 +293,19 @@ class FairPostprocessing(Problem):
         assert self.channel is not None
         return self.channel.transition(len(self.groups))
 
+    @property
+    def loss(self) -> Rate:
+        """The objective: the error rate, or the mean cost."""
+        return loss_rate(self.costs)
+
     def error(self, probabilities: Any) -> Any:
-        """The error rate after post-processing; a scalar.
+        """The error rate, or the mean cost, after post-processing; a scalar.
 
         It is taken over the groups as they are given, reported or true. That is the error of the reports'
         predictor exactly, with no channel to invert.
         """
         positives = (self.counts * probabilities[:, :, None]).sum(axis=0)
-        return GroupRates(positives, self.counts.sum(axis=0), self.groups).overall(ERROR)
+        return GroupRates(positives, self.counts.sum(axis=0), self.groups).overall(self.loss)
 
     @property
     def base(self) -> GroupRates:
@@ -376,15 +391,6 @@ class FairPostprocessing(Problem):
                 f"the decision has shape {values.shape}; it must be (2, {len(self.groups)})"
             )
         return values
-
-
-def _nearest_nonnegative(table: Array) -> Array:
-    """The Euclidean projection onto the tables without negative cells of the same sum. O(K log K)."""
-    total = table.sum()
-    descending = np.sort(table, axis=None)[::-1]
-    excess = (np.cumsum(descending) - total) / np.arange(1, table.size + 1)
-    threshold = excess[np.flatnonzero(descending > excess)[-1]]
-    return np.asarray(np.maximum(table - threshold, 0.0))
 
 
 @FairPostprocessing.formulation(

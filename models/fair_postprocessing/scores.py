@@ -15,15 +15,18 @@ from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
-    ERROR,
     FALSE_POSITIVE,
     SELECTION,
     TRUE_POSITIVE,
+    CostTable,
     GroupRates,
     Notion,
+    Rate,
+    loss_rate,
     read_binary,
     read_groups,
 )
+from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.learning.thresholds import middles
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
@@ -141,6 +144,9 @@ class ScorePostprocessing(Problem):
     names : tuple[str, ...], optional
         The names of all groups, also of groups without records; those that occur by default. With `privacy`
         they must be given: which groups occur is private.
+    costs : CostTable, optional
+        The cost of each prediction for each label, shape ``(2, 2)``, indexed ``[label, prediction]``, see
+        `cost_table`; the least mean cost is then sought in place of the least error. There is no `privacy`.
     channel : RandomizedResponse, optional
         The channel of the groups, if they are reports; set by ``groups=channel.observe(reports)``. The
         thresholds are then by report, and the rates are estimates of those of the true groups. The score must
@@ -184,6 +190,7 @@ class ScorePostprocessing(Problem):
     weights: Numbers | None = None
     privacy: PrivacyBudget | None = None
     names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    costs: CostTable | None = Field(default=None, kw_only=True)
     channel: RandomizedResponse | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="before")
@@ -196,6 +203,9 @@ class ScorePostprocessing(Problem):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        check_costs(self.costs, 2)
+        if self.costs is not None and self.privacy is not None:
+            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
         if self.scores.ndim != 1 or not len(self.scores):
             raise DeclarationError(f"scores: the shape is {self.scores.shape}; it must be (n,), n at least 1")
         n = len(self.scores)
@@ -250,6 +260,11 @@ class ScorePostprocessing(Problem):
         """The weight of each record, with sum n; shape ``(n,)``."""
         weights = np.ones(len(self.scores)) if self.weights is None else self.weights
         return np.asarray(weights * (len(weights) / weights.sum()))
+
+    @property
+    def loss(self) -> Rate:
+        """The objective: the error rate, or the mean cost."""
+        return loss_rate(self.costs)
 
     @cached_property
     def mass(self) -> Array:
@@ -335,7 +350,7 @@ class ScorePostprocessing(Problem):
         metrics |= {} if undefined else self.constraint.disparity(rates)
         violations = undefined or self.constraint.violation(rates)
         return Evaluation(
-            objective=float(rates.overall(ERROR)),
+            objective=float(rates.overall(self.loss)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             metrics=metrics,
         )
@@ -362,7 +377,7 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
     rates = problem.rates((cells @ mixture).reshape((count, 2)))
     fairness = problem.constraint.rows(rates)
     model.subject_to(fairness)
-    error = rates.overall(ERROR)
+    error = rates.overall(problem.loss)
 
     def decision(solution: Any) -> RandomizedThresholds:
         found = np.maximum(solution[mixture], 0.0)

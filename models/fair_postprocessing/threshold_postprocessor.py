@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from pandas import DataFrame
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -25,9 +24,9 @@ from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessi
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import (
+    Combine,
     GroupedClassifier,
     Training,
-    draw,
     parted,
     subset,
 )
@@ -56,14 +55,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         alone. A constraint with `confidence` needs it, or `prefit`.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
-    combine : {"cross", "each"}, default "cross"
+    combine : {"cross", "each", "subgroups"}, default "cross"
         The constraint for several sensitive columns, see `FairClassifier`. Thresholds differ by the groups
-        that the columns form together. With ``"each"`` a group of known values that did not occur in training
-        is treated as the mixture of those that share the most values with it.
+        that the columns form together. Unless they are crossed, a group of known values that did not occur in
+        training is treated as the mixture of those that share the most values with it.
     unknown : {"refuse", "mixture"}, optional
         Whether a group with a value that training lacks is refused, or gets such a mixture, with a warning.
-        By default ``"mixture"`` for ``combine="each"``, where the known values still count; else
-        ``"refuse"``.
+        By default ``"refuse"`` if columns are crossed; else ``"mixture"``, as the known values still count.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
         `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, `names` are
@@ -73,9 +71,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     edges : array_like, optional
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
+    ledger : str, optional
+        With `privacy`, the file of the `Ledger` from which each `fit` spends; required then.
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all with the same group and features; see
         `FairClassifier`.
+    costs : "balanced", mapping or array_like, optional
+        Of wrong predictions, in place of 1 each; see `cost_table`. The errors of the report are mean costs.
     backend : str, default "highs"
         Solves the linear program.
     random_state : int or numpy.random.Generator, optional
@@ -124,12 +126,14 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         prefit: bool = False,
         held_out: float | None = None,
         sensitive: Any = None,
-        combine: Literal["cross", "each"] = "cross",
+        combine: Combine = "cross",
         unknown: Literal["refuse", "mixture"] | None = None,
         privacy: PrivacyBudget | None = None,
         names: Any = None,
         edges: Any = None,
+        ledger: str | None = None,
         draws: Literal["record", "row"] = "record",
+        costs: Any = None,
         backend: str = "highs",
         random_state: Any = None,
     ) -> None:
@@ -143,7 +147,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         self.privacy = privacy
         self.names = names
         self.edges = edges
+        self.ledger = ledger
         self.draws = draws
+        self.costs = costs
         self.backend = backend
         self.random_state = random_state
 
@@ -178,10 +184,10 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             )
         if self.names is not None and self.privacy is None:
             raise DeclarationError("names is given without privacy; then the groups are those that occur")
-        if self.privacy is not None and self.combine == "each":
+        if self.privacy is not None and self.combine != "cross":
             raise DeclarationError(
-                "combine is 'each'; the crossings that occur are private, so with privacy use 'cross' and "
-                "names"
+                f"combine is {self.combine!r}; the crossings that occur are private, so with privacy use "
+                "'cross' and names"
             )
         given = self._training(X, y, sensitive_features, sample_weight)
         if given.constraint.promise and not self.prefit and self.held_out is None:
@@ -198,7 +204,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
             names = tuple(map(str, self.classes_))
             of_labels = [names[c] for c in given.labels.tolist()]
             problem = MulticlassPostprocessing.from_predictions(
-                score, groups, of_labels, given.constraint, classes=names, weights=given.weights
+                score,
+                groups,
+                of_labels,
+                given.constraint,
+                classes=names,
+                weights=given.weights,
+                costs=self._costs(given),
             )
         else:
             problem = ScorePostprocessing(
@@ -209,8 +221,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 weights=given.weights,
                 privacy=self.privacy,
                 names=tuple(self.names or (("all",) if blind and self.privacy is not None else ())),
+                costs=self._costs(given),
             )
-        options = {} if self.privacy is None else {"edges": self._edges()}
+        options = {} if self.privacy is None else {"edges": self._edges(), "ledger": self.ledger}
         solution = self._solved(problem, backend=self.backend, **options)
         law = solution.decision
         known = None if blind else self._vocabulary(X, sensitive_features, given, law.groups)
@@ -219,7 +232,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
 
     def _vocabulary(self, X: Any, given: Any, training: Training, names: tuple[str, ...]) -> Vocabulary:
         """The groups that the thresholds know; of private ones only the names are known."""
-        unknown = self.unknown or ("mixture" if self.combine == "each" else "refuse")
+        unknown = self.unknown or ("refuse" if self.combine == "cross" else "mixture")
         given, columns = self._sensitive(X, given)
         if training.kept is not None:
             given = subset(given, training.kept)
@@ -281,28 +294,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
                 self.estimator_.fit(X, y, **weighted)
         return given
 
-    def _served(self, X: Any, sensitive_features: Any) -> tuple[Any, Array, Any]:
-        """Features, the probability of the second class, or of each, and the place of each group."""
-        check_is_fitted(self)
-        table, groups = self._table(X), None
-        if self.policy_.needs_groups:
-            groups, names = self._sensitive(X, sensitive_features)
-            if names is not None and not hasattr(groups, "columns") and np.ndim(groups) == 2:
-                groups = DataFrame(groups, columns=names)
-        places = self.policy_.locate(groups)
-        return table, self.policy_.answer(table, places), places
-
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
-        _, chance, _ = self._served(X, sensitive_features)
-        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+        return self._law(X, sensitive_features)
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        table, chance, places = self._served(X, sensitive_features)
-        alike = table if self.draws == "row" else chance.reshape(len(chance), -1)
-        drawn = draw(chance, self.policy_.numbers(alike, places), self.draws, self.random_state)
-        return np.asarray(self.classes_[drawn])
+        return self._drawn(X, sensitive_features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """The accuracy of drawn predictions; groups as in `fit`."""

@@ -1,4 +1,4 @@
-"""Rankings that sort: by score, by counterfactual score, within quotas, and two re-rankers of practice."""
+"""Rankings that sort: by score, by counterfactual score, within quotas, and a re-ranker of practice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
-from forcopt.models.fair_ranking.tolerances import COUNT, NOT_ZERO
+from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
 
@@ -125,95 +125,3 @@ def det_const_sort(
                 at -= 1
         floors = np.minimum(now, sizes)
     return Outcome(Ranking(np.array(placed[: problem.length])), bound=problem.best)
-
-
-def fair_table(k: int, share: float, significance: float, adjust: bool = True) -> Array:
-    """FA*IR's table: the least number of protected candidates in each prefix that passes the test.
-
-    Parameters
-    ----------
-    k : int
-        How many positions.
-    share : float
-        Of protected candidates, between 0 and 1.
-    significance : float
-        The probability that a ranking by independent draws fails the test.
-    adjust : bool, default True
-        Correct for the k tests: take the largest level of the single tests with which all together fail with
-        at most the given probability.
-
-    Returns
-    -------
-    Array
-        Shape ``(k,)``.
-
-    References
-    ----------
-    Zehlike, Bonchi, Castillo, Hajian, Megahed, Baeza-Yates (CIKM 2017), Algorithms 1 and 2.
-
-    Examples
-    --------
-    >>> fair_table(10, 0.5, 0.1, adjust=False).tolist()
-    [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
-    """
-    from scipy.stats import binom
-
-    if not (0 < share < 1 and 0 < significance < 1):
-        raise DeclarationError("share and significance must be between 0 and 1")
-
-    def single(level: float) -> Array:
-        return np.asarray(binom.ppf(level, np.arange(1, k + 1), share).astype(int))
-
-    def failure(least: Array) -> float:
-        law = np.ones(1)
-        for m in least:
-            law = np.append(law * (1 - share), 0.0) + np.append(0.0, law * share)
-            law[:m] = 0.0
-        return 1.0 - float(law.sum())
-
-    if not adjust or failure(single(significance)) <= significance:
-        return single(significance)
-    low, high = 0.0, significance
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if failure(single(middle)) <= significance else (low, middle)
-    return single(max(low, NOT_ZERO))
-
-
-@FairRanking.algorithm("fa-ir", cites="Zehlike et al. (2017), Algorithm 2", rank="published")
-def fair_star(
-    problem: FairRanking,
-    *,
-    protected: str = "",
-    share: float | None = None,
-    significance: float = 0.1,
-    time_limit: float | None = None,
-) -> Outcome:
-    """FA*IR: sort by score, but take the best protected candidate where the table asks for one.
-
-    Parameters
-    ----------
-    protected : str
-        The level of the protected candidates, such as ``"sex=f"``.
-    share : float, optional
-        The share to test; the share among the candidates by default.
-    significance : float, default 0.1
-        Of the test of the whole ranking.
-    """
-    y = _scores(problem)
-    attribute, _, level = protected.partition("=")
-    if level not in problem.groups.get(attribute, ()):
-        raise DeclarationError(f"protected is {protected!r}; it must name a level such as 'sex=f'")
-    inside = np.array([v == level for v in problem.groups[attribute]])
-    k = problem.length
-    table = fair_table(k, float(inside.mean()) if share is None else share, significance)
-    order = np.argsort(-y, kind="stable")
-    queues = {True: order[inside[order]].tolist(), False: order[~inside[order]].tolist()}
-    placed: list[int] = []
-    count = 0
-    for least in table:
-        ahead = bool(queues[True]) and (not queues[False] or y[queues[True][0]] >= y[queues[False][0]])
-        take = ahead or (count < least and bool(queues[True]))
-        placed.append(queues[take].pop(0))
-        count += take
-    return Outcome(Ranking(np.array(placed)), bound=problem.best)

@@ -7,17 +7,28 @@ from forcopt.models.leximax_cohort import column_generation, formulations  # noq
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
+from forcopt.models.leximax_cohort.panel_check import Finding, panel_findings
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.models.leximax_cohort.recruitment import Letters, compare_with_census, draw_letters
+from forcopt.models.leximax_cohort.reserves import Reserves, choose_reserves, dropout_scenarios
 from forcopt.models.leximax_cohort.rounding import PublicLottery, round_lottery, verify_lottery
 from forcopt.models.leximax_cohort.uniform import UniformLottery
 
 __all__ = [
     "CohortLottery",
     "FeasibleCohorts",
+    "Finding",
+    "Letters",
     "LeximaxCohort",
     "PublicLottery",
+    "Reserves",
     "SolutionSet",
     "UniformLottery",
+    "choose_reserves",
+    "compare_with_census",
+    "draw_letters",
+    "dropout_scenarios",
+    "panel_findings",
     "random_block",
     "random_cohort",
     "random_panel",

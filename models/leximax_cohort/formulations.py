@@ -13,19 +13,15 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize, minimize
+from forcopt.language.objective import Objective, SortedMethod, leximin, maximize, minimize
 from forcopt.language.variable import Variable
 from forcopt.models.leximax_cohort.objectives import welfare
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
-from forcopt.models.leximax_cohort.tolerances import GAP
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
 _HENZINGER = "Henzinger, Peale, Reingold and Shen (2022)"
 _OGRYCZAK = "Ogryczak and Śliwiński (2006)"
-
-_MOST_GROUPS = 14
-"""All subsets of more groups are too many to list."""
 
 
 def write_choice(
@@ -163,36 +159,6 @@ def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     return _leximin(problem, model, "ordered-values")
-
-
-@LeximaxCohort.formulation("enumeration", exact=True, cites=f"{_HENZINGER}, section 3", rank="published")
-def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
-    """The paper's linear programs with the sums over all ``2**m - 1`` subsets as rows; for 14 groups at most.
-
-    Returns
-    -------
-    Handles
-        ``marginals``, shape ``(n,)``; ``utilities`` and ``sums`` (of the 1, 2, ... smallest), shape ``(m,)``.
-    """
-    only_leximin(problem)
-    _of_marginals(problem, "enumeration")
-    m = problem.utilities.shape[1]
-    if m > _MOST_GROUPS:
-        raise DeclarationError(
-            f"'enumeration' writes 2**{m} - 1 rows for {m} groups; for more than {_MOST_GROUPS} use 'cuts'"
-        )
-    x, u = write_choice(problem, model)
-    unit = problem.unit
-    sums = model.variable(model.unused_name("sum"), m)
-    for k in range(1, m + 1):
-        members = np.zeros((comb(m, k), m))
-        for row, subset in enumerate(combinations(range(m), k)):
-            members[row, list(subset)] = 1.0
-        model.subject_to(members @ (u / unit) >= sums[k - 1], name=model.unused_name(f"subsets of {k}"))
-    goal = lexicographic([maximize(sums[k]) for k in range(m)], tolerance=GAP)
-    handles = _handles(problem, x, u, goal, unit)
-    handles.sums = sums * unit
-    return handles
 
 
 def goal(problem: LeximaxCohort, model: Model, utilities: Expression, counts: Array) -> Objective:

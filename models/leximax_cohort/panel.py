@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
-_QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
-"""The columns of a table of quotas, with the names that they also have."""
+QUOTA_COLUMNS = ("feature", "value", "min", "max")
+"""The columns of a table of quotas."""
+
+_OTHER_NAMES = {"category": "feature", "name": "value", "least": "min", "most": "max"}
+"""Names that other programs give them."""
 
 _FLEXIBLE = ("min_flex", "max_flex")
 """Its columns with the ends to which a proposal may relax a quota; it has both or none."""
@@ -62,11 +65,11 @@ def panel_fields(
     wanted, flexible, rows = _read_quotas(quotas)
     address = [household] if isinstance(household, str) else list(household or ())
     check_columns(people, dict.fromkeys([*wanted, *filter(None, [identifier]), *address]), "candidates")
-    names = tuple(map(_level, people.index if identifier is None else people[identifier]))
+    names = tuple(map(level_name, people.index if identifier is None else people[identifier]))
     if "" in names:
         raise DeclarationError(f"candidates: row {people.index[names.index('')]} has no identifier")
     refuse_doubles("candidates", names, people.index)
-    levels = {feature: tuple(map(_level, people[feature])) for feature in wanted}
+    levels = {feature: tuple(map(level_name, people[feature])) for feature in wanted}
     for feature, of_all in levels.items():
         if "" in of_all:
             who = names[of_all.index("")]
@@ -86,12 +89,12 @@ def panel_fields(
         "flexible": flexible,
     }
     if address:
-        parts = zip(*(map(_level, people[column]) for column in address), strict=True)
+        parts = zip(*(map(level_name, people[column]) for column in address), strict=True)
         fields["households"] = tuple("\n".join(lines).strip().casefold() for lines in parts)
     return fields
 
 
-def _level(value: Any) -> str:
+def level_name(value: Any) -> str:
     """A candidate's level as text; empty if it is missing."""
     return "" if is_missing(value) else str(value).strip()
 
@@ -113,18 +116,14 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, _Quotas, dict[str, list[Any]]]:
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
     else:
-        table, columns = read_table(quotas, "quotas", **AS_TEXT), list[str]()
-        if {"category", "feature"} <= set(table.columns) and not {"value", "name"} & set(table.columns):
-            table = table.rename(columns={"category": "feature", "feature": "value"})  # Panelot's names
-        for spellings in _QUOTA_COLUMNS:
-            columns.append(next((column for column in spellings if column in table.columns), spellings[0]))
-        columns += _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
+        table = quota_columns(read_table(quotas, "quotas", **AS_TEXT))
+        columns = [*QUOTA_COLUMNS, *(_FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ())]
         check_columns(table, columns, "quotas")
         listed = list(zip(*(table[column] for column in columns), table.index, strict=True))
     out: tuple[_Quotas, _Quotas] = {}, {}
     rows: dict[str, list[Any]] = {}
     for feature, value, *numbers, row in listed:
-        of, level = _level(feature), _level(value)
+        of, level = level_name(feature), level_name(value)
         if not (of and level):
             raise DeclarationError(f"quotas: row {row} has no {'value' if of else 'feature'}")
         try:
@@ -136,9 +135,17 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, _Quotas, dict[str, list[Any]]]:
             if pair:
                 field.setdefault(of, {})[level] = pair
         rows.setdefault(of, []).append(row)
-    keys = [f"{_level(feature)} = {_level(value)}" for feature, value, *_ in listed]
+    keys = [f"{level_name(feature)} = {level_name(value)}" for feature, value, *_ in listed]
     refuse_doubles("quotas", keys, [row for *_, row in listed])
     return *out, rows
+
+
+def quota_columns(table: DataFrame) -> DataFrame:
+    """Give the columns of a table of quotas our names, where it has those of another program."""
+    if {"category", "feature"} <= set(table.columns) and not {"value", "name"} & set(table.columns):
+        return table.rename(columns={"category": "feature", "feature": "value"})  # Panelot's names
+    other = {old: new for old, new in _OTHER_NAMES.items() if new not in table.columns}
+    return table.rename(columns=other)
 
 
 def quota_table(problem: LeximaxCohort) -> DataFrame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,20 +11,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.data.dataset import check_columns, read_table
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
+from forcopt.models.leximax_cohort.classes import Classes
+from forcopt.models.leximax_cohort.column_generation import CohortPricing
 from forcopt.models.leximax_cohort.decision import CohortLottery, cohort_lottery
 from forcopt.models.leximax_cohort.panel import AS_TEXT, positions
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
-from forcopt.notebook import facts_html, table_html
+
+_MOST_EXCHANGES = 400
+"""Of a start; most lotteries reach the bound within some hundred exchanges."""
+
+_STARTS = 5
+"""The draws of exchanges that are tried."""
+
+_STEEPNESS = (1.0, 8.0)
+"""Per panel: how fast the worth of a class falls; drawn anew for each exchange, so that none repeats."""
+
+_STEEPEST = 8.0
+"""The largest exponent of a worth: solvers tell worths apart down to 1e-7 of the largest."""
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
-
-_STYLE = "body{font:11px sans-serif}td,th{border:1px solid #999;padding:1px 4px}tr{break-inside:avoid}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +92,9 @@ class PublicLottery:
         By the theorem of Beck and Fiala. A step moves the weights that are not yet multiples of 1/M, such
         that their sum stays, and so does the chance of everyone who is in more than k of these panels. There
         is such a step while two panels are left, since they have k members each. A chance that is let go
-        depends on at most k panels, and each weight moves by less than 1/M. With whole quotas on two features
-        at most, no chance moves by 1/M (`round_lottery`).
+        depends on at most k panels, and each weight moves by less than 1/M.
         """
-        return (1.0 if self.problem.mixes else self.problem.size) / len(self.panels)
+        return self.problem.size / len(self.panels)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -129,33 +140,16 @@ class PublicLottery:
         if ending == ".json":
             text = json.dumps(panels, ensure_ascii=False, indent=0)
         elif ending == ".html":
-            text = self._page(panels, hashlib.sha256(text.encode()).hexdigest())
+            from forcopt.models.leximax_cohort.page import draw_page
+
+            text = draw_page(self)
         elif ending != ".csv":
             raise DeclarationError(f"cannot write {path}: the name must end in .csv, .json or .html")
         Path(path).write_text(text, encoding="utf-8", newline="")
 
-    def _page(self, panels: dict[str, tuple[str, ...]], fingerprint: str) -> str:
-        count, digits, first, last = len(panels), len(self.numbers[-1]), self.numbers[0], self.numbers[-1]
-        facts = {
-            "panels": f"{count}, numbered {first} to {last}; each has the same chance",
-            "to draw": f"throw {digits} ten-sided dice of different colours, one for each digit, in an order "
-            f"that is agreed before; throw again if the number is above {last}",
-            "smallest chance": f"{round(self.smallest * count)} of {count} panels",
-            "SHA-256 of the CSV file": fingerprint,
-        }
-        title = f"A public draw of {self.problem.size:g} among {len(self.before)} people"
-        listed = [(number, ", ".join(members)) for number, members in panels.items()]
-        times = sorted(zip(self.panels.sum(axis=0, dtype=int), self.problem.names, strict=True))
-        return (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{facts_html('The lottery', facts)}"
-            f"{table_html('The panels', ('panel', 'members'), listed, count)}"
-            f"{table_html('Everyone', (f'panels of {count}', 'name'), times, len(times))}</body></html>"
-        )
-
 
 def round_lottery(
-    decision: CohortLottery, panels: int = 1000, *, backend: str = "highs", time_limit: float = 60.0
+    decision: CohortLottery, panels: int = 1000, *, backend: str = "highs", time_limit: float = 20.0
 ) -> PublicLottery:
     """Round a lottery to equal panels, with the least loss in the smallest chance.
 
@@ -167,8 +161,8 @@ def round_lottery(
         How many; a panel may occur several times among them. 10, 100, 1000, ... suit dice with ten sides.
     backend : str, default "highs"
         Takes mixed-integer linear programs.
-    time_limit : float, default 60
-        Seconds for each of the two searches below.
+    time_limit : float, default 20
+        Seconds for the integer program below.
 
     Returns
     -------
@@ -180,18 +174,15 @@ def round_lottery(
     DeclarationError
         For a number of panels below 1, or a problem without lotteries.
     BackendError
-        If the backend finds no rounding in time.
+        If HiGHS fails on a panel.
 
     Notes
     -----
-    With whole quotas on two features at most the rows are totally unimodular. Then the chances are rounded to
-    multiples of 1/M, each up or down, such that the rows hold on average, and these are an average of M
-    panels that satisfy the rows (Baum and Trotter): no chance changes by 1/M.
-
-    Otherwise an integer program finds how often each panel of the lottery occurs. The first search rounds
-    the panels' weights up or down, and ends with any rounding that keeps all chances at `PublicLottery.bound`
-    or above. If it finds none, the second one allows any multiples, maximizes the smallest chance up to that
-    bound, and then keeps the largest loss of a chance small.
+    Panels are exchanged, over all panels that satisfy the rows, until nobody's chance is below
+    `PublicLottery.bound`; people with the same features take turns. If that misses the bound, and quotas are
+    whole and on two features at most, the rows are totally unimodular: chances rounded to multiples of 1/M
+    such that the rows hold on average are an average of M panels (Baum and Trotter). Otherwise an integer
+    program decides how often each known panel occurs, which is best among these panels.
 
     References
     ----------
@@ -208,36 +199,97 @@ def round_lottery(
     """
     if panels < 1 or panels != int(panels):
         raise DeclarationError(f"panels is {panels}; it must be a whole number of at least 1")
-    problem = decision.problem
-    if problem.mixes and problem.is_whole:
-        rows = problem.classes, problem.household_rows
-        cohorts, weights = cohort_lottery(decision.marginals, round(problem.size), *rows, panels)
-        copies = np.round(weights * panels).astype(int)
+    dealt = _equal_panels(decision, panels, backend, time_limit)
+    return PublicLottery(decision.problem, dealt, decision.marginals)
+
+
+def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit: float) -> Array:
+    """M panels that meet the demands, by exchanges; and if these miss the bound by a theorem or a program."""
+    classes = Classes(decision.problem)
+    cohorts, weights = decision.distribution()
+    numbers = np.round(cohorts @ (classes.of[:, None] == np.arange(len(classes.sizes))))
+    numbers, same = np.unique(numbers, axis=0, return_inverse=True)
+    weights = np.bincount(same.reshape(-1), weights)
+    served = weights @ numbers > WHOLE
+    target = panels * (weights @ numbers)[served] / classes.sizes[served]
+    most = np.floor(target.min() + panels * CLOSE)
+
+    def least(copies: Array) -> float:
+        return float((copies.sum(axis=0)[served] // classes.sizes[served]).min())
+
+    rng, dealt, met = np.random.default_rng(0), np.zeros((panels, len(classes.sizes))), [numbers]
+    for _ in range(_STARTS):
+        tried = _exchange(classes, numbers, weights, panels, lambda copies: least(copies) >= most, rng)
+        met.append(tried)
+        if least(tried) >= least(dealt):
+            dealt = tried
+        if least(dealt) >= most:
+            break
     else:
-        cohorts, weights = decision.distribution()
-        copies = _round_weights(cohorts, weights, panels, backend, time_limit)
-    return PublicLottery(problem, np.repeat(cohorts.astype(np.int8), copies, axis=0), decision.marginals)
-
-
-def _round_weights(cohorts: Array, weights: Array, panels: int, backend: str, time_limit: float) -> Array:
-    """How often each panel occurs among M."""
-    chances = weights @ cohorts
-    members, target = cohorts[:, chances > WHOLE], panels * chances[chances > WHOLE]
-    goal = np.floor(target.min() + panels * CLOSE)
-    for near in (True, False):
+        problem = decision.problem
+        if problem.mixes and problem.is_whole:
+            rows = problem.classes, problem.household_rows
+            cohorts, weights = cohort_lottery(decision.marginals, round(problem.size), *rows, panels)
+            return np.repeat(cohorts.astype(np.int8), np.round(weights * panels).astype(int), axis=0)
+        numbers = np.unique(np.vstack(met), axis=0)
         model = Model("equal panels")
-        low, high = (np.floor(weights * panels), np.ceil(weights * panels)) if near else (0, panels)
-        copies = model.variable("copies", len(weights), lower=low, upper=high, integer=True)
-        least = model.variable("least", lower=goal if near else 0, upper=goal, integer=True)
-        lost = model.variable("lost", lower=1)
-        counts = copies @ members
-        model.subject_to(copies.sum() == panels, counts >= least, counts + lost >= target)
-        # lost is at most M: half a panel of the smallest chance outweighs it
-        model.maximize(least if near else least - lost / (2 * panels))
+        copies = model.variable("copies", len(numbers), upper=panels, lower=0, integer=True)
+        lowest = model.variable("least", lower=least(dealt) + 1, upper=most, integer=True)
+        counts = copies @ numbers[:, served]
+        model.subject_to(copies.sum() == panels, counts >= lowest * classes.sizes[served])
+        model.maximize(lowest)
         result = model.solve(backend, time_limit=time_limit)
         if result.point is not None:
-            return np.round(result[copies]).astype(int)
-    raise BackendError(f"{backend} finds no equal panels: {result.message}")
+            dealt = np.repeat(numbers, np.round(result[copies]).astype(int), axis=0)
+    return _seat(classes, dealt.astype(int))
+
+
+def _exchange(
+    classes: Classes,
+    numbers: Array,
+    weights: Array,
+    panels: int,
+    enough: Callable[[Array], bool],
+    rng: np.random.Generator,
+) -> Array:
+    """Start with the multiples of 1/M below the weights, and exchange panels until nobody lacks a seat.
+
+    A class weighs exponentially more the further it is below its target, rounded down for each person. The
+    panel of the least weight among some leaves, and the panel of the greatest weight of all comes.
+    """
+    pricing = CohortPricing(classes, "highs", Deadline(None))
+    share = weights @ numbers
+    target = np.floor(panels * share / classes.sizes + panels * CLOSE)
+    dealt = np.repeat(numbers, np.floor(weights * panels + WHOLE).astype(int), axis=0)[:panels]
+
+    def worth() -> Array:
+        above = dealt.sum(axis=0) + (panels - len(dealt)) * share - target * classes.sizes
+        found = np.exp(-np.clip(steepness * above / classes.sizes, -_STEEPEST, _STEEPEST))
+        return np.asarray(found / found.max())
+
+    for _ in range(panels - len(dealt) + _MOST_EXCHANGES):
+        steepness = rng.uniform(*_STEEPNESS)
+        if len(dealt) == panels:
+            if enough(dealt):
+                break
+            some = rng.permutation(panels)[: max(1, panels // 4)]
+            dealt = np.delete(dealt, some[np.argmin(dealt[some] @ worth())], axis=0)
+        _, found, _ = pricing.best(worth(), -np.inf)
+        if found is None:
+            raise BackendError("HiGHS finds no panel, though the lottery has some")
+        dealt = np.vstack([dealt, found])
+    return dealt
+
+
+def _seat(classes: Classes, dealt: Array) -> Array:
+    """Give the seats of each class to its members in turn: their numbers of panels differ by one at most."""
+    panels = np.zeros((len(dealt), len(classes.of)), dtype=np.int8)
+    for c, size in enumerate(classes.sizes.tolist()):
+        ends = np.cumsum(dealt[:, c])
+        rows = np.repeat(np.arange(len(dealt)), dealt[:, c])
+        turns = np.arange(ends[-1]) % size
+        panels[rows, np.flatnonzero(classes.of == c)[turns]] = 1
+    return panels
 
 
 def verify_lottery(problem: LeximaxCohort, path: str | Path) -> PublicLottery:

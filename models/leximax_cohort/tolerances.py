@@ -25,3 +25,6 @@ UNUSED = 1e-12
 
 SAME = 1e-3
 """Of the last digit of a quota: the rounding of a solver."""
+
+RIDGE = 1e-13
+"""Share of the trace of a Gram matrix: added to its diagonal, since equal quotas make its rows dependent."""

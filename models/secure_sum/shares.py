@@ -125,9 +125,9 @@ class SharedNoise(AdditiveMechanism):
 
     Examples
     --------
-    >>> from forcopt.privacy import Laplace, Simulated
+    >>> from forcopt.privacy import Laplace
     >>> shared = SharedNoise(Laplace(scale=1.0), servers=3)
-    >>> shared.release([5.0, 7.0], Simulated(1)).simulated
+    >>> shared.simulate([5.0, 7.0], seed=1).simulated
     True
     >>> shared.profile().epsilon(0.0), round(shared.error**2, 9)  # S / h = 3 times the variance 2
     (1.0, 6.0)
@@ -151,7 +151,7 @@ class SharedNoise(AdditiveMechanism):
     def _honest(self) -> int:
         return self.servers - self._coalition
 
-    def send(self, values: Any, rng: Randomness) -> Array:
+    def _send(self, values: Any, rng: Randomness) -> Array:
         """Add the parts of all servers; real noise in a simulation only.
 
         Raises

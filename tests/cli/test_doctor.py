@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 from forcopt.backends import registry
 from forcopt.cli import app, doctor
 
-
 kept = dict(registry.backends())
 
 

@@ -22,7 +22,7 @@ from forcopt.models import (
 from forcopt.models.fair_classification import FairClassifier, Thresholds
 from forcopt.models.lexifair import Stumps, groups_of
 from forcopt.models.strategic.instances import random_discrete
-from forcopt.privacy import Laplace, PureDP, RandomizedResponse, Simulated, calibrate
+from forcopt.privacy import Laplace, PureDP, RandomizedResponse, calibrate
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip"])
@@ -163,7 +163,7 @@ def test_post_processing_inside_a_strategic_model(backend):
 def noisy_plan(true, epsilon, seed, deviations, backend="highs"):
     """Districts drawn on noisy counts, with a margin of so many standard deviations on either side."""
     mechanism = calibrate(Laplace, PureDP(epsilon))
-    seen = mechanism.release(true.arrays.weights, Simulated(seed)).values.round().clip(0)
+    seen = mechanism.simulate(true.arrays.weights, seed).values.round().clip(0)
     graph = true.graph.copy()
     for node, people in zip(true.nodes, seen, strict=True):
         graph.nodes[node]["population"] = int(people)

@@ -494,6 +494,10 @@ def test_a_missing_label_is_refused(labels):
         ),
         (lambda x: fo.align(x, pd.Series([1, 2], index=["a", "a"]), join="outer"), "the labels .* repeat"),
         (lambda x: x[:, 1:] - x[:, :-1], "is missing"),
+        (
+            lambda x: x[1:] - x[:-1],
+            r"is missing 'c' and has .*: 'a'; x.shift and x.diff take the entry before",
+        ),
     ],
 )
 def test_wrong_names_and_labels_are_refused(act, message):

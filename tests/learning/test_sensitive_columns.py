@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -159,3 +160,22 @@ def test_without_scikit_learn_the_command_is_given(monkeypatch, place):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(fo.NotInstalledError, match=f"{name} needs scikit-learn.*pip install scikit-learn"):
         getattr(import_module(module), name)
+
+
+@pytest.mark.parametrize("make", [FairClassifier, ThresholdPostprocessor])
+def test_subgroups_hold_for_every_set_of_columns(make):
+    rng = np.random.default_rng(0)
+    n = 3000
+    S = pd.DataFrame({name: rng.choice(list("pq"), n) for name in ("sex", "race", "age")})
+    S.loc[::50, "race"] = None  # counts in the sets without race
+    x = rng.normal(size=(n, 2)) + 0.5 * ((S["sex"] == "p") ^ (S["race"] == "p")).to_numpy()[:, None]
+    y = x[:, 0] + rng.normal(size=n) > 0.4
+    clf = make(constraint=DemographicParity(0.03), combine="subgroups").fit(x, y, sensitive_features=S)
+    law = clf.policy_.predict_proba(x, S)[:, 1]
+    sets = [list(c) for k in (1, 2, 3) for c in combinations(S.columns, k)]
+    for columns in sets:
+        rates = pd.Series(law).groupby([S[c] for c in columns]).mean()
+        assert np.ptp(rates) <= 0.03 + 1e-6, columns
+        assert f"selection rate by {' & '.join(columns)}" in clf.report_.metrics
+    each = make(constraint=DemographicParity(0.03), combine="each").fit(x, y, sensitive_features=S)
+    assert each.report_.error < clf.report_.error  # here the crossing of sex and race is what differs

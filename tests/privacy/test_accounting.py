@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binom
 
 from forcopt import DeclarationError
-from forcopt.privacy import ExponentialMechanism, PrivacyBudget, Simulated, composed_epsilon
+from forcopt.privacy import ExponentialMechanism, PrivacyBudget, Secure, Simulated, composed_epsilon
 
 
 def delta_of(composed, epsilon, count):
@@ -57,7 +57,7 @@ def test_choices_follow_the_exponential_mechanism():
     losses, rng, draws = np.array([6, 5, 4, 6]) / 12, Simulated(0), 20_000
     mechanism = ExponentialMechanism(1.0, 1 / 12)
     expected = np.array([0.15705976, 0.25894777, 0.42693270, 0.15705976])
-    chosen = [mechanism.release(losses, rng).values for _ in range(draws)]
+    chosen = [mechanism._send(losses, rng) for _ in range(draws)]
     found = np.bincount(chosen, minlength=4) / draws
     assert (np.abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)).all()
 
@@ -67,12 +67,13 @@ def test_choices_of_opendp_are_no_worse():
     pytest.importorskip("opendp")
     losses, draws = np.array([6, 5, 4, 6]) / 12, 500
     exponential = losses @ [0.15705976, 0.25894777, 0.42693270, 0.15705976]
-    found = np.mean([losses[ExponentialMechanism(1.0, 1 / 12).release(losses).values] for _ in range(draws)])
+    choice = ExponentialMechanism(1.0, 1 / 12)
+    found = np.mean([losses[choice._send(losses, Secure())] for _ in range(draws)])
     assert found < exponential + 5 * losses.std() / np.sqrt(draws)
-    assert ExponentialMechanism(1000.0, 1e-3).release([0.3, 0.1, 0.2]).values == 1
+    assert ExponentialMechanism(1000.0, 1e-3)._send([0.3, 0.1, 0.2], Secure()) == 1
 
 
 def test_bad_choices_are_named():
     for losses, epsilon, sensitivity in (([], 1, 1), ([[[1.0]]], 1, 1), ([1.0], 0, 1), ([1.0], 1, -1)):
         with pytest.raises(DeclarationError, match=r"losses|epsilon|sensitivity"):
-            ExponentialMechanism(epsilon, sensitivity).release(losses)
+            ExponentialMechanism(epsilon, sensitivity).simulate(losses, 0)

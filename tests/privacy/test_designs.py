@@ -121,14 +121,14 @@ def test_the_loss_of_a_design_agrees_with_the_linear_program_over_its_samples(se
     loss = design.loss(epsilon, population)
     assert loss.lower - 1e-6 <= exact <= loss.upper + 1e-6
     assert loss.exact is None or loss.exact == pytest.approx(exact, abs=1e-6)
-    sampled = AdditiveMechanism(Laplace(epsilon=epsilon)).on(design, population).profile()
+    sampled = design.amplify(AdditiveMechanism(Laplace(epsilon=epsilon)).profile(), population)
     known = loss.upper if loss.exact is None else loss.exact
     assert sampled.epsilon(0.0) == pytest.approx(known, abs=1e-12) and sampled.delta(known * 1.0001) < 1e-12
 
 
 def test_designs_that_amplify_pure_privacy_only_refuse_unbounded_losses():
     with pytest.raises(DeclarationError, match="pure privacy only"):
-        AdditiveMechanism(Gaussian(scale=1.0)).on(RandomizedRounding(rate=0.1), 30).profile()
+        RandomizedRounding(rate=0.1).amplify(AdditiveMechanism(Gaussian(scale=1.0)).profile(), 30)
     with pytest.raises(DeclarationError, match="population is missing"):
         ClusterSample(by="town", chosen=1).loss(1.0)
     with pytest.raises(DeclarationError, match="'b' is missing in population"):

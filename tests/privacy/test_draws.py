@@ -173,7 +173,7 @@ def test_an_income_total():
 
 def test_a_scale_beyond_the_words_is_refused():
     with pytest.raises(DeclarationError, match=r"scale is 1e\+13; a secure draw takes at most 1e\+12"):
-        AdditiveMechanism(DiscreteLaplace(scale=1e13)).release([1])
+        AdditiveMechanism(DiscreteLaplace(scale=1e13))._send([1], Secure())
     with pytest.raises(DeclarationError, match="scale"):
         DiscreteGaussian(scale=1e13)
     assert len(DiscreteLaplace(scale=1e13).sample(3, randomness(seed=1))) == 3

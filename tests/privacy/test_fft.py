@@ -1,5 +1,7 @@
 """The transform's value and error against exact sums of rationals."""
 
+import subprocess
+import sys
 from fractions import Fraction
 
 import mpmath
@@ -13,16 +15,15 @@ from forcopt.privacy import (
     PoissonSample,
     Profile,
     TabulatedNoise,
+    fft,
 )
 from forcopt.privacy.fft import (
-    LARGEST,
     _finite_span,
     _Lattice,
     _Law,
     _Moments,
     _Rounded,
     bracket,
-    composition,
 )
 from forcopt.privacy.losses import GaussianLoss, SampledLoss, pure_loss
 
@@ -123,15 +124,17 @@ def test_an_epsilon_of_a_sample_is_that_of_dp_accounting():
 
     for scale, rate, count in ((1.0, 0.01, 1000), (2.0, 0.05, 300)):
         theirs = pld.from_gaussian_mechanism(scale, value_discretization_interval=1e-4, sampling_prob=rate)
-        profile = AdditiveMechanism(Gaussian(scale=scale)).on(PoissonSample(rate=rate)).profile() ** count
+        profile = (
+            PoissonSample(rate=rate).amplify(AdditiveMechanism(Gaussian(scale=scale)).profile()) ** count
+        )
         found = profile.epsilon(1e-6)
         assert found == pytest.approx(theirs.self_compose(count).get_epsilon_for_delta(1e-6), abs=1e-5)
-        assert profile.delta(found) <= 1e-6 and profile.bracket(found - 1e-4).lower > 1e-6
+        assert profile.delta(found) <= 1e-6 and profile.bracket(found - 1e-4, 1e-4).lower > 1e-6
 
 
 def test_an_epsilon_is_narrow_where_delta_is_flat():
     """The mass at infinity is nearly all of delta: a bracket of delta that is narrow leaves epsilon wide."""
-    sampled = AdditiveMechanism(Gaussian(scale=2.0)).on(PoissonSample(rate=0.01)).profile() ** 100
+    sampled = PoissonSample(rate=0.01).amplify(AdditiveMechanism(Gaussian(scale=2.0)).profile()) ** 100
     flat = Profile.of(pure_loss(0.1, 1e-7)) ** 10 @ sampled
     found = flat.epsilon(1.001e-6)
     assert flat.delta(found) <= 1.001e-6 < flat.bracket(found - 2e-4, rtol=1e-7).lower
@@ -169,15 +172,53 @@ def test_a_tiny_delta_is_resolved_and_below_the_bound_of_renyi():
                 for j in range(order + 1)
             )
             bounds.append(float((count * mpmath.log(moment) - mpmath.log(delta)) / (order - 1)))
-    profile = AdditiveMechanism(Gaussian(scale=sigma)).on(PoissonSample(rate=rate)).profile() ** count
+    profile = PoissonSample(rate=rate).amplify(AdditiveMechanism(Gaussian(scale=sigma)).profile()) ** count
     assert 0.06 < profile.epsilon(delta) < min(bounds)
 
 
-def test_the_question_whether_a_budget_is_kept_takes_a_coarse_lattice():
-    profile = AdditiveMechanism(Gaussian(scale=1.0)).on(PoissonSample(rate=0.02)).profile() ** 200
-    parts = profile.directions[0]
+def test_the_question_whether_a_budget_is_kept_takes_a_coarse_lattice(monkeypatch):
+    profile = PoissonSample(rate=0.02).amplify(AdditiveMechanism(Gaussian(scale=1.0)).profile()) ** 200
+    steps = []
+    monkeypatch.setattr(fft, "_rounded", lambda *given: steps.append(given[2]) or _Rounded(*given))
     assert profile.keeps(4.0, 1e-6) and not profile.keeps(0.5, 1e-6)
-    coarse = composition(parts, LARGEST).rounded.h
+    coarse = min(steps)
     at = profile.epsilon(1e-6)
     assert profile.keeps(at, 1e-6) and not profile.keeps(at - 1e-3, 1e-6)
-    assert composition(parts, LARGEST).rounded.h < coarse
+    assert min(steps) < coarse
+
+
+ASKED = """
+from forcopt.privacy import DiscreteLaplace, Gaussian, PoissonSample, Profile
+sampled = PoissonSample(rate=0.02).amplify(Gaussian(scale=1.0).profile(1)) ** 200
+many = Profile.together(DiscreteLaplace(scale=s).profile(1) for s in (2.0, 2.5, 3.7, 4.1))
+for profile in (sampled, many):
+    brackets = profile.bracket(1.2), profile.bracket(2.0, 1e-4)
+    print(repr(profile.epsilon(1e-6)), repr(profile.delta(1.5)), *brackets)
+"""
+
+
+def test_equal_questions_have_equal_answers_in_any_order_and_process():
+    """What was asked before, and how fine its lattice was, decides no digit."""
+    sampled = PoissonSample(rate=0.02).amplify(Gaussian(scale=1.0).profile(1)) ** 200
+    many = Profile.together(DiscreteLaplace(scale=s).profile(1) for s in (2.0, 2.5, 3.7, 4.1))
+    questions = [
+        lambda p: repr(p.bracket(2.0, 1e-4)),
+        lambda p: repr(p.epsilon(1e-6)),
+        lambda p: repr(p.keeps(1.5, 1e-6)),
+        lambda p: repr(p.bracket(1.2)),
+        lambda p: repr(p.delta(1.5)),
+        lambda p: repr(p.epsilon(1e-6)),
+    ]
+    for profile in (sampled, many):
+        there = [ask(profile) for ask in questions]
+        fft.least_epsilon.cache_clear()
+        fft.log_upper_bound.cache_clear()
+        assert [ask(profile) for ask in reversed(questions)][::-1] == there
+    said = "".join(
+        f"{p.epsilon(1e-6)!r} {p.delta(1.5)!r} {p.bracket(1.2)} {p.bracket(2.0, 1e-4)}\n"
+        for p in (sampled, many)
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True).stdout
+        == said
+    )

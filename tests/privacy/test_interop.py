@@ -9,6 +9,7 @@ from forcopt import DeclarationError
 from forcopt.privacy import (
     AdditiveMechanism,
     ApproximateDP,
+    BoundedNoise,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
@@ -16,7 +17,6 @@ from forcopt.privacy import (
     Ledger,
     PoissonSample,
     Profile,
-    Staircase,
     dp_event,
 )
 
@@ -28,8 +28,8 @@ from forcopt.privacy import (
         Laplace(scale=5.0).profile(2),
         DiscreteLaplace(scale=4.0).profile(3) ** 5,
         Profile.pure(0.3) ** 7,
-        AdditiveMechanism(Gaussian(scale=1.5)).on(PoissonSample(rate=0.02)).profile() ** 50,
-        AdditiveMechanism(Laplace(scale=2.0)).on(PoissonSample(rate=0.1)).profile()
+        PoissonSample(rate=0.02).amplify(AdditiveMechanism(Gaussian(scale=1.5)).profile()) ** 50,
+        PoissonSample(rate=0.1).amplify(AdditiveMechanism(Laplace(scale=2.0)).profile())
         @ Gaussian(scale=4.0).profile(1),
     ],
 )
@@ -54,7 +54,7 @@ def test_a_ledger_as_events():
     theirs = rdp.RdpAccountant(np.linspace(1.5, 200, 400)).compose(event).get_epsilon(1e-6)
     assert account.profile().epsilon(1e-6) == pytest.approx(theirs, rel=0.02)
     with pytest.raises(DeclarationError, match="no event for"):
-        dp_event(Staircase(epsilon=1.0).profile(1))
+        dp_event(BoundedNoise(power=2.0, radius=4.0).profile(1))
 
 
 @pytest.mark.parametrize("change", [1, 3])

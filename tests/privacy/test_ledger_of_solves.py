@@ -1,9 +1,13 @@
 """Private solves spend from one ledger."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import forcopt as fo
+from forcopt.cli import app
 from forcopt.data import Hierarchy
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Thresholds
@@ -87,29 +91,54 @@ def test_methods_that_are_not_private_take_no_ledger():
         table().solve("lp", ledger=Ledger(PureDP(1.0)))
 
 
-def test_an_estimator_refuses_a_ledger_that_copies_would_not_share():
-    pytest.importorskip("sklearn")
-    p = learning()
+def test_an_estimator_spends_from_the_file_of_a_ledger(tmp_path):
+    """A copy of an object would spend from a ledger of its own; copies of a name spend from one file."""
+    clone = pytest.importorskip("sklearn").clone
+    p, path = learning(), str(tmp_path / "ledger.json")
     clf = FairClassifier(p.constraint, Thresholds(), options={"ledger": Ledger(PureDP(1.0))})
     with pytest.raises(fo.DeclarationError, match="ledger of its own"):
         clf.fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
+    Ledger(ApproximateDP(2.5, 1e-5), path=path)
+    options = {"ledger": path, "rounds": 2, "allow_vacuous": True}
+    clf = FairClassifier(p.constraint, Thresholds(), privacy=p.privacy, options=options)
+    for _ in range(2):
+        clone(clf).fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
+    with pytest.raises(BudgetSpentError):
+        clone(clf).fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
+
+
+def test_the_command_spends_from_the_file_of_a_ledger(tmp_path):
+    path, problem = str(tmp_path / "ledger.json"), str(tmp_path / "p.json")
+    table().save(problem)
+    Ledger(PureDP(1.5), path=path)
+    run = partial(CliRunner().invoke, app)
+    assert run(["solve", problem, "--option", f"ledger={path}"]).exit_code == 0
+    assert Ledger(path=path).spent() == 1.0
+    again, none = run(["solve", problem, "--option", f"ledger={path}"]), run(["solve", problem])
+    assert again.exit_code == none.exit_code == 2
+    assert (
+        "of which 1 is spent" in again.output + again.stderr and "ledger is None" in none.output + none.stderr
+    )
 
 
 def test_one_budget_over_a_census_and_counting_queries():
     """Both spend before they look at the counts; a refused one draws nothing."""
     account = Ledger(PureDP(2.0))
-    tree = Hierarchy.homogeneous([2, 3], counts=[5, 0, 2, 7, 1, 1])
-    measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
+    towns = Schema(town=Categories("a", "b", "c"))
+    people = Table({"town": list("abc")}, towns, neighbours="substitute")
+    tree, counts = Hierarchy(parents=([0, 0], [0, 0, 1])), people.group_by("town").count()
+    measure(counts, epsilon=[0.2, 0.4, 0.4], tree=tree, ledger=account)
     assert account.remaining() == 1.0 and account.entries[0].neighbours == "substitute"
     queries = CountingQueries(queries=3, epsilon=0.75, whole=True)
-    table = Table({"town": list("abc")}, Schema(town=Categories("a", "b", "c")), neighbours="substitute")
-    noisy = table.group_by("town").count() >> queries.mechanism(queries.solve("laplace").decision)
+    noisy = counts >> queries.mechanism(queries.solve("laplace").decision)
     noisy.release(account)
     assert account.remaining() == pytest.approx(0.25)
     with pytest.raises(BudgetSpentError, match="'count by town' takes"):
         noisy.release(account)
     with pytest.raises(BudgetSpentError, match="'census measurement' takes 1"):
-        measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=account)
+        measure(counts, epsilon=[0.2, 0.4, 0.4], tree=tree, ledger=account)
     concentrated = Ledger(ZCDP(0.5))
-    measure(tree, rho=[0.1, 0.1, 0.3], ledger=concentrated)
+    measure(counts, rho=[0.1, 0.1, 0.3], tree=tree, ledger=concentrated)
     assert concentrated.remaining() == 0.0
+    with pytest.raises(fo.DeclarationError, match="a study with a seed, without a ledger"):
+        measure(tree.replace(counts=[1, 1, 1]), epsilon=[0.2, 0.4, 0.4], ledger=account)

@@ -19,6 +19,7 @@ from forcopt.privacy import (
     ApproximateDP,
     BoundedNoise,
     BudgetSpentError,
+    Categories,
     ClusterSample,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -31,10 +32,10 @@ from forcopt.privacy import (
     Profile,
     PureDP,
     RandomizedResponse,
+    Schema,
     Secure,
-    SimpleRandomSample,
     Simulated,
-    Staircase,
+    Table,
     TabulatedNoise,
     audit,
     calibrate,
@@ -51,7 +52,6 @@ NOISES = [
     GeneralizedGaussian(shape=4.0, scale=3.0),
     BoundedNoise(power=2.0, radius=4.0),
     TabulatedNoise([0.1, 0.2, 0.4, 0.2, 0.1]),
-    Staircase(epsilon=1.0),
 ]
 
 
@@ -92,19 +92,20 @@ def test_real_noise_is_not_drawn_securely_in_floating_point():
         Gaussian(scale=1.0).sample(3)
     mechanism = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0))
     with pytest.raises(DeclarationError, match=r"on_integers\(\)"):
-        mechanism.release([1.0])
+        mechanism._send([1.0], Secure())
     whole = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0).on_integers())
-    release = whole.release([10])
-    assert release.values.dtype == np.int64 and not release.simulated and release.total_variation > 0
+    drawn = whole._send([10], Secure())
+    assert drawn.dtype == np.int64 and whole.total_variation(drawn) > 0
     with pytest.raises(DeclarationError, match="must be whole"):
-        whole.release([0.5])
+        whole._send([0.5], Secure())
 
 
 def test_a_release_says_what_it_is():
-    simulated = AdditiveMechanism(Laplace(scale=1.0)).release([5.0], Simulated(3))
+    simulated = AdditiveMechanism(Laplace(scale=1.0)).simulate([5.0], 3)
     assert simulated.simulated and "simulated with a seed, not private" in repr(simulated)
     assert json.loads(json.dumps(simulated.to_dict()))["simulated"] is True
-    secure = AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([5])
+    table = Table({"town": ["a"]}, Schema(town=Categories("a", "b")))
+    secure = (table.count() >> DiscreteLaplace(scale=1.0)).release(Ledger(PureDP(1.0)))
     assert not secure.simulated and "drawn securely" in repr(secure)
     assert pickle.loads(pickle.dumps(secure)).to_dict() == secure.to_dict()
     with pytest.raises(ValueError, match="read-only"):
@@ -137,16 +138,6 @@ def test_published_scales():
             GeneralizedGaussian, ApproximateDP(1.0, delta), shape=shape, norm="linf", dimension=dimension
         )
         assert found.noise.scale == pytest.approx(scale, rel=1e-4)
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0])
-def test_the_staircase_beats_laplace(epsilon):
-    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1)."""
-    noise = Staircase(epsilon=epsilon)
-    assert noise.magnitude == pytest.approx(exp(epsilon / 2) / (exp(epsilon) - 1), rel=1e-12)
-    assert noise.magnitude < 1 / epsilon and noise.profile(1).epsilon(0.0) == pytest.approx(epsilon)
-    x = noise.sample(200_000, Simulated(2))
-    assert np.abs(x).mean() == pytest.approx(noise.magnitude, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -254,11 +245,12 @@ def test_windows_overlap():
 
 
 def test_releases_of_different_relations_do_not_add_up():
-    """As `&` has it: in each window by itself, and whether the mechanism or the caller names the relation."""
-    count = AdditiveMechanism(Laplace(epsilon=0.5))
-    added, changed = count.on(PoissonSample(rate=0.1)), RandomizedResponse(epsilon=0.5, groups=2)
+    """In each window by itself, and whether the mechanism or the caller names the relation."""
+    count, changed = AdditiveMechanism(Laplace(epsilon=0.5)), RandomizedResponse(epsilon=0.5, groups=2)
     account = Ledger(ApproximateDP(2.0, 1e-5), windows=["a", "b"])
-    account.spend(added, ["a"], name="sampled")
+    account.spend(
+        PoissonSample(rate=0.1).amplify(count.profile()), ["a"], name="sampled", neighbours="add_remove"
+    )
     account.spend(count)  # for both relations
     for release, relation in ((changed, None), (Profile.pure(0.1), "substitute")):
         with pytest.raises(
@@ -268,9 +260,9 @@ def test_releases_of_different_relations_do_not_add_up():
     assert not account.allows(changed) and account.allows(changed, ["b"])
     account.spend(changed, ["b"])
     with pytest.raises(
-        DeclarationError, match="neighbours is 'substitute'; the profile of 'y' is for 'add_remove'"
+        DeclarationError, match="neighbours is 'add_remove'; the profile of 'y' is for 'substitute'"
     ):
-        account.spend(added, ["a"], name="y", neighbours="substitute")
+        account.spend(changed, ["b"], name="y", neighbours="add_remove")
     with pytest.raises(DeclarationError, match="neighbours"):
         account.spend(count, neighbours="other")
     assert [entry.neighbours for entry in account.entries] == ["add_remove", None, "substitute"]
@@ -286,7 +278,7 @@ def test_releases_of_different_relations_do_not_add_up():
         (lambda: Ledger(PureDP(1.0)).spend(Profile.pure(1.0), []), "windows is empty; name at least one"),
         (lambda: Ledger(PureDP(1.0)).spend(Profile.pure(1.0), "all"), "windows is the text 'all'"),
         (
-            lambda: Ledger(PureDP(1.0)).spend(AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([1])),
+            lambda: Ledger(PureDP(1.0)).spend(AdditiveMechanism(DiscreteLaplace(scale=1.0)).simulate([1], 0)),
             "release is a Release; it must be a Mechanism or a Profile",
         ),
         (lambda: Profile.pure(-5.0), "epsilon is -5.0; it must be finite and not negative"),
@@ -310,19 +302,11 @@ def test_what_is_no_release_and_no_budget_is_refused(spend, rule):
         (AdditiveMechanism(DiscreteLaplace(scale=1.0)), ([3], [2]), 1.0, 0.0),
         (calibrate(Gaussian, ApproximateDP(1.0, 0.05)), ([0.0], [1.0]), 1.0, 0.05),
         (calibrate(BoundedNoise, ApproximateDP(1.0, 0.05), power=2.0), ([0.0], [1.0]), 1.0, 0.05),
-        (AdditiveMechanism(Staircase(epsilon=1.0)), ([0.0], [1.0]), 1.0, 0.0),
         (calibrate(DiscreteGaussian, ApproximateDP(1.0, 0.05)), ([0], [1]), 1.0, 0.05),
         (calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.05), shape=4.0), ([0.0], [1.0]), 1.0, 0.05),
         (AdditiveMechanism(TabulatedNoise([0.05, 0.3, 0.3, 0.3, 0.05])), ([0], [1]), 1.8, 0.05),
         (RandomizedResponse(1.0, groups=3), (np.array([0]), np.array([2])), 1.0, 0.0),
         (ExponentialMechanism(epsilon=1.0), ([0.0, 1.0], [1.0, 0.0]), 1.0, 0.0),
-        (AdditiveMechanism(Laplace(scale=1.0)) >> np.round, ([0.0], [1.0]), 1.0, 0.0),
-        (
-            AdditiveMechanism(Laplace(scale=2.0)) & AdditiveMechanism(Laplace(scale=2.0)),
-            ([0.0], [1.0]),
-            1.0,
-            0.0,
-        ),
     ],
     ids=lambda x: type(x).__name__,
 )
@@ -353,21 +337,30 @@ def test_broken_mechanisms_are_caught(broken):
 
 
 def test_releases_of_a_sample():
-    count = AdditiveMechanism(Laplace(scale=1.0))
-    tenth = count.on(PoissonSample(rate=0.1))
-    assert tenth.profile().epsilon(0.0) == pytest.approx(np.log1p(0.1 * np.expm1(1.0)))
-    assert log(2) > tenth.profile().delta(0.0) > 0
+    tenth = PoissonSample(rate=0.1).amplify(Laplace(scale=1.0).profile(1))
+    assert tenth.epsilon(0.0) == pytest.approx(np.log1p(0.1 * np.expm1(1.0)))
+    assert log(2) > tenth.delta(0.0) > 0
 
 
 def test_secure_reports_have_their_law_and_state_their_deviation():
     """Chi-square of 20,000 reports from the system's randomness; a false alarm in a million."""
     channel = RandomizedResponse(1.0, groups=4)
-    release = channel.release(np.full(20_000, 2))
+    reports = channel.privatize(np.full(20_000, 2), 4, ledger=Ledger(PureDP(1.0)))
     expected = channel.transition(4)[:, 2] * 20_000
-    assert chisquare(np.bincount(release.values, minlength=4), expected).pvalue > 1e-6
-    assert 0 < release.total_variation < 1e-10 and not release.simulated
-    certain = RandomizedResponse(800.0, groups=3).release(np.array([0, 1, 2, 1]))
-    assert certain.values.tolist() == [0, 1, 2, 1]
+    assert chisquare(np.bincount(reports, minlength=4), expected).pvalue > 1e-6
+    assert 0 < channel.total_variation(reports) < 1e-10
+    certain = RandomizedResponse(800.0).privatize([0, 1, 2, 1], 3, ledger=Ledger(PureDP(801.0)))
+    assert certain.tolist() == [0, 1, 2, 1]
+
+
+def test_reports_are_paid_for_or_simulated():
+    ledger, channel = Ledger(PureDP(1.5)), RandomizedResponse(1.0)
+    with pytest.raises(DeclarationError, match="ledger is None; a release spends from one"):
+        channel.privatize([0, 1], 2)
+    channel.privatize([0, 1], 2, ledger=ledger)
+    assert ledger.entries[0].neighbours == "substitute" and ledger.spent() == 1.0
+    with pytest.raises(BudgetSpentError, match="'randomized response' takes 1"):
+        channel.privatize([0, 1], 2, ledger=ledger)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 5])
@@ -396,46 +389,6 @@ def test_a_channel_for_three_groups_reads_no_table_of_two():
     for question in (channel.transition, channel.inverse, lambda k: channel.privatize([0, 1], k)):
         with pytest.raises(DeclarationError, match="the channel is for 3 groups; these are 2"):
             question(2)
-
-
-def test_profiles_for_different_neighbours_do_not_compose():
-    """The number of reports gives a record more away; no sample of unknown size hides it."""
-    channel = RandomizedResponse(1.0, groups=2)
-    count = AdditiveMechanism(Laplace(scale=1.0))
-    tenth, ten = PoissonSample(rate=0.1), SimpleRandomSample(size=10)
-    for mechanism in (channel, channel >> np.sum, count & channel):
-        with pytest.raises(DeclarationError, match="relation 'substitute', and PoissonSample amplifies for"):
-            mechanism.on(tenth)
-        assert mechanism.on(ten, 100).neighbours == mechanism.neighbours == "substitute"
-    for other in (channel, count.on(ten, 100)):
-        with pytest.raises(DeclarationError, match="do not compose"):
-            count.on(tenth) & other
-    assert (count.on(ten, 100) & channel & count).neighbours == "substitute"
-    assert count.neighbours is None and count.on(tenth).neighbours == "add_remove"
-
-
-def test_two_releases_charge_the_tables_of_both_noises():
-    whole = AdditiveMechanism(Laplace(scale=2.0).on_integers())
-    both = (whole & (whole >> np.sum)).release([50])
-    assert both.total_variation == 2 * whole.release([50]).total_variation > 0 and len(both.values) == 2
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        AdditiveMechanism(Laplace(epsilon=0.5)),
-        AdditiveMechanism(Laplace(epsilon=0.5)) >> np.round,
-        AdditiveMechanism(Laplace(epsilon=0.5)) & AdditiveMechanism(Laplace(epsilon=0.5)),
-        ExponentialMechanism(epsilon=1.0),
-    ],
-    ids=lambda m: type(m).__name__,
-)
-@pytest.mark.parametrize("design", [PoissonSample(rate=0.1), SimpleRandomSample(size=1)])
-@pytest.mark.parametrize("people", [0, 1])
-def test_noise_on_each_record_of_a_sample_is_refused(mechanism, design, people):
-    """The length of the output would be the size of the sample; the refusal is the same for all tables."""
-    with pytest.raises(DeclarationError, match=r"draws no sample: release a query of Table\(..., design="):
-        mechanism.on(design, 10).release(np.zeros(people), Simulated(1))
 
 
 def test_an_audit_needs_outputs_of_one_size():
@@ -494,37 +447,6 @@ def test_an_audit_catches_infinite_outputs():
     assert not audit(leaky, (0.0, 1.0), epsilon=1.0, runs=1000).passed
 
 
-@pytest.mark.parametrize("gamma", [None, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize("scale", [1e-1, 1e3, 1e9, 1e11, 1e13])
-def test_a_shift_far_below_the_period_of_a_staircase(gamma, scale):
-    """Only outcomes within the shift of a step have a loss; it is epsilon, however few they are."""
-    noise, shift = Staircase(epsilon=0.5, scale=scale, gamma=gamma), 0.03
-    profile = noise.profile(shift)
-    assert profile.largest_loss == pytest.approx(0.5)
-    variation = shift * float(noise.density(1e-6 * scale))  # from the rise of the density up to 0
-    for epsilon in (0.0, 0.3):
-        exact = variation * np.expm1(epsilon - 0.5) / np.expm1(-0.5)
-        assert profile.delta(epsilon) >= exact * (1 - 1e-9)
-        if scale < 1e12:
-            assert profile.delta(epsilon) == pytest.approx(exact, rel=1e-9, abs=0)
-
-
-def test_no_scale_makes_a_staircase_more_private_than_its_step():
-    with pytest.raises(DeclarationError, match=r"no Staircase noise keeps PureDP.*is not that small"):
-        calibrate(Staircase, PureDP(0.3), epsilon=0.5)
-
-
-@pytest.mark.parametrize("ratio", np.linspace(1.9, 3.9, 9))
-def test_even_noise_of_a_mechanism_has_the_profile_of_the_noise(ratio):
-    """Rounding is no difference between the two directions of a shift."""
-    noise = Staircase(epsilon=0.26497283886960754, scale=10.810674261539894 / ratio)
-    mechanism = AdditiveMechanism(noise, sensitivity=10.810674261539894)
-    alone, profile = noise.profile(10.810674261539894), mechanism.profile()
-    assert profile.largest_loss == alone.largest_loss
-    assert profile.mu == pytest.approx(alone.mu, rel=1e-9)
-    assert profile.bracket(0.1) == pytest.approx(alone.bracket(0.1), rel=1e-9)
-
-
 # -- concentrated and Gaussian privacy ---------------------------------------------------------------------
 
 
@@ -535,9 +457,6 @@ def laws(noise, shift):
         return noise.density(x), noise.density(x - shift)
     if isinstance(noise, GeneralizedGaussian):
         ends = np.linspace(-9 * noise.scale, 9 * noise.scale + shift, 8001)
-    elif isinstance(noise, Staircase):
-        steps = np.arange(-30.0, 31.0)
-        ends = np.unique(np.concatenate([steps, steps + noise.share, steps - noise.share]))
     else:
         ends = np.concatenate([[-99.0], np.linspace(0, shift, 3001), [99.0]])
     middle = (ends[1:] + ends[:-1]) / 2
@@ -577,8 +496,6 @@ def too_private(p, q, mu):
         (DiscreteLaplace(scale=3.0), 5),
         (GeneralizedGaussian(shape=1.3, scale=2.0), 1),
         (GeneralizedGaussian(shape=1.8, scale=0.7), 1),
-        (Staircase(epsilon=1.5), 1),
-        (Staircase(epsilon=0.4, gamma=0.1), 1),
     ],
     ids=repr,
 )
@@ -663,10 +580,10 @@ def test_log_concavity_of_masses_whose_squares_underflow():
 @pytest.mark.parametrize("value", [1e300, 2.0**53 + 2, -1e16])
 def test_whole_numbers_beyond_the_exact_floats_are_refused(value):
     mechanism = AdditiveMechanism(DiscreteLaplace(scale=1.0))
-    for rng in (None, Simulated(1)):
+    for rng in (Secure(), Simulated(1)):
         with pytest.raises(DeclarationError, match=r"values\[1\] is .* at most 2\^53"):
-            mechanism.release([1.0, value], rng)
-    assert abs(int(np.asarray(mechanism.release(2.0**53 - 100))) - 2**53) < 300
+            mechanism._send([1.0, value], rng)
+    assert abs(int(mechanism._send(2.0**53 - 100, Secure())) - 2**53) < 300
 
 
 @pytest.mark.parametrize(
@@ -680,9 +597,9 @@ def test_whole_numbers_beyond_the_exact_floats_are_refused(value):
 def test_a_profile_of_one_number_does_not_cover_several(noise, norm):
     mechanism = AdditiveMechanism(noise, norm=norm)
     with pytest.raises(DeclarationError, match="values has 3 numbers; dimension is 1"):
-        mechanism.release([1.0, 2.0, 3.0], Simulated(1))
-    assert np.shape(mechanism.release([1.0], Simulated(1))) == (1,)
-    several = AdditiveMechanism(Gaussian(scale=2.0), norm="l2").release([1.0, 2.0], Simulated(1))
+        mechanism.simulate([1.0, 2.0, 3.0], 1)
+    assert np.shape(mechanism.simulate([1.0], 1)) == (1,)
+    several = AdditiveMechanism(Gaussian(scale=2.0), norm="l2").simulate([1.0, 2.0], 1)
     assert np.shape(several) == (2,)
 
 

@@ -196,7 +196,7 @@ def audited(one, other, runs=2000):
             rows = [None] * len(parts) if kept else [table._drawn(rng) for _ in parts]
             exact = kept or [part.answer(row) for part, row in zip(parts, rows, strict=True)]
             pairs = zip(measurement.mechanisms, exact, strict=True)
-            return tuple(mechanism.drawn(answer, rng)[0] for mechanism, answer in pairs)
+            return tuple(mechanism._send(answer, rng) for mechanism, answer in pairs)
 
         return run
 
@@ -230,7 +230,7 @@ def test_audits_find_no_violation(query, mechanism, design):
 class HalfNoise(AdditiveMechanism):
     """States its scale and draws half of it."""
 
-    def send(self, values, rng):
+    def _send(self, values, rng):
         exact = self._numbers(values)
         return np.asarray(exact + self.noise.sample(exact.shape, rng) / 2)
 

@@ -54,7 +54,7 @@ def test_a_ledger_of_a_filter_refuses_what_overspends():
         account.spend(AdditiveMechanism(Gaussian(scale=20.0)))
     assert account.profile().epsilon(1e-6) < odometer(account.profile(), 1e-6, budget.rho) < 1.3
     with pytest.raises(BudgetSpentError, match="no bound in the units of ZCDP"):
-        account.spend(AdditiveMechanism(Gaussian(scale=20.0)).on(PoissonSample(rate=0.01)))
+        account.spend(PoissonSample(rate=0.01).amplify(Gaussian(scale=20.0).profile(1)))
 
 
 def test_an_odometer_holds_at_all_times_at_once():

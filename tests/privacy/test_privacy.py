@@ -45,12 +45,11 @@ def test_laplace_noise_has_its_scale():
     people, mechanism = 20_000, AdditiveMechanism(Laplace(scale=3.0))
     scale = 3.0
     for rng in (Secure(), Simulated(7)):
-        release = mechanism.release(np.zeros((people // 2, 2)), rng)
-        noise = release.values
-        assert noise.shape == (people // 2, 2) and release.simulated is rng.simulated
+        noise = mechanism._send(np.zeros((people // 2, 2)), rng)
+        assert noise.shape == (people // 2, 2)
         assert abs(np.abs(noise).mean() - scale) < 5 * scale / np.sqrt(people)
         assert abs(noise.mean()) < 5 * scale * np.sqrt(2 / people)
-    one, same = (mechanism.release([1, 2], Simulated(3)).values for _ in range(2))
+    one, same = (mechanism.simulate([1, 2], 3).values for _ in range(2))
     assert (one == same).all()
 
 
@@ -63,12 +62,12 @@ def test_laplace_noise_has_its_scale():
         (lambda: PrivacyBudget(1, floor=0), "floor"),
         (lambda: Laplace(epsilon=np.inf), "epsilon"),
         (lambda: Laplace(scale=0.0), "scale is 0"),
-        (lambda: AdditiveMechanism(Laplace(scale=1.0)).release([np.nan]), "values"),
-        (lambda: AdditiveMechanism(Laplace(scale=1.0)).release([1.0], 7), r"Secure\(\) or Simulated"),
+        (lambda: AdditiveMechanism(Laplace(scale=1.0)).simulate([np.nan], 0), "values"),
+        (lambda: AdditiveMechanism(Laplace(scale=1.0)).simulate([1.0], None), "seed is None"),
         (lambda: RandomizedResponse(-1), "epsilon"),
         (lambda: RandomizedResponse(1).transition(1), "at least 2"),
-        (lambda: RandomizedResponse(1).privatize([0, 3], 3), "from 0 to 2"),
-        (lambda: RandomizedResponse(1).privatize([0.5], 3), "from 0 to 2"),
+        (lambda: RandomizedResponse(1).privatize([0, 3], 3, 0), "from 0 to 2"),
+        (lambda: RandomizedResponse(1).privatize([0.5], 3, 0), "from 0 to 2"),
     ],
 )
 def test_bad_input_is_named(make, message):

@@ -154,7 +154,10 @@ def test_further_rows_of_a_unit_do_not_count():
     ("make", "rule"),
     [
         (lambda: Table({"x": [1]}, SCHEMA), "column 'town' is not in the table"),
-        (lambda: Table({"x": [1], "town": ["a", "b"]}, SCHEMA), "the columns have from 1 to 2 values"),
+        (
+            lambda: Table({"x": [1], "town": ["a", "b"]}, SCHEMA),
+            "the columns have different numbers of values",
+        ),
         (lambda: Table({}, {"x": Bounded(0, 1)}), "it must be a Schema"),
         (lambda: Schema(x=(0, 1)), "column 'x' is .0, 1.; it must be Bounded"),
         (lambda: Schema(), "the schema is empty"),
@@ -307,3 +310,21 @@ def test_a_sum_is_exact_whatever_its_size():
     values = np.full(n, 2**31 - 1)
     values[::2] = 2**31
     assert answers(Table({"x": values}, schema).sum("x"))[0] == n * 2**31 - n // 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_value_is_read_by_itself_without_a_word():
+    """Whatever else is in the column, or in the cell: no warning, no error, and the other values stay."""
+    bounded, towns = Bounded(0, 1, step=0.001), Categories(1, 2, "b")
+    plain, codes = [0.5, 1, True], [1, 2.0, True]
+    for other in ("x", None, [2, 3], 1e308, 10**400, 1j, "1e999", np.nan, "TRUE", b"2"):
+        assert bounded.read([*plain, other])[:3].tolist() == [500, 1000, 1000]
+        assert towns.read([*codes, other])[:3].tolist() == [0, 1, 0]
+        frame = {"x": [*plain, other], "town": [*codes, other], "id": [1, 2, 3, other]}
+        schema = Schema(x=bounded, town=towns)
+        table = Table(frame, schema, unit="id")
+        assert table.group_by("town").count().statistic.answer(table._drawn(Simulated(0)))[1] >= 1
+    texts = [str(code) for code in (1.0, 2.0, True, "01", "b")]
+    assert towns.read(texts).tolist()[:3] == [0, 1, 0] and np.isnan(towns.read(texts)[3])
+    with pytest.raises(DeclarationError, match="the columns have different numbers of values"):
+        Table({"x": [1, 2], "town": [1]}, schema)

@@ -51,7 +51,10 @@ def test_the_first_rounds_of_algorithm_5():
 
 @pytest.mark.parametrize(
     ("accuracy", "bound", "rounds", "error", "disparity", "gaps"),
-    [(0.5, 5.0, 2576, 0.4891951, 0.0216097, (2.6e-5, 0.2207))],
+    [
+        (0.5, 5.0, 2576, 0.4891951, 0.0216097, (2.6e-5, 0.2207)),
+        (0.05, 2.0, 41202, 0.4569560, 0.0860881, (4.2e-4, 0.02006)),
+    ],
 )
 def test_algorithm_5_on_twelve_records(accuracy, bound, rounds, error, disparity, gaps):
     assert rounds_needed(4, bound, accuracy) == (rounds, accuracy / (8 * bound))

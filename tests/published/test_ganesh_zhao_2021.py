@@ -293,3 +293,47 @@ def test_lemma_25_by_its_short_proof():
 def test_the_range_of_theorem_17(queries, epsilon, delta, shape, said):
     assert said in out_of_range(queries, epsilon, delta, shape)
     assert not out_of_range(1000, 1.0, 1e-6, 4)
+
+
+def test_errors_of_the_baselines():
+    """Section 1.1: k log k for Laplace noise, k for the k-norm mechanism (equation 2)."""
+    for k in (10, 1000):
+        p = CountingQueries(queries=k, epsilon=0.5)
+        harmonic = sum(1 / i for i in range(1, k + 1))
+        assert p.solve("laplace").objective == pytest.approx(k * harmonic / 0.5)
+        assert p.solve("k-norm").objective == pytest.approx(k / 0.5)
+
+
+def test_corrected_gaussian_noise_is_no_better():
+    """Equation (3), the mechanism of Steinke and Ullman: below k = 10^12 its corrections never pay.
+
+    Half of the budget nearly doubles the Gaussian noise. Corrections of the few entries of more than
+    3 deviations, of which sparse vectors may correct one to sixty-four, have noise above those entries.
+    """
+    for k in (64, 1000, 10**6, 10**12):
+        p = CountingQueries(queries=k, epsilon=1.0, delta=1e-6)
+        plain, corrected = (p.solve(method) for method in ("gaussian", "steinke-ullman"))
+        assert 1.9 * plain.objective < corrected.objective < 2.1 * plain.objective
+        half = p.replace(epsilon=0.5, delta=5e-7)
+        assert half.evaluate(corrected.decision).feasible and "inert" in corrected.message
+    k = 100_000
+    p = CountingQueries(queries=k, epsilon=1.0, delta=1e-6)
+    with pytest.raises(ValueError, match="simulate it with SparseVector"):
+        p.solve("steinke-ullman", multiplier=2.0)
+    law, rng = p.solve("steinke-ullman").decision, np.random.default_rng(0)
+    noise = rng.normal(scale=law.scale, size=(5, k))
+    for corrections in (1, 8, 64):
+        sv = SparseVector(corrections=corrections, threshold=3 * law.scale, epsilon=0.5, delta=5e-7)
+        estimate = sv.estimate(noise, rng)
+        assert (np.count_nonzero(estimate, axis=1) == corrections).all()
+        left = np.abs(noise - estimate).max(axis=1).mean()
+        assert left > 0.99 * np.abs(noise).max(axis=1).mean() > p.solve("gaussian").objective
+
+
+def test_sparse_vectors_with_much_budget_correct_the_largest_entries():
+    """With epsilon so large that their noise is small, the largest error falls to the threshold."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(scale=1000.0, size=(3, 10_000))
+    sv = SparseVector(corrections=100, threshold=3500.0, epsilon=1e4, delta=1e-6)
+    left = np.abs(noise - sv.estimate(noise, rng)).max(axis=1)
+    assert (np.abs(noise).max(axis=1) > 3600).all() and (left < 3510).all()

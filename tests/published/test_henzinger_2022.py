@@ -14,7 +14,7 @@ import forcopt as fo
 from forcopt.models import LeximaxCohort
 from forcopt.models.leximax_cohort import FeasibleCohorts, SolutionSet
 
-EXACT = ["saturation", "compact", "cuts", "enumeration", "column-generation"]
+EXACT = ["saturation", "compact", "cuts", "column-generation"]
 E = 0.01
 
 

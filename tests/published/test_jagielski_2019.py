@@ -12,7 +12,7 @@ from forcopt import Status
 from forcopt.fairness import EqualizedOdds
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_postprocessing.dp_postprocessing import privacy_cost
-from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget
+from forcopt.privacy import AdditiveMechanism, Ledger, PrivacyBudget, PureDP
 
 # Two groups, 100 records; base error 19/100, false positive rates .1 and .4, true positive rates .8 and .8.
 UNEQUAL = [[[36, 4], [9, 5]], [[4, 16], [6, 20]]]
@@ -112,8 +112,8 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     p = FairPostprocessing(
         counts=UNEQUAL, constraint=EqualizedOdds(tolerance), privacy=PrivacyBudget(epsilon=20.0)
     )
-    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: values + np.array(noise))
-    s = p.solve(as_printed=True)
+    monkeypatch.setattr(AdditiveMechanism, "_send", lambda self, values, rng: values + np.array(noise))
+    s = p.solve(as_printed=True, ledger=Ledger(PureDP(20.0)))
     assert p.evaluate(s.decision).objective == pytest.approx(true, abs=1e-8)
     table = np.array(UNEQUAL) + noise
     probabilities = s.decision.probabilities
@@ -135,7 +135,7 @@ def test_theorem_3_1_in_many_draws():
     With the failure probability of 5 percent that the theorem allows, 14 or more have a chance below 1e-3.
     """
     counts = 100 * np.array(UNEQUAL)
-    p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(epsilon=1.0))
+    p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0))
     cost = privacy_cost(p)
     assert cost.error == pytest.approx(0.02436, abs=1e-5)
     errors, failures = [], 0

@@ -133,7 +133,7 @@ def test_hospitals_for_a_budget(shares):
     p = StratifiedAllocation(**HOSPITALS, costs=COSTS, budget=100_000, integer=False)
     expected = 100_000 * spread / np.sqrt(COSTS) / (spread * np.sqrt(COSTS)).sum()
     assert p.solve("neyman").decision.sizes == pytest.approx(expected)
-    assert p.solve("socp", backend="clarabel").decision.sizes == pytest.approx(expected, rel=1e-3)
+    assert p.solve("misocp", backend="clarabel").decision.sizes == pytest.approx(expected, rel=1e-3)
 
 
 def test_hospitals_for_a_coefficient_of_variation(shares):

@@ -112,6 +112,10 @@ def test_exact_acceptance_and_the_best_attack():
     tau = 1.892711102727
     assert acceptance(1.0, tau, 2, 0.1, 50, 8) == pytest.approx(0.9994998012, abs=1e-9)
     assert acceptance(2.848636850889, tau, 2, 0.1, 50, 8) == pytest.approx(3.5647e-05, abs=1e-8)
+    assert acceptance(1.5, tau, 2, 0.1, 50, 8) == pytest.approx(0.712614, abs=1e-6)
+    assert acceptance(1.3173, tau, 2, 0.1, 50, 8) == pytest.approx(0.930254, abs=2e-5)
+    three = [acceptance(r, 10.752606302, 3, 0.5, 100, 8) for r in (1.0, 11.293929724)]
+    assert three == pytest.approx([0.999391700, 0.000173564], abs=5e-9)
     p = SecureSum(servers=2, dimension=8, epsilon=1.0, delta=1e-6)
     norm_, gain = p.best_attack(SumProtocol(50, tau, 0.1, talwar_shares(2, 5.0), 0.01, 16))
     assert norm_ == pytest.approx(1.3173, abs=2e-4)

@@ -67,9 +67,9 @@ def loop(data: Transport) -> highspy.Highs:
         leaving.setdefault(arc[0], []).append(arc)
         entering.setdefault(arc[1], []).append(arc)
     flow = {arc: m.variable(f"flow{arc}", lower=0) for arc in arcs}
-    m.subject_to(sum(flow[a] for a in leaving[i]) <= s for i, s in enumerate(data.supply.tolist()))
-    m.subject_to(sum(flow[a] for a in entering[j]) >= d for j, d in enumerate(data.demand.tolist()))
-    m.minimize(sum(cost[a] * flow[a] for a in arcs))
+    m.subject_to(fo.sum(flow[a] for a in leaving[i]) <= s for i, s in enumerate(data.supply.tolist()))
+    m.subject_to(fo.sum(flow[a] for a in entering[j]) >= d for j, d in enumerate(data.demand.tolist()))
+    m.minimize(fo.sum(cost[a] * flow[a] for a in arcs))
     return m.to_highs()
 
 

@@ -1,6 +1,6 @@
 """Atoms as cones: logarithms and exponentials, powers and means, norms and squares, matrices.
 
-All are exact.
+All are exact. Cones that a solver of rows is given are cut by tangents, see `forcopt.backends.outer`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from forcopt.language.matrices import Semidefinite, asymmetric_entries
 from forcopt.language.relations import (
     AtomRelation,
     ExponentialCone,
+    OuterSecondOrderCone,
+    OuterSemidefiniteCone,
     PowerCone,
     SecondOrderCone,
     SemidefiniteCone,
@@ -302,3 +304,36 @@ def log_det_cones(relation: AtomRelation, draft: BridgeContext) -> None:
     one = 0 * diagonal + 1.0
     draft.relation(ExponentialCone(logs.ravel(), one.ravel(), diagonal.ravel()))
     draft.row(relation.result <= logs.sum(axis=1))
+
+
+_LAST = 100.0
+"""The cost of bridges to cones by tangents: only for solvers that take no cones."""
+
+
+@bridge("second_order", gives=("tangents", "rows"), cost=_LAST)
+def second_order_tangents(relation: SecondOrderCone, draft: BridgeContext) -> None:
+    """``norm2(x) <= t`` as ``x_i**2 <= y_i t`` for every i and ``sum_i y_i <= t``, to be cut by tangents.
+
+    A tangent of one of these cones of three entries bounds many choices of the others (Vielma, Dunning,
+    Huchette and Lubin, 2017). Takes ``second_order``, gives ``tangents`` and rows: for each element of size d
+    > 2 d cones and one row, with d new columns. Exact up to the tolerance of the tangents.
+    """
+    count, dim = relation.vector.shape
+    if dim <= 2:
+        draft.relation(OuterSecondOrderCone(relation.bound, relation.vector, relation.source))
+        return
+    share = draft.column("share", (count, dim), 0.0)
+    draft.row(share.sum(axis=1) <= relation.bound)
+    whole = relation.bound[:, None].broadcast_to((count, dim)).ravel()
+    sides = stack([2 * relation.vector.ravel(), share.ravel() - whole], axis=1)
+    draft.relation(OuterSecondOrderCone(share.ravel() + whole, sides))
+
+
+@bridge("semidefinite_cone", gives=("tangents",), cost=_LAST)
+def semidefinite_tangents(relation: SemidefiniteCone, draft: BridgeContext) -> None:
+    """A semidefinite matrix M, to be cut by rows ``u' M u >= 0`` for eigenvectors u of negative eigenvalues.
+
+    Takes ``semidefinite_cone``, gives ``tangents``. Exact up to the tolerance of the tangents; the number of
+    rounds grows fast with the order.
+    """
+    draft.relation(OuterSemidefiniteCone(relation.entries, relation.order, relation.source))

@@ -42,8 +42,7 @@ class SimpleRandomSample(Design):
     Examples
     --------
     >>> from forcopt.privacy import AdditiveMechanism, Laplace, SimpleRandomSample
-    >>> count = AdditiveMechanism(Laplace(epsilon=1.0))
-    >>> round(count.on(SimpleRandomSample(size=10), 100).profile().epsilon(0.0), 4)
+    >>> round(SimpleRandomSample(size=10).amplify(Laplace(epsilon=1.0).profile(1), 100).epsilon(0.0), 4)
     0.1586
     """
 
@@ -86,8 +85,7 @@ class PoissonSample(Design):
     Examples
     --------
     >>> from forcopt.privacy import AdditiveMechanism, Laplace, PoissonSample
-    >>> count = AdditiveMechanism(Laplace(epsilon=1.0))
-    >>> round(count.on(PoissonSample(rate=0.1)).profile().epsilon(0.0), 4)
+    >>> round(PoissonSample(rate=0.1).amplify(Laplace(epsilon=1.0).profile(1)).epsilon(0.0), 4)
     0.1586
     """
 

@@ -3,7 +3,7 @@
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.bounded import BoundedNoise, TabulatedNoise
 from forcopt.privacy.noises.gaussian import DiscreteGaussian, Gaussian, GeneralizedGaussian
-from forcopt.privacy.noises.laplace import DiscreteLaplace, KNorm, Laplace, Staircase
+from forcopt.privacy.noises.laplace import DiscreteLaplace, KNorm, Laplace
 
 __all__ = [
     "BoundedNoise",
@@ -14,6 +14,5 @@ __all__ = [
     "KNorm",
     "Laplace",
     "Noise",
-    "Staircase",
     "TabulatedNoise",
 ]

@@ -12,6 +12,7 @@ import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import DPHypothesisTest, TightAmplification
+from forcopt.privacy import RandomizedRounding, SimpleRandomSample
 from forcopt.privacy.amplification import (
     cluster_sample,
     data_dependent_allocation,
@@ -50,10 +51,12 @@ def potentials(problem):
 @pytest.mark.parametrize(
     "problem",
     [
-        TightAmplification.simple_random_sample(1, 3, 0.7, mechanism="add_remove"),
-        TightAmplification.simple_random_sample(1, 3, 0.7, neighbours="add_remove", mechanism="either"),
-        TightAmplification.randomized_rounding(0.3, 4, 0.9),
-        TightAmplification.randomized_rounding(0.5, 1, 0.4),
+        TightAmplification.of(SimpleRandomSample(size=1), 3, 0.7, mechanism="add_remove"),
+        TightAmplification.of(
+            SimpleRandomSample(size=1), 3, 0.7, neighbours="add_remove", mechanism="either"
+        ),
+        TightAmplification.of(RandomizedRounding(rate=0.3), 4, 0.9),
+        TightAmplification.of(RandomizedRounding(rate=0.5), 1, 0.4),
         TightAmplification.cluster_sample([1, 1, 2], 1, 0, 0.5),
         TightAmplification.stratified([2, 2], [((1, 1), 1.0)], [((1, 1), 0.3), ((2, 1), 0.7)], 0.6),
     ],
@@ -79,7 +82,9 @@ def test_random_sizes_lie_between_their_bounds(weights, epsilon):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_fixed_sizes_and_poisson_samples_have_closed_forms(mechanism, neighbours):
     for m, n in ((0, 3), (1, 3), (2, 5), (4, 4)):
-        tight = TightAmplification.simple_random_sample(m, n, 0.7, mechanism=mechanism, neighbours=neighbours)
+        tight = TightAmplification.of(
+            SimpleRandomSample(size=m), n, 0.7, mechanism=mechanism, neighbours=neighbours
+        )
         formula = simple_random_sample(0.7, m, n, mechanism=mechanism, neighbours=neighbours)
         assert loss(tight) == pytest.approx(formula.exact, abs=1e-8)
     if mechanism != "substitute":
@@ -108,7 +113,7 @@ def test_clusters_have_a_closed_form(epsilon, sizes, data):
 def test_rounding_lies_between_its_bounds(rate, epsilon):
     general = randomized_rounding(epsilon, rate)
     for n in (1, 2, 5, 9, 14, 20):
-        exact = loss(TightAmplification.randomized_rounding(rate, n, epsilon))
+        exact = loss(TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon))
         bounds = randomized_rounding(epsilon, rate, n)
         assert bounds.lower - 1e-8 <= exact <= bounds.upper + 1e-8
         assert exact <= general.upper + 1e-8
@@ -124,7 +129,7 @@ def test_allocations_that_follow_the_data_lose_what_their_sizes_tell():
 
 
 def test_another_stratum_of_fixed_size_changes_nothing():
-    alone = TightAmplification.randomized_rounding(0.4, 4, 0.8)
+    alone = TightAmplification.of(RandomizedRounding(rate=0.4), 4, 0.8)
     first, second = ([((m, 2), p) for m, p in enumerate(rounded_sizes(0.4, n)) if p] for n in (4, 5))
     assert loss(TightAmplification.stratified([4, 5], first, second, 0.8)) == pytest.approx(loss(alone))
 
@@ -188,7 +193,7 @@ def test_a_test_certifies_no_more_than_the_loss(rate, n, epsilon):
     s = DPHypothesisTest(first=first, second=rounded_sizes(rate, n + 1), epsilon=epsilon).solve()
     certified = s.evaluation.metrics
     assert certified["loss by Proposition 4"] <= certified["loss"] + 1e-12
-    assert certified["loss"] <= loss(TightAmplification.randomized_rounding(rate, n, epsilon)) + 1e-7
+    assert certified["loss"] <= loss(TightAmplification.of(RandomizedRounding(rate=rate), n, epsilon)) + 1e-7
 
 
 # -- declarations ------------------------------------------------------------------------------------------
@@ -243,7 +248,7 @@ def test_samples_without_neighbours(tmp_path):
         (lambda: TightAmplification.random_size([1.0], 1.0), "n >= 1"),
         (lambda: TightAmplification.random_size([0.5, 0.5], 1.0, after=[1.0, 0]), "n \\+ 2 are needed"),
         (lambda: TightAmplification.random_size([0.5, 0.5], 0.0), "epsilon"),
-        (lambda: TightAmplification.simple_random_sample(3, 2, 1.0), "cannot be drawn from"),
+        (lambda: TightAmplification.of(SimpleRandomSample(size=3), 2, 1.0), "cannot be drawn from"),
         (lambda: TightAmplification.cluster_sample([1, 2], 3, 0, 1.0), "chosen is 3"),
         (lambda: TightAmplification.cluster_sample([1, -2], 1, 0, 1.0), "chosen"),
         (lambda: TightAmplification.stratified([2], [((1,), 1.0)], [((1,), 1.0)], 1.0, changed=1), "changed"),

@@ -15,6 +15,7 @@ from forcopt.models import ConsistentRelease
 from forcopt.models.census_release import Invariant, Measurement, measure
 from forcopt.models.census_release.formulations import unit_steps
 from forcopt.models.census_release.tree_integer import tree_certificate
+from forcopt.privacy import ZCDP, Categories, Ledger, PoissonSample, PureDP, Schema, Table
 from forcopt.status import Status
 
 TREE = Hierarchy(
@@ -778,3 +779,51 @@ def test_a_window_that_is_given_is_not_widened():
     )
     with pytest.raises(DeclarationError, match="beyond its window; give reach="):
         p.solve("network-lp", reach=2)
+
+
+def people(leaves, **fields):
+    return Table({"tract": leaves}, Schema(tract=Categories("a", "b", "c")), **fields)
+
+
+TRACTS = Hierarchy(parents=([0, 0], [0, 0, 1]), names=(("all",), ("A", "B"), ("b", "a", "c")))
+
+
+@pytest.mark.parametrize(
+    ("query", "tree", "words"),
+    [
+        (people("a").count(), TRACTS, "it must be grouped by leaves"),
+        (people("a").group_by("tract").count(), None, "tree is missing"),
+        (
+            people("a").group_by("tract").count(),
+            Hierarchy(parents=([0, 0],)),
+            "the tree has 2 leaves, column",
+        ),
+        (
+            people("a").group_by("tract").linear([[1, 1, 1]]),
+            TRACTS,
+            r"must be table.group_by\(leaf, ...\).count",
+        ),
+        (
+            people("a", design=PoissonSample(rate=0.5)).group_by("tract").count(),
+            TRACTS,
+            "another sample for each level",
+        ),
+    ],
+)
+def test_a_query_that_is_no_count_of_leaves_is_refused_and_spends_nothing(query, tree, words):
+    ledger = Ledger(PureDP(9.0))
+    with pytest.raises(DeclarationError, match=words):
+        measure(query, [1.0, 1.0, 1.0], tree=tree, ledger=ledger)
+    with pytest.raises(DeclarationError, match="order is 'nope'"):
+        measure(people("a").group_by("tract").count(), [1, 1, 1], tree=TRACTS, ledger=ledger, order="nope")
+    assert ledger.entries == ()
+
+
+def test_a_measured_query_meets_its_tree_by_name():
+    """Noise that is 0 but with probability e^-60: the counts of units, whatever the order of leaves is."""
+    query = people("aabbbc").group_by("tract").count()
+    p = measure(query, [60.0] * 3, tree=TRACTS, ledger=Ledger(PureDP(180.0)))
+    assert [level.ravel().tolist() for level in p.noisy] == [[6], [5, 1], [3, 2, 1]]
+    rows = people(list("aabbbc"), rows_per_unit=2, neighbours="substitute").group_by("tract").count()
+    wide = measure(rows, rho=[0.1] * 3, tree=TRACTS, ledger=Ledger(ZCDP(0.3)))
+    assert wide.precision.ravel() == pytest.approx([0.05, 0.025, 0.025])  # 2^2 and (2 sqrt 2)^2 over .2

@@ -15,7 +15,7 @@ from forcopt.models import (
     LinearQueries,
     StratifiedAllocation,
 )
-from forcopt.privacy import DiscreteGaussian, Simulated
+from forcopt.privacy import DiscreteGaussian
 
 COUNTS = np.array([90, 50, 30, 10])  # a total and its three parts
 
@@ -26,7 +26,7 @@ def released():
     p = CountingQueries(queries=4, epsilon=1.0, delta=0.01, whole=True)
     law = p.solve("gaussian").decision
     assert isinstance(law, DiscreteGaussian)
-    return law, np.asarray(p.mechanism(law).release(COUNTS, Simulated(1)))
+    return law, np.asarray(p.mechanism(law).simulate(COUNTS, 1))
 
 
 @pytest.mark.parametrize("backend", ["highs", "clarabel"])
@@ -84,7 +84,7 @@ def test_districts_on_private_counts_keep_a_margin_for_the_noise(backend):
     people = rng.integers(800, 1200, 9)
     counts = CountingQueries(queries=9, epsilon=1.0, delta=1e-3, whole=True)
     law = counts.solve("gaussian").decision
-    noisy = np.asarray(counts.mechanism(law).release(people, Simulated(4)))
+    noisy = np.asarray(counts.mechanism(law).simulate(people, 4))
     true = Districting(graph=grid(3, 3, population=people.tolist()), districts=2, tolerance=0.15)
     low, high = true.population_bounds
     margin = int(np.ceil(3 * np.sqrt(8 * law.variance)))  # a district has at most 8 blocks

@@ -128,7 +128,7 @@ def test_a_refusal_names_the_methods_that_take_the_feature():
         plain.replace(side_constraints=[SplitLimit(limit=4)]),
     ):
         for method in ("frontier", "sphere-cut"):
-            with pytest.raises(DeclarationError, match="'portfolio', 'set-partitioning', 'column-gen"):
+            with pytest.raises(DeclarationError, match="'portfolio', 'column-generation', 'dual-cycles'"):
                 problem.solve(method)
             with pytest.raises(DeclarationError, match="'dual-cycles' counts with it"):
                 problem.count(method=method)

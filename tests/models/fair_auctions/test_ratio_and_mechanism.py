@@ -125,8 +125,6 @@ def test_slots_that_are_all_or_nothing():
     assert full.solve().objective == pytest.approx(1.0)
     none = full.replace(slots=[])
     assert none.solve().objective == 1.0
-    with pytest.raises(DeclarationError, match="'two-profiles' needs one slot"):
-        full.solve("two-profiles")
 
 
 def best_revenue(grid, prior, beta, f, welfare, fill):

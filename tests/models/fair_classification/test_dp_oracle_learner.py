@@ -22,7 +22,7 @@ from forcopt.models.fair_classification.dp_oracle_learner import (
     rate_rows,
     sensitivity,
 )
-from forcopt.privacy import PrivacyBudget, RandomizedResponse
+from forcopt.privacy import ApproximateDP, Ledger, PrivacyBudget, RandomizedResponse
 
 
 def repeated(times, constraint=None, privacy=None, **fields):
@@ -188,7 +188,9 @@ def test_draws_repeat_with_a_seed_and_come_from_opendp_without():
     problem = twelve(privacy=PrivacyBudget(5.0, 1e-6, floor=3))
     one, two = (problem.solve(allow_vacuous=True, rounds=20, seed=3) for _ in range(2))
     assert one.objective == two.objective
-    assert problem.solve(allow_vacuous=True, rounds=5).iterations == 5
+    ledger = Ledger(ApproximateDP(5.0, 1e-6))
+    assert problem.solve(allow_vacuous=True, rounds=5, ledger=ledger).iterations == 5
+    assert ledger.spent() == pytest.approx(5.0)
 
 
 def test_regression_with_noisy_products():

@@ -87,4 +87,4 @@ def test_refusals():
 def test_nested_releases_state_the_deviation_of_their_draws():
     whole = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=2.0).on_integers())  # from a table
     counts = np.array([[9]])
-    assert Nested(whole).release(counts).total_variation == whole.release(counts).total_variation > 0
+    assert Nested(whole).total_variation(counts) == whole.total_variation(counts) > 0

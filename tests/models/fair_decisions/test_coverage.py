@@ -10,7 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import CoverageDecision
 from forcopt.models.fair_decisions import CoverageRule, Nested
 from forcopt.models.fair_decisions.instances import random_jurisdictions
-from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace, Simulated
+from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace
 
 RULE = CoverageRule()
 LINEAR = [
@@ -137,7 +137,7 @@ def test_edges():
 
 
 def test_nested_noise_is_on_the_differences():
-    drawn = nested(0.5).release(np.full((20_000, 3), [50.0, 20.0, 5.0]), Simulated(1)).values
+    drawn = nested(0.5).simulate(np.full((20_000, 3), [50.0, 20.0, 5.0]), 1).values
     assert drawn.var(axis=0) == pytest.approx([24, 16, 8], rel=0.1)  # 6, 4 and 2 over epsilon squared
     assert nested(0.5).profile().epsilon(0.0) == 0.5
 

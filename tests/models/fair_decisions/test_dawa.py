@@ -20,14 +20,14 @@ def test_with_much_budget_the_partition_is_the_optimal_one(lengths):
         p = IntervalPartition(x, penalty=0.1)
         best = p.solve("dynamic" if lengths == "all" else "powers-of-two").objective
         assert p.evaluate(starts).objective == pytest.approx(best, abs=1e-4)
-        values = dawa.release(x, Simulated(1)).values
+        values = dawa.simulate(x, 1).values
         assert values == pytest.approx(p.partition(starts).estimates, abs=3.0)
 
 
 def test_an_order_is_a_permutation_and_is_undone():
     order = np.random.default_rng(1).permutation(8)
-    mine = Dawa(epsilon=5.0, order=order).release(COUNTS, Simulated(3)).values
-    given = Dawa(epsilon=5.0, order="as given").release(COUNTS[order], Simulated(3)).values
+    mine = Dawa(epsilon=5.0, order=order).simulate(COUNTS, 3).values
+    given = Dawa(epsilon=5.0, order="as given").simulate(COUNTS[order], 3).values
     assert (mine[order] == given).all()
     assert Dawa(epsilon=2.0, order="as given").profile(2).epsilon(0.0) == 4.0
 
@@ -59,13 +59,13 @@ def test_warnings_and_refusals():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = Dawa(epsilon=1.0, order=[0])
-    assert one.release([7.0], Simulated(0)).values.shape == (1,)
+    assert one.simulate([7.0], 0).values.shape == (1,)
     with pytest.raises(DeclarationError, match="permutation"):
         Dawa(epsilon=1.0, order=[0, 0, 1])
     with pytest.raises(DeclarationError, match="order has 1"):
-        one.release([7.0, 8.0], Simulated(0))
+        one.simulate([7.0, 8.0], 0)
     for bad in ({"epsilon": 0.0}, {"epsilon": np.nan}, {"ratio": 1.0}, {"ratio": 0.0}):
         with pytest.raises(DeclarationError):
             Dawa(**{"epsilon": 1.0, "order": "as given", **bad})
     with pytest.raises(DeclarationError, match="at least one"):
-        one.release([], Simulated(0))
+        one.simulate([], 0)

@@ -304,22 +304,6 @@ def test_failures_of_unclipped_rules_are_exact():
         assert bound == pytest.approx(failed.mean(), abs=5 * np.sqrt(bound * (1 - bound) / 40_000) + 1e-4)
 
 
-@pytest.mark.parametrize("weights", [None, [1, 2, 3, 1.5]])
-def test_scenario_grants_are_guaranteed_by_a_fresh_sample(weights):
-    """The exact failure is below the Clopper-Pearson bound but with probability .001."""
-    p = FormulaGrant([210, 480, 810, 333], noise(0.5), weights=weights)
-    s = p.solve("scenario", seed=1)
-    assert s.evaluation.metrics["failure bound"] <= s.guarantee <= p.failure
-    assert s.evaluation.feasible
-    assert p.solve().objective * 0.99 <= s.objective < p.solve("no-penalty").objective
-    assert p.solve("scenario", seed=1).objective == s.objective
-    with pytest.raises(DeclarationError, match="needs a seed"):
-        p.solve("scenario")
-    assert p.solve("scenario", seed=1, samples=40).status is Status.FAILED
-    assert p.solve("scenario", seed=1, time_limit=0.0).status is Status.LIMIT
-    assert FormulaGrant([5.0] * 548, noise(0.01)).solve("scenario", seed=0).status is Status.INFEASIBLE
-
-
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("clipped", [False, True])
 def test_the_probability_that_no_grants_follow(whole, clipped):

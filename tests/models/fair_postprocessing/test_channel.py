@@ -11,8 +11,7 @@ import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.fairness import DemographicParity, EqualizedOdds, EqualOpportunity, GroupRates
 from forcopt.models import FairPostprocessing
-from forcopt.models.fair_postprocessing.problem import _nearest_nonnegative
-from forcopt.privacy import Laplace, RandomizedResponse
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 REPORTED = [[[2925, 425], [1575, 475]], [[450, 1700], [550, 1900]]]  # through truth 3/4
@@ -33,7 +32,7 @@ def test_groups_may_say_the_channel():
     with pytest.raises(fo.DeclarationError, match="another channel is given"):
         private(channel=CHANNEL)
     with pytest.raises(fo.DeclarationError, match="private already"):
-        private(privacy=Laplace(epsilon=1.0))
+        private(privacy=PrivacyBudget(1.0))
 
 
 @pytest.mark.parametrize("backend", LP_BACKENDS)
@@ -143,20 +142,6 @@ def test_negative_cells_are_projected_on_demand():
         FairPostprocessing(
             counts=counts, constraint=EqualizedOdds(), groups=channel, negative_cells="project"
         )
-
-
-@settings(max_examples=100, deadline=None)
-@given(cells=st.lists(st.integers(-20, 40), min_size=8, max_size=8).filter(lambda c: sum(c) > 0))
-def test_the_projection_is_the_nearest_table(cells):
-    """Optimality: the cells that stay positive are all moved by the same amount, the others by no more."""
-    table = np.reshape(cells, (2, 2, 2)).astype(float)
-    nearest = _nearest_nonnegative(table)
-    assert nearest.min() >= 0
-    assert nearest.sum() == pytest.approx(table.sum())
-    moved = table - nearest
-    threshold = moved[nearest > 0]
-    assert np.ptp(threshold) < 1e-9
-    assert (moved <= threshold[0] + 1e-9).all()
 
 
 def test_rates_outside_0_to_1_are_cut():

@@ -17,7 +17,7 @@ from forcopt.fairness import (
 )
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_postprocessing.dp_postprocessing import _largest_noise, _mechanism, privacy_cost
-from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, Simulated
+from forcopt.privacy import AdditiveMechanism, Ledger, PrivacyBudget, PureDP, Simulated
 
 SMALL = np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
 LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
@@ -25,7 +25,7 @@ LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not
 
 def fixed(monkeypatch, table):
     """Let the mechanism release a table that was chosen beforehand."""
-    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: np.array(table, dtype=float))
+    monkeypatch.setattr(AdditiveMechanism, "_send", lambda self, values, rng: np.array(table, dtype=float))
 
 
 def private(constraint=None, scale=100, privacy=None, **fields):
@@ -54,11 +54,11 @@ def test_the_noise_is_that_of_the_mechanism():
     """80,000 noises of scale 2 / epsilon: their mean size within 0.08 of 4, over 5 standard deviations."""
     p = private(privacy=PrivacyBudget(0.5))
     mechanism, rng = _mechanism(p), Simulated(8)
-    drawn = np.array([mechanism.release(p.counts, rng).values - p.counts for _ in range(10_000)])
+    drawn = np.array([mechanism._send(p.counts, rng) - p.counts for _ in range(10_000)])
     assert np.abs(drawn).mean() == pytest.approx(4.0, abs=0.08)
     assert mechanism.profile().epsilon(0.0) == 0.5
     first = np.random.default_rng(1).laplace(scale=4.0, size=p.counts.shape)  # what solve(seed=1) adds
-    noisy = mechanism.release(p.counts, Simulated(1)).values
+    noisy = mechanism.simulate(p.counts, 1).values
     assert np.array_equal(noisy, p.counts + first)
     s = p.solve(seed=1)
     assert s.decision.base_rates == pytest.approx((noisy[1] / noisy.sum(axis=0)).T)
@@ -86,7 +86,7 @@ def test_within_the_noise_event_the_theorem_holds(cells, tolerance, notion, as_p
     q = p
     with pytest.MonkeyPatch.context() as patch:
         fixed(patch, counts + largest * signs)
-        s = q.solve(as_printed=as_printed)
+        s = q.solve(as_printed=as_printed, ledger=Ledger(PureDP(1.0)))
     best = p.solve("lp")
     assert s.status is fo.Status.APPROXIMATE
     cost = privacy_cost(p)
@@ -137,7 +137,7 @@ def test_every_backend_for_linear_programs_agrees(backend):
 
 
 def test_much_privacy_budget_gives_the_optimum():
-    s = private(EqualizedOdds(0.1), scale=1, privacy=Laplace(epsilon=1e9)).solve(seed=1)
+    s = private(EqualizedOdds(0.1), scale=1, privacy=PrivacyBudget(1e9)).solve(seed=1)
     assert s.objective == pytest.approx(167 / 640, abs=1e-6)
     assert s.decision.probabilities == pytest.approx(np.array([[3 / 16, 0], [1, 59 / 64]]), abs=1e-6)
 
@@ -146,7 +146,8 @@ def test_seeds_repeat_and_without_one_the_noise_is_private():
     a, b, c = (private().solve(seed=s).decision.probabilities for s in (1, 1, 2))
     assert (a == b).all() and (a != c).any()
     pytest.importorskip("opendp")
-    d, e = (private(scale=1000).solve() for _ in range(2))
+    ledger = Ledger(PureDP(2.0))
+    d, e = (private(scale=1000).solve(ledger=ledger) for _ in range(2))
     assert (d.decision.probabilities != e.decision.probabilities).any()
     assert d.message.startswith("1-differentially private")
     assert private().solve(seed=1).message.startswith("a simulation with a seed, so not private")
@@ -164,12 +165,15 @@ def test_noise_that_empties_a_cell_is_a_failure_with_a_reason(monkeypatch):
     table = SMALL.astype(float)
     table[:, 0, 1] = -5
     fixed(monkeypatch, table)
-    s = private(scale=1).solve()
+    s = private(scale=1).solve(ledger=Ledger(PureDP(1.0)))
     assert s.status is fo.Status.FAILED
     assert s.decision is None
     assert "-10 records of group '0' for its true positive rate" in s.reason
     # a notion that does not look at them does not mind
-    assert private(DemographicParity(), scale=1).solve().status is fo.Status.APPROXIMATE
+    assert (
+        private(DemographicParity(), scale=1).solve(ledger=Ledger(PureDP(1.0))).status
+        is fo.Status.APPROXIMATE
+    )
 
 
 def test_the_bounds_as_a_function_of_the_instance():

@@ -17,7 +17,7 @@ from forcopt.fairness import (
 )
 from forcopt.models import FairPostprocessing, ScorePostprocessing
 from forcopt.models.fair_postprocessing import RandomizedThresholds
-from forcopt.privacy import PrivacyBudget
+from forcopt.privacy import BudgetSpentError, Ledger, PrivacyBudget, PureDP
 
 pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -153,9 +153,8 @@ def by_sign(X):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("draws", ["record", "row"])
 def test_it_is_an_estimator(draws):
-    drawn = {"check_classifiers_train": "predictions are drawn, so they are no argmax of the probabilities"}
-    estimator = ThresholdPostprocessor(constraint=DemographicParity(0.1), sensitive=by_sign, draws=draws)
-    check_estimator(estimator, expected_failed_checks=drawn)
+    """With a limit that draws no lots: a check asks for predictions of the largest probability."""
+    check_estimator(ThresholdPostprocessor(constraint=DemographicParity(0.2), sensitive=by_sign, draws=draws))
     check_estimator(ThresholdPostprocessor())
 
 
@@ -221,14 +220,17 @@ def test_a_solution_is_certified():
     assert instance(0, EqualizedOdds(0.1)).solve().certify().optimal
 
 
-def test_private_thresholds_by_the_front():
+def test_private_thresholds_by_the_front(tmp_path):
     """The thresholds are those of dp-thresholds on the same scores; no number of the true groups is kept."""
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 20_000)
     X = rng.normal(size=(20_000, 2)) + 0.5 * a[:, None]
     y = X.sum(axis=1) + rng.normal(size=20_000) > 1
     budget, names = PrivacyBudget(1e6), ("0", "1")
-    front = ThresholdPostprocessor(constraint=EqualizedOdds(0.02), privacy=budget, names=names)
+    ledger = Ledger(PureDP(1.5e6), path=tmp_path / "ledger.json")
+    front = ThresholdPostprocessor(
+        constraint=EqualizedOdds(0.02), privacy=budget, names=names, ledger=str(tmp_path / "ledger.json")
+    )
     front.fit(X, y, sensitive_features=a)
     cuts = np.concatenate([cut[np.isfinite(cut)] for cut in front.policy_.law.thresholds])
     assert np.isin(cuts.round(9), np.arange(1, 20) / 20).all()
@@ -237,6 +239,9 @@ def test_private_thresholds_by_the_front():
     other = own.solve(edges=np.arange(1, 20) / 20, seed=0)
     judged = own.evaluate(front.policy_.law)
     assert judged.objective == pytest.approx(other.objective, abs=1e-4)
+    assert ledger.spent() == 1e6
+    with pytest.raises(BudgetSpentError, match="'dp-thresholds' takes"):
+        clone(front).fit(X, y, sensitive_features=a)
     assert front.report_.method == "dp-thresholds" and np.isnan(front.report_.error)
     assert front.report_.metrics == {} == front.report_.violations
     data = pickle.dumps(front)
@@ -252,15 +257,16 @@ def test_private_thresholds_by_the_front():
         ThresholdPostprocessor(constraint=EqualizedOdds(0.1), edges=[0.5]).fit(X, y, sensitive_features=a)
 
 
-def test_a_private_front_has_the_groups_that_are_named():
+def test_a_private_front_has_the_groups_that_are_named(tmp_path):
     """The names alone decide the groups, whether or not somebody is in each."""
     rng = np.random.default_rng(1)
     a = rng.choice(["a", "b"], 4000)
     X = rng.normal(size=(4000, 2))
     y = X.sum(axis=1) + rng.normal(size=4000) > 0
-    demand = PredictiveValues(0.0, 0.0)
+    demand, path = PredictiveValues(0.0, 0.0), str(tmp_path / "ledger.json")
+    Ledger(PureDP(2.0), path=path)
     front = ThresholdPostprocessor(
-        constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0
+        constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0, ledger=path
     )
     front.fit(X, y, sensitive_features=a)
     assert front.policy_.law.groups == ("a", "b", "c")

@@ -20,7 +20,7 @@ from forcopt.models.leximax_cohort import CohortLottery, random_block, random_co
 from forcopt.models.leximax_cohort.formulations import all_cohorts
 from forcopt.numeric import dependent_rounding
 
-MARGINAL = ["saturation", "compact", "cuts", "enumeration", "column-generation"]
+MARGINAL = ["saturation", "compact", "cuts", "column-generation"]
 LINEAR = ["highs", "highs:ipm", "clarabel", "glop", "scip"]
 INTEGER = ["highs", "scip", "cp-sat"]
 
@@ -306,7 +306,6 @@ def test_bad_declarations(fields, message):
     ("fields", "method", "message"),
     [
         ({"integer": True}, "saturation", "use 'compact'"),
-        ({"integer": True}, "enumeration", "use 'compact'"),
         ({}, "brute-force", "integer=True"),
         ({"integer": True}, "column-generation", "size must be whole, and integer=False"),
         ({"size": 1.5}, "column-generation", "size must be whole"),
@@ -314,7 +313,6 @@ def test_bad_declarations(fields, message):
         ({"objective": "nash"}, "saturation", "the method is for 'leximin': use 'convex-program'"),
         ({"objective": "nash"}, "uniform", "objective is 'nash'"),
         ({"objective": "uniform"}, "convex-program", "use 'uniform'"),
-        ({"utilities": np.ones((3, 15))}, "enumeration", "for more than 14 use 'cuts'"),
         ({"utilities": np.ones((60, 1)), "size": 30, "integer": True}, "brute-force", "too many to look at"),
     ],
 )
@@ -415,7 +413,7 @@ def test_ordered_values_refuses_many_outcomes_before_it_lists_them():
 )
 def test_all_methods_give_one_reason_for_a_fractional_size(fields, words):
     p = LeximaxCohort(utilities=WORTH, features={"x": list("aabb")}, **fields)
-    for method in ("saturation", "compact", "cuts", "enumeration", "cumulative", "recursive"):
+    for method in ("saturation", "compact", "cuts", "cumulative", "recursive"):
         s = p.solve(method)
         assert s.status is fo.Status.INFEASIBLE and s.reason == words, method
 

@@ -82,6 +82,10 @@ def test_a_point_outside_of_all_lotteries_is_cut_off():
     assert all(s.message.split(", ")[1] != "0 cuts" for s in found)
 
 
+def test_an_infinite_objective_of_a_lottery_is_no_optimum():
+    assert check_against_all_panels(1066, "goldilocks").decision.utilities.min() > 0
+
+
 def test_the_uniform_lottery_against_all_panels():
     for seed in range(40):
         p = LeximaxCohort(**random_pool(seed), objective="uniform")

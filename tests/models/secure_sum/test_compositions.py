@@ -26,14 +26,16 @@ from forcopt.models.secure_sum import (
 )
 from forcopt.privacy import (
     AdditiveMechanism,
+    ApproximateDP,
+    BoundedNoise,
     ClusterSample,
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    Ledger,
     PrivacyBudget,
     Secure,
     Simulated,
-    Staircase,
     draw,
 )
 from forcopt.privacy.amplification import cluster_sample
@@ -205,7 +207,7 @@ def test_a_noisy_sum_is_the_sum_and_all_parts():
     with pytest.raises(DeclarationError, match="honest"):
         shared_noise(DiscreteLaplace(scale=1.0), 3, 3, 4)
     with pytest.raises(DeclarationError, match="Gaussian, Laplace"):
-        shared_noise(Staircase(epsilon=1.0), 3, 1, 4)
+        shared_noise(BoundedNoise(power=2.0, radius=4.0), 3, 1, 4)
 
 
 @pytest.mark.parametrize("noise", [Laplace(scale=2.0), Gaussian(scale=3.0), DiscreteLaplace(scale=2.0)])
@@ -218,14 +220,14 @@ def test_a_mechanism_of_shared_noise(noise, servers, corrupted):
     factor = servers / (servers - corrupted)
     assert shared.error**2 == pytest.approx(factor * alone.error**2)
     values = np.arange(n)
-    released = shared.send(values, Simulated(3))
+    released = shared._send(values, Simulated(3))
     parts = shared_noise(noise, servers, corrupted, n, seed=3)
     assert np.allclose(released - parts.sum(axis=0), values, atol=1e-9)
     expected = shared.error**2
     assert (released - values).var() == pytest.approx(expected, abs=6 * expected * math.sqrt(6 / n))
     if not noise.whole:
         with pytest.raises(DeclarationError, match="floating-point"):
-            shared.send(values, Secure())
+            shared._send(values, Secure())
 
 
 def private_learning(people, **fields):
@@ -248,8 +250,8 @@ def test_private_learning_with_noise_of_the_servers():
     seen = []
 
     class Spy(SharedNoise):
-        def send(self, values, rng):
-            out = super().send(values, rng)
+        def _send(self, values, rng):
+            out = super()._send(values, rng)
             seen.append(np.asarray(out - values).ravel())
             return out
 
@@ -267,18 +269,20 @@ def test_private_learning_with_noise_of_the_servers():
     with pytest.raises(DeclarationError, match="mechanism gives"):
         p.solve(mechanism=lambda noise: AdditiveMechanism(Laplace(scale=noise.scale / 2)), seed=1, **options)
     with pytest.raises(DeclarationError, match="simulate with a seed"):
-        p.solve(mechanism=partial(SharedNoise, servers=3), **options)
+        p.solve(
+            mechanism=partial(SharedNoise, servers=3), ledger=Ledger(ApproximateDP(60.1, 1e-5)), **options
+        )
 
 
 def test_mechanisms_that_servers_cannot_share():
     with pytest.raises(DeclarationError, match="at least one of the 3 servers"):
         SharedNoise(Laplace(scale=1.0), servers=3, corrupted=3)
     with pytest.raises(DeclarationError, match="Gaussian, Laplace"):
-        SharedNoise(Staircase(epsilon=1.0))
+        SharedNoise(BoundedNoise(power=2.0, radius=4.0))
     with pytest.raises(DeclarationError, match="whole"):
-        SharedNoise(DiscreteLaplace(scale=1.0)).send([0.5], Simulated(1))
+        SharedNoise(DiscreteLaplace(scale=1.0))._send([0.5], Simulated(1))
     with pytest.raises(DeclarationError, match=r"values\[0\] is .*2\^53"):
-        SharedNoise(DiscreteLaplace(scale=1.0)).send([2.0**60], Simulated(1))
+        SharedNoise(DiscreteLaplace(scale=1.0))._send([2.0**60], Simulated(1))
 
 
 def test_whole_shared_noise_is_drawn_exactly():
@@ -290,25 +294,26 @@ def test_whole_shared_noise_is_drawn_exactly():
     expected = len(honest) * np.append(noise.density(values), 1 - noise.density(values).sum())
     seen = [int((honest == v).sum()) for v in values]
     assert chisquare([*seen, len(honest) - sum(seen)], expected, sum_check=False).pvalue > 1e-6
-    released = SharedNoise(noise, servers=servers, corrupted=corrupted).release([5, 6])
-    assert released.values.dtype == np.int64 and released.total_variation == 0.0
+    released = SharedNoise(noise, servers=servers, corrupted=corrupted)
+    drawn = released._send([5, 6], Secure())
+    assert drawn.dtype == np.int64 and released.total_variation(drawn) == 0.0
 
 
 @pytest.mark.parametrize("mechanism", [AdditiveMechanism, SharedNoise])
 def test_noise_that_no_secure_draw_covers_is_refused(mechanism):
     loud = mechanism(DiscreteLaplace(scale=1e13))
     with pytest.raises(fo.DeclarationError, match=r"scale is 1e\+13; a secure draw takes at most 1e\+12"):
-        loud.release([5])
-    simulated = loud.release([5], Simulated(1))
+        loud._send([5], Secure())
+    simulated = loud.simulate([5], 1)
     assert simulated.simulated and simulated.total_variation == 0.0
 
 
 def test_shared_noise_is_for_as_many_numbers_as_its_profile():
     shared = SharedNoise(Laplace(scale=1.0), norm="linf", dimension=2)
     assert shared.profile().epsilon(0.0) == pytest.approx(2.0)
-    assert shared.send([1.0, 2.0], Simulated(1)).shape == (2,)
+    assert shared._send([1.0, 2.0], Simulated(1)).shape == (2,)
     with pytest.raises(DeclarationError, match="values has 3 numbers; dimension is 2"):
-        shared.send([1.0, 2.0, 3.0], Simulated(1))
+        shared._send([1.0, 2.0, 3.0], Simulated(1))
 
 
 # -- samples of clients --------------------------------------------------------------------------------------

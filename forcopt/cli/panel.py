@@ -1,0 +1,125 @@
+"""``forcopt panel``: from the files of the volunteers and the quotas to the page of a public draw."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forcopt.cli.output import (
+    JsonOption,
+    TimeLimitOption,
+    check_target,
+    console,
+    print_json,
+    print_table,
+    table,
+)
+from forcopt.errors import DeclarationError
+
+
+def panel(
+    people: Annotated[
+        Path, typer.Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")
+    ],
+    quotas: Annotated[Path, typer.Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
+    size: Annotated[int, typer.Option("--size", "-k", metavar="K", help="Of the panel.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE.html", help="The page; the panels go beside it as CSV and JSON."
+        ),
+    ] = Path("panel.html"),
+    identifier: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Names the people; else they are numbered.")
+    ] = None,
+    household: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
+    ] = None,
+    objective: Annotated[str, typer.Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
+    panels: Annotated[int, typer.Option(metavar="M", help="How many panels have equal chances.")] = 1000,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Must be a member. Repeat for more.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Must be none. Repeat for more.")
+    ] = None,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Draw a panel by the machine's random numbers.")
+    ] = False,
+    thrown: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The number that the dice showed.")
+    ] = None,
+    reserves: Annotated[int, typer.Option(metavar="R", help="How many reserves the drawn panel gets.")] = 0,
+    attendance: Annotated[float, typer.Option(help="The probability that a member attends.")] = 0.9,
+    time_limit: TimeLimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the files, find the fairest lottery, round it to equal panels, publish them, and draw one.
+
+    After dropouts, run it again with --keep for each member who stays and --drop for each who left.
+    """
+    from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_findings, round_lottery
+    from forcopt.models.leximax_cohort.page import draw_page
+
+    check_target(out, ".html")
+    if draw and thrown is not None:
+        raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
+    if reserves and not draw and thrown is None:
+        raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
+    if findings := panel_findings(people, quotas, size, identifier=identifier, household=household):
+        shown = table("file", "row", "column", "value", "what is wrong", "nearest right value")
+        for f in findings:
+            shown.add_row(f.file, str(f.row), f.column, f.value, f.rule, f.nearest)
+        if as_json:
+            print_json({"status": "bad input", "findings": [f._asdict() for f in findings]})
+        else:
+            print_table(shown)
+        raise typer.Exit(2)
+    problem = LeximaxCohort.from_candidates(
+        people,
+        quotas,
+        size,
+        identifier=identifier,
+        household=household,
+        include=keep or (),
+        exclude=drop or (),
+        objective=objective,
+    )
+    solution = problem.solve(time_limit=time_limit)
+    if not solution.status.has_solution:
+        known = {"status": str(solution.status), "reason": solution.reason or solution.message}
+        print_json(known) if as_json else print("{status}: {reason}".format_map(known))
+        raise typer.Exit(1)
+    lottery = round_lottery(solution.decision, panels)
+    number = secrets.choice(lottery.numbers) if draw else thrown
+    proof = (
+        "proved to be best" if solution.status == "optimal" else f"not proved; at most {solution.bound:.6g}"
+    )
+    facts = {
+        "objective": f"{objective}: {solution.objective:.6g}, {proof}",
+        "smallest chance before rounding": f"{solution.decision.smallest:.4%}",
+        "no equal panels have more than": f"{lottery.bound:.2%}",
+    }
+    if number is not None and reserves:
+        chosen = choose_reserves(problem, lottery.members(number), reserves, attendance)
+        facts["reserves"] = ", ".join(chosen.names)
+        facts["places missed on average"] = (
+            f"{chosen.missed:.2f} with these reserves, {chosen.missed_without:.2f} without, if a member "
+            f"attends with probability {attendance:g}"
+        )
+    for ending in (".csv", ".json"):
+        lottery.write(out.with_suffix(ending))
+    out.write_text(draw_page(lottery, number, facts), encoding="utf-8")
+    facts |= {"smallest chance": f"{lottery.smallest:.2%}", "page": str(out)}
+    facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
+    if number is not None:
+        facts |= {"drawn": number, "members": ", ".join(lottery.members(number))}
+    if as_json:
+        print_json({"status": str(solution.status), **facts})
+        return
+    for name, value in facts.items():
+        console().print(f"{name}: {value}", markup=False, soft_wrap=True)
