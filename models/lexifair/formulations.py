@@ -365,6 +365,7 @@ class Pool:
         objective, limits = goal(master, loss)
         held = [master.subject_to(limit, name=f"held[{r}]") for r, limit in enumerate(limits, 1)]
         master.minimize(objective)
+        trace: list[Improvement] = []  # with the bounds of the fits; the master's last one is its own value
         best: tuple[float, Array, Array] = -np.inf, np.zeros(0), np.zeros(0)
         last: tuple[float, Array, Array] = best  # reduced cost, weights of groups, prices of the limits
 
@@ -392,6 +393,7 @@ class Pool:
                 best = value, *last[1:]
             stop = not problem.exact and -last[0] <= self.gap * max(abs(seen.objective), NEGLIGIBLE)
             report = Improvement(seen.seconds, scale * seen.objective, scale * best[0])
+            trace.append(report)
             return bool(on_improvement is not None and on_improvement(report)) or stop
 
         done = generate(
@@ -415,6 +417,5 @@ class Pool:
         mixed = problem.blend(everything, chances / chances.sum())
         # near copies of one model make later masters singular
         self.models = [m for m, chance in zip(everything, chances, strict=True) if chance > 0]
-        trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in solution.trace]
         found = Found(mixed, [], done.rounds, solution.status, solution.message, scale * best[0], trace)
         return found, best[1], best[2]

@@ -60,7 +60,7 @@ def test_classes_that_do_not_fit_are_named():
         Finite([[0, 0.5, 1]]).oracle(X)
     with pytest.raises(fo.DeclarationError, match="the stumps and the problem have different features"):
         Stumps(X + 1).oracle(X)
-    with pytest.raises(ValueError, match="hypotheses"):
+    with pytest.raises(fo.DeclarationError, match="features is None; Thresholds needs the features"):
         LexifairClassification(labels=[0, 1], groups=[[0], [1]], hypotheses=Thresholds())
 
 
