@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from pydantic import Field
@@ -187,9 +187,14 @@ class ObservedGroups:
     channel: RandomizedResponse
     ndim: ClassVar[int] = 1  # one column, though no array
 
-    def __array__(self, *_: Any, **__: Any) -> Array:
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse to be taken for a column of true groups."""
         raise DeclarationError(
-            "these groups are reports through a channel; only FairClassification, FairClassifier and "
-            "FairPostprocessing.from_predictions estimate rates of true groups from reports"
+            "these groups are reports through a channel; only FairClassification, FairClassifier, "
+            "FairPostprocessing.from_predictions, MulticlassPostprocessing.from_predictions, "
+            "ScorePostprocessing and LexifairClassification estimate rates of true groups from reports"
         )
+
+    def __iter__(self) -> NoReturn:
+        """Refuse, as `__array__`."""
+        self.__array__()

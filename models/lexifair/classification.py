@@ -63,7 +63,8 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
     --------
     >>> import forcopt as fo
     >>> mixture = fo.load("lexifair/three-models").solve().decision
-    >>> round(float(mixture.probabilities.sum()), 6), len(mixture.policy.classifiers)
+    >>> p = mixture.probabilities  # a third classifier may have a chance within the tolerance of a level
+    >>> round(float(p.sum()), 6), int((p > 1e-6).sum())
     (1.0, 2)
     """
 

@@ -15,11 +15,13 @@ from forcopt.models import (
     FairClassification,
     FairPostprocessing,
     LexifairClassification,
+    LexifairRegression,
     MulticlassPostprocessing,
     ScorePostprocessing,
     StratifiedAllocation,
 )
 from forcopt.models.fair_classification import FairClassifier, Thresholds
+from forcopt.models.fair_postprocessing import ThresholdPostprocessor
 from forcopt.models.lexifair import Stumps, groups_of
 from forcopt.models.strategic.instances import random_discrete
 from forcopt.privacy import Laplace, PureDP, RandomizedResponse, calibrate
@@ -204,7 +206,7 @@ def test_districting_on_noisy_counts(backend):
 
 
 def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
-    """Whoever does not estimate rates from reports refuses them, and says who does."""
+    """Whoever does not estimate rates from reports says why not; a column that is no group's, who does."""
     rng, channel = np.random.default_rng(0), RandomizedResponse(1.5)
     groups, labels = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
     score = rng.normal(size=60).round(2) + labels
@@ -217,11 +219,16 @@ def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
         "FairPostprocessing.from_predictions": lambda g: FairPostprocessing.from_predictions(
             (score > 0.5).astype(int), g, labels, odds
         ),
+        "MulticlassPostprocessing.from_predictions": lambda g: MulticlassPostprocessing.from_predictions(
+            labels, g, labels, odds
+        ),
+        "ScorePostprocessing": lambda g: ScorePostprocessing(score, labels, g, odds),
+        "LexifairClassification": lambda g: LexifairClassification(
+            labels=labels, hypotheses=Stumps(score[:, None]), **groups_of(G=g)
+        ),
     }
     others = [
-        lambda g: ScorePostprocessing(score, labels, g, odds),
-        lambda g: MulticlassPostprocessing.from_predictions(labels, g, labels, odds),
-        lambda g: LexifairClassification(labels=labels, hypotheses=Stumps(score[:, None]), **groups_of(G=g)),
+        lambda g: LexifairRegression(features=score[:, None], labels=labels, **groups_of(G=g)),
         lambda g: random_discrete(60, 5, seed=1, groups=g, max_false_positives=None),
     ]
     page = (Path(__file__).parents[2] / "docs" / "composing.md").read_text(encoding="utf-8")
@@ -230,6 +237,10 @@ def test_the_guide_names_the_problems_that_take_reports_through_a_channel():
         assert f"`{name}`" in page
     for declare in others:
         declare(groups)
-        with pytest.raises(fo.DeclarationError, match="reports through a channel; only") as error:
+        with pytest.raises(fo.DeclarationError, match=r"takes no groups that were seen .* channel: \w"):
             declare(seen)
+    clf = ThresholdPostprocessor(constraint=odds)
+    for read in (np.asarray, list, lambda g: clf.fit(score[:, None], labels, sensitive_features=g)):
+        with pytest.raises(fo.DeclarationError, match="reports through a channel; only") as error:
+            read(seen)
         assert all(name in str(error.value) for name in takers)

@@ -15,7 +15,7 @@ from forcopt.models import (
 from forcopt.models.calibrated_errors import Recalibration
 from forcopt.models.census_release import measure
 from forcopt.models.fair_classification import Thresholds
-from forcopt.privacy import Ledger, PrivacyBudget, PureDP, RandomizedResponse
+from forcopt.privacy import Categories, Ledger, PrivacyBudget, PureDP, RandomizedResponse, Schema, Table
 
 CHANNEL = RandomizedResponse(1.5)
 EDGES = [-1.0, 0.0, 1.0, 2.0]
@@ -133,8 +133,14 @@ def test_one_ledger_passes_through_a_pipeline():
     """A census measurement, a private classifier and private thresholds spend from one budget."""
     rng = np.random.default_rng(0)
     ledger = Ledger(PureDP(3.0))
-    tree = Hierarchy(parents=([0] * 4, np.arange(12) // 3), counts=np.arange(100, 112))
-    measure(tree, epsilon=[0.2, 0.4, 0.4], ledger=ledger)
+    tree = Hierarchy(parents=([0] * 4, np.arange(12) // 3))
+    leaves = [str(k) for k in range(12)]
+    people = Table(
+        {"leaf": np.repeat(leaves, np.arange(100, 112))},
+        Schema(leaf=Categories(*leaves)),
+        neighbours="substitute",
+    )
+    measure(people.group_by("leaf").count(), epsilon=[0.2, 0.4, 0.4], tree=tree, ledger=ledger)
     group, labels = rng.integers(0, 2, 4000), rng.integers(0, 2, 4000)
     scores = np.round(rng.normal(size=4000) + labels, 1)
     p = FairClassification(

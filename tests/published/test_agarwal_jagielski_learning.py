@@ -10,6 +10,7 @@ from forcopt.fairness import EqualizedOdds, FalsePositiveParity
 from forcopt.games import ExponentiatedGradient
 from forcopt.models.fair_classification import FairClassification, Finite
 from forcopt.models.fair_classification.games import rounds_needed
+from forcopt.models.fair_classification.lagrangian import Lagrangian
 
 
 @pytest.mark.parametrize("gamma", [0, 0.1, 0.2, 1 / 3, 0.5])
@@ -128,7 +129,11 @@ def test_the_reduction_to_costs_is_an_identity(seed, groups):
     problem = FairClassification(
         rng.normal(size=(len(y), 1)), y, a, EqualizedOdds(0.1), None, Finite(np.zeros((1, len(y))))
     )
-    game, h = problem.lagrangian, rng.integers(0, 2, len(y))
+    own, h = problem.lagrangian, rng.integers(0, 2, len(y))
+    # the paper compares all groups with each other; of four or more, the library compares each with a level
+    game = Lagrangian(own.costs, own.base, problem.demand.rows, problem.moments, pairs=True)
+    assert game.size == 2 * groups * (groups - 1)
+    assert own.size == min(game.size, 4 * groups)
     prices = rng.exponential(size=game.size)
     direct = (h != y).mean()
     k = 0
@@ -141,6 +146,10 @@ def test_the_reduction_to_costs_is_an_identity(seed, groups):
                     k += 1
     assert game.value(h, prices) == pytest.approx(direct, abs=1e-12)
     assert float(game.price(prices) @ h) + game.constant(prices) == pytest.approx(direct, abs=1e-12)
+    prices = rng.exponential(size=own.size)
+    charged = (h != y).mean() + prices @ own.excess(h, own.best_slack(prices))
+    assert own.value(h, prices) == pytest.approx(charged, abs=1e-12)
+    assert float(own.price(prices) @ h) + own.constant(prices) == pytest.approx(charged, abs=1e-12)
 
 
 def test_the_costs_of_the_twelve_records():
