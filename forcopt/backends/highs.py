@@ -105,7 +105,7 @@ def _silent_class() -> type[highspy.Highs]:
     """HiGHS 1.16 prints its version while it is made, unless its output is off by then."""
     import highspy
 
-    class Silent(highspy.Highs):
+    class Silent(highspy.Highs):  # type: ignore[misc]
         def enableCallbacks(self) -> None:
             self.setOptionValue("output_flag", False)
             super().enableCallbacks()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import fmpq
@@ -50,7 +51,7 @@ class Relaxation:
         self.kept = len(system.rows)  # rows behind these are cuts
         self.kind = highspy.HighsModelStatus
         self.highs = highs = new_highs()
-        options = {"solver": "simplex", "parallel": "off"}
+        options: dict[str, Any] = {"solver": "simplex", "parallel": "off"}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         for name, value in options.items():
             highs.setOptionValue(name, value)
