@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.constraint import Cut, Heuristic, Lazy
+from forcopt.language.constraint import Lazy
 
 
 def triangle(order: int) -> Array:
@@ -385,8 +385,6 @@ class Program:
         The other constraints on the columns.
     relaxed : bool, default False
         Whether it only bounds the model: McCormick rows stand for products.
-    callbacks : tuple[Cut | Heuristic, ...], optional
-        Help for a search; the optimum does not depend on them.
     units : Array, optional
         The value of 1 in each column, in the model's terms; None if all are 1.
     bridges : tuple[str, ...], optional
@@ -409,7 +407,6 @@ class Program:
     schedules: tuple[Schedule, ...] = ()
     products: tuple[Products, ...] = ()
     lazies: tuple[Lazy, ...] = ()
-    callbacks: tuple[Cut | Heuristic, ...] = ()
     units: Array | None = None
     bridges: tuple[str, ...] = ()
     relaxed: bool = False
@@ -578,7 +575,6 @@ def recession(program: Program) -> Program:
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),
-        callbacks=(),
     )
 
 
@@ -632,6 +628,5 @@ def elastic(program: Program, scales: Array, weights: Array) -> tuple[Program, A
         cones=tuple(c.widened(n + count) for c in program.cones),
         stages=(StageCost(cost, 0.0, False),),
         lazies=(),
-        callbacks=(),
     )
     return softened, at, signs

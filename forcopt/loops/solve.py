@@ -119,9 +119,7 @@ def solve_model(
     program, session = _opened(model, chosen, asked, int(mccormick))
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     solved = session.program if model.lazies else program  # with the rows of the lazy families
-    if solved.callbacks:
-        solved = replace(solved, callbacks=())  # no check rests on a cut
-    solution = read_claim(_with_ignored(examined(solved, claim)))
+    solution = read_claim(examined(solved, claim))
     del solution.points[pool:]
     return solution
 
@@ -177,16 +175,6 @@ def _run(
     result, results = lexicographic(session, program, solve, backend.accuracy)
     session.last = result.x
     return Claim(model, program, backend, resumed(result), deadline, result, tuple(results))
-
-
-def _with_ignored(claim: Claim) -> Claim:
-    """Name in the message the cuts and heuristics that the backend does without."""
-    takes = claim.backend.capabilities.kinds if claim.compiled.is_integer else frozenset[str]()
-    ignored = [f"{c.kind} {c.name!r}" for c in claim.model.callbacks if c.kind not in takes]
-    if not ignored:
-        return claim
-    message = f"{claim.result.message}; {claim.backend.name} does without {', '.join(ignored)}"
-    return replace(claim, result=replace(claim.result, message=message))
 
 
 def default_backend(model: Model, mccormick: int = 0) -> str:

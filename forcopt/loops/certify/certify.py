@@ -237,7 +237,7 @@ def _with_cuts(model: Model, program: Program) -> Program:
     session = open_session(highs, plain)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
     found = session.program.rows.from_row(plain.rows.count)
-    return replace(program, rows=program.rows.extended(found), lazies=(), callbacks=())
+    return replace(program, rows=program.rows.extended(found), lazies=())
 
 
 def completed(
