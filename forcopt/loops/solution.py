@@ -87,7 +87,7 @@ class ModelSolution:
     certificate : Certificate, optional
         What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
-        The compiled program and its options, for certificates and ranging.
+        The compiled program and its options, for certificates.
 
     Examples
     --------
