@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
-from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
@@ -44,7 +42,6 @@ def solve_model(
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
     pool: int = 0,
-    mccormick: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -74,11 +71,6 @@ def solve_model(
     pool : int, default 0
         The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
         CP-SAT report them, for integer models with one objective.
-    mccormick : int, default 0
-        Relax the products that are not convex: their convex hulls over this many pieces of the range of one
-        factor take their place, which needs bounds on all their variables. ``s.bound`` then bounds the
-        model. A point of the relaxation is the answer only if it satisfies the model; without one the status
-        is LIMIT.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -106,17 +98,14 @@ def solve_model(
     6.0
     """
     deadline = Deadline(time_limit)
-    given: object = mccormick
-    if isinstance(given, bool) or not isinstance(given, Integral) or mccormick < 0:
-        raise DeclarationError(f"mccormick is {mccormick!r}; it must be a number of pieces, an integer >= 0")
-    chosen = get_backend(default_backend(model, int(mccormick)) if backend is None else backend)
+    chosen = get_backend(default_backend(model) if backend is None else backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
         time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
     )
-    program, session = _opened(model, chosen, asked, int(mccormick))
+    program, session = _opened(model, chosen, asked)
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     solved = session.program if model.lazies else program  # with the rows of the lazy families
     solution = read_claim(examined(solved, claim))
@@ -124,15 +113,14 @@ def solve_model(
     return solution
 
 
-def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
+def _opened(model: Model, backend: Backend, options: SolveOptions) -> tuple[Program, Session]:
     """Compile a model for a backend and hand it over; one with parameters or edits may be there already."""
-    capabilities = replace(with_tangents(backend), mccormick=mccormick)
+    capabilities = with_tangents(backend)
     if not (model.parameters or model.is_edited):
         program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)
-    key = f"{backend.name} {mccormick}" if mccormick else backend.name
     anew = partial(compile_parametric, model, capabilities, backend.name, all_capabilities)
-    return prepared(model, backend, key, options, anew)
+    return prepared(model, backend, options, anew)
 
 
 def _fitted(options: SolveOptions, model: Model, program: Program, session: Session) -> SolveOptions:
@@ -177,7 +165,7 @@ def _run(
     return Claim(model, program, backend, resumed(result), deadline, result, tuple(results))
 
 
-def default_backend(model: Model, mccormick: int = 0) -> str:
+def default_backend(model: Model) -> str:
     """The backend for a model's kind, among the installed ones.
 
     Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers, and
@@ -187,8 +175,6 @@ def default_backend(model: Model, mccormick: int = 0) -> str:
     ----------
     model : Model
         Any.
-    mccormick : int, default 0
-        As of `solve_model`.
 
     Examples
     --------
@@ -202,12 +188,12 @@ def default_backend(model: Model, mccormick: int = 0) -> str:
     >>> default_backend(m)
     'clarabel'
     """
-    linear = Capabilities(frozenset({"rows", "integer"}), mccormick=mccormick)
+    linear = Capabilities(frozenset({"rows", "integer"}))
     if not model.relations or fits(model, linear):
         return "highs"
     ready = {name: b for name, b in backends().items() if b.missing() is None}
     for name in ("clarabel", "scip", "gscip"):
-        if name in ready and fits(model, replace(ready[name].capabilities, mccormick=mccormick)):
+        if name in ready and fits(model, ready[name].capabilities):
             return name
     return "highs"
 
