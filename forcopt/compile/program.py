@@ -225,9 +225,6 @@ class Cone:
         The constant part.
     alpha : float, default 0.0
         Of a power cone.
-    source : object, optional
-        The condition, or the relation of the atom, that the cones alone state: one cone for each matrix or
-        element, with the element of the atom as one of its entries.
     """
 
     kind: str
@@ -235,7 +232,6 @@ class Cone:
     matrix: sp.csr_array
     offset: Array
     alpha: float = 0.0
-    source: object = None
 
     @property
     def order(self) -> int:

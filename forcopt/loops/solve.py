@@ -21,7 +21,6 @@ from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.checks import Claim, examined
-from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.prepared import prepared
@@ -223,7 +222,6 @@ def read_claim(claim: Claim) -> ModelSolution:
         trace=[Improvement(t.seconds, sign * t.objective, sign * t.bound) for t in results[0].trace],
         row_dual=None if rows is None else sign * rows[: model.row_count],
         reduced_costs=None if columns is None else sign * columns[: model.column_count],
-        cone_duals=declared_cone_duals(program, result) if duals else None,
         points=_pool(claim),
     )
 
