@@ -467,7 +467,6 @@ class ModelSolution:
         decimals: bool = False,
         time_limit: float | None = 60.0,
         save: str | Path | None = None,
-        resume: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`.
@@ -482,8 +481,6 @@ class ModelSolution:
             Seconds for the branch and bound of an integer model; None for no limit.
         save : str or Path, optional
             The file to write the proof to: VIPR, or JSON for quadratic and conic models; see `forcopt.check`.
-        resume : bool, default False
-            Go on with the branch and bound that an earlier call with this `save` left unfinished.
         progress : Callable[[int, int], None], optional
             Called now and then with the subproblems done and the depth of the search.
 
@@ -508,7 +505,7 @@ class ModelSolution:
         """
         from forcopt.loops.certify import certify_model
 
-        how: dict[str, Any] = {"time_limit": time_limit, "save": save, "resume": resume, "progress": progress}
+        how: dict[str, Any] = {"time_limit": time_limit, "save": save, "progress": progress}
         return certify_model(self, rounding, decimals=decimals, **how)
 
     def _repr_html_(self) -> str:
