@@ -244,8 +244,6 @@ class _Run:
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
-            if self.monitor.options.pool:
-                result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
 
 

@@ -134,7 +134,6 @@ class _TrimmedSession(Session):
         result = self.inner.solve(options)
         if result.x is not None:
             result.x = self._whole(result.x)
-        result.pool = [self._whole(point) for point in result.pool]
         if result.reduced_cost is not None:
             reduced = np.zeros(self.program.columns)
             reduced[self._left] = result.reduced_cost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import takewhile
@@ -78,8 +78,6 @@ class ModelSolution:
     row_dual, reduced_costs : Array, optional
         Multipliers of the program's rows and columns, for linear programs; read them by `dual` and
         `reduced_cost`.
-    points : tuple[Array, ...], optional
-        The points of the pool, best first; read them by `pool`.
     certificate : Certificate, optional
         What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
@@ -116,7 +114,6 @@ class ModelSolution:
     trace: list[Improvement] = field(default_factory=list, repr=False)
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
-    points: list[Array] = field(default_factory=list, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
     solved: tuple[Any, ...] = field(default=(), repr=False)  # `Model.marks` and parameters' values then
 
@@ -148,30 +145,6 @@ class ModelSolution:
     def gap(self) -> float:
         """The relative gap between objective and bound."""
         return relative_gap(self.objective, self.bound)
-
-    @property
-    def pool(self) -> list[ModelSolution]:
-        """Feasible points that the search found, best first, if ``m.solve(pool=...)`` asked for them.
-
-        Each is a solution with the status FEASIBLE; the first is as good as this one.
-        """
-        objective = self.solved[0][0]
-        stage = objective.stages[0] if objective else None
-        out = []
-        for point in self.points:
-            value = 0.0 if stage is None else stage.values(point)[0]
-            out.append(
-                replace(
-                    self,
-                    status=Status.FEASIBLE,
-                    point=point,
-                    objective=value,
-                    stages=(value,),
-                    points=[],
-                    certificate=None,
-                )
-            )
-        return out
 
     @cached_property
     def reason(self) -> str:

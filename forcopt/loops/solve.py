@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.outer import with_tangents
@@ -25,7 +24,6 @@ from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
-from forcopt.loops.tolerances import POOL
 from forcopt.status import Status
 
 
@@ -40,7 +38,6 @@ def solve_model(
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
-    pool: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -67,9 +64,6 @@ def solve_model(
         Values to start a search from, for some or all variables; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with every improvement, where the solver reports them; stop by returning True.
-    pool : int, default 0
-        The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
-        CP-SAT report them, for integer models with one objective.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -102,14 +96,12 @@ def solve_model(
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
-        time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
+        time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
     program, session = _opened(model, chosen, asked)
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     solved = session.program if model.lazies else program  # with the rows of the lazy families
-    solution = read_claim(examined(solved, claim))
-    del solution.points[pool:]
-    return solution
+    return read_claim(examined(solved, claim))
 
 
 def _opened(model: Model, backend: Backend, options: SolveOptions) -> tuple[Program, Session]:
@@ -222,17 +214,4 @@ def read_claim(claim: Claim) -> ModelSolution:
         trace=[Improvement(t.seconds, sign * t.objective, sign * t.bound) for t in results[0].trace],
         row_dual=None if rows is None else sign * rows[: model.row_count],
         reduced_costs=None if columns is None else sign * columns[: model.column_count],
-        points=_pool(claim),
     )
-
-
-def _pool(claim: Claim) -> list[Array]:
-    """The distinct feasible points of the search, best first."""
-    if claim.compiled.is_staged or claim.point is None or not claim.result.pool:
-        return []
-    model = claim.model
-    distinct = {point.tobytes(): point for point in map(claim.completed, claim.result.pool)}
-    near = [p for p in distinct.values() if max(model.violations(p).values(), default=0.0) <= POOL]
-    worth = model.objective.stages[0].values if model.objective else lambda point: (0.0,)
-    sign = claim.compiled.stages[0].sign
-    return sorted(near, key=lambda point: sign * worth(point)[0])
