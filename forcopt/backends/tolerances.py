@@ -33,12 +33,6 @@ REDUCED = 1e-8
 CAREFUL = 1e-13
 """The accuracy asked of Clarabel a second time, after an answer that was refused."""
 
-APEX = 1e-16
-"""Added to a square under a root, so that it is smooth at 0; it makes the cone stricter by 1e-8."""
-
-WHOLE = 1e-9
-"""Exponents this close to a whole number are whole."""
-
 CONES = 1e-8
 """SCIP's feasibility tolerance for programs with cones: its own holds for each nonlinear row alone."""
 
