@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, NotInstalledError, unknown
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
@@ -335,45 +334,6 @@ class ModelSolution:
             return pd.DataFrame(values, index=index[0], columns=index[1])
         index = product_index(axes, values.shape)
         return pd.Series(values.reshape(-1), index=index, name=getattr(expression, "name", None))
-
-    def to_xarray(self, expression: Expression | str) -> Any:
-        """The values as an array of xarray, with the names and labels of the axes.
-
-        Parameters
-        ----------
-        expression : Expression or str
-            An expression, or the name of a variable.
-
-        Returns
-        -------
-        Any
-            A `xarray.DataArray`; axes without names are ``dim_0``, ``dim_1``, ...
-
-        Raises
-        ------
-        NotInstalledError
-            Without xarray.
-
-        Examples
-        --------
-        >>> from forcopt import Model
-        >>> m = Model()
-        >>> x = m.variable("x", index={"good": ["iron", "coal"]}, lower=[1, 2])
-        >>> m.minimize(x.sum())
-        >>> values = m.solve().to_xarray(x)  # doctest: +SKIP
-        >>> float(values.sel(good="coal"))  # doctest: +SKIP
-        2.0
-        """
-        if find_spec("xarray") is None:
-            raise NotInstalledError("to_xarray needs the package xarray; install it with: pip install xarray")
-        import xarray
-
-        chosen = self.model[expression] if isinstance(expression, str) else expression
-        values = self[chosen]
-        axes = getattr(chosen, "axes", None) or (None,) * values.ndim
-        names = [(axis and axis.name) or f"dim_{number}" for number, axis in enumerate(axes)]
-        coords = {name: axis.index() for name, axis in zip(names, axes, strict=True) if axis is not None}
-        return xarray.DataArray(values, coords, names, name=getattr(chosen, "name", None))
 
     def _rows_table(self, constraint: Constraint) -> Any:
         import pandas as pd
