@@ -419,8 +419,7 @@ class ModelSolution:
         >>> s.to_pandas(cap)["status"].to_dict()
         {'iron': 'between', 'coal': 'at upper'}
         """
-        import pandas as pd
-
+        pd = required("pandas", "to_pandas")
         if expression is None:
             return {v.name: self.to_pandas(v) for v in self._variables()}
         if isinstance(expression, str):

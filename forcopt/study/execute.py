@@ -154,7 +154,7 @@ def executor_at(address: str) -> Iterator[Executor]:
     kind, _, rest = address.partition(":")
     if kind == "dask":
         distributed = required("distributed", "an executor dask://...", "'dask[distributed]'")
-        with distributed.Client(f"tcp:{rest}") as client:  # type: ignore[no-untyped-call]
+        with distributed.Client(f"tcp:{rest}") as client:
             yield client.get_executor(pure=False)
         return
     pools: dict[str, type[Executor]] = {"processes": ProcessPoolExecutor, "threads": ThreadPoolExecutor}
