@@ -13,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, required, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
@@ -318,8 +318,7 @@ class ModelSolution:
         >>> s.to_pandas(cap)["status"].to_dict()
         {'iron': 'between', 'coal': 'at upper'}
         """
-        import pandas as pd
-
+        pd = required("pandas", "to_pandas")
         if expression is None:
             return {v.name: self.to_pandas(v) for v in self._variables()}
         if isinstance(expression, str):
