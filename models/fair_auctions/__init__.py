@@ -6,7 +6,6 @@ Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored S
 from forcopt.models.fair_auctions import formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
-from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
     PiecewiseStability,
@@ -34,7 +33,6 @@ __all__ = [
     "Charges",
     "CompetitiveRatio",
     "FairAuction",
-    "FairMechanism",
     "OrderedValueStability",
     "PiecewiseStability",
     "PowerStability",

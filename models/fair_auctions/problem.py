@@ -60,8 +60,6 @@ class Allocation:
         The allocation rule that gave it; None for an optimized allocation.
     ell : float, default 1.0
         Of the rule.
-    charges : Charges, optional
-        Payments that come with the allocation, from a mechanism; None if they follow from the rule.
 
     Examples
     --------
@@ -79,7 +77,6 @@ class Allocation:
     ad_factors: Array = field(repr=False)
     rule: RuleName | None = None
     ell: float = 1.0
-    charges: Charges | None = field(default=None, repr=False)
 
     @property
     def cumulative(self) -> Array:
@@ -108,19 +105,17 @@ class Allocation:
         return np.divide(self.welfare, best, out=np.ones(len(best)), where=best > 0)
 
     def payments(self) -> Charges:
-        """Give truthful payments, if the allocation comes from an allocation rule or a mechanism.
+        """Give truthful payments, if the allocation comes from an allocation rule.
 
         Raises
         ------
         DeclarationError
             For an optimized allocation: it does not define the allocation at other bids.
         """
-        if self.charges is not None:
-            return self.charges
         if self.rule is None:
             raise DeclarationError(
                 "an optimized allocation is not defined at other bids, so it has no truthful payments; "
-                "use a rule, or FairMechanism"
+                "use a rule"
             )
         return payments(self.rule, self.values, self.slots, self.ad_factors, ell=self.ell)
 
@@ -460,7 +455,7 @@ class FairAuction(Problem):
             violations[name] = place.amount
             metrics[f"excess of {name}"] = place.amount
         metrics["total variation"] = _variation(M)
-        if made.rule is not None or made.charges is not None:
+        if made.rule is not None:
             metrics["revenue"] = float(self.shares @ made.payments().revenue)
         return Evaluation(
             objective=welfare if self.objective == "welfare" else ratio,
