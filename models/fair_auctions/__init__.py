@@ -15,7 +15,7 @@ from forcopt.models.fair_auctions.notions import (
     ValueStability,
 )
 from forcopt.models.fair_auctions.payments import Charges, payments
-from forcopt.models.fair_auctions.problem import Allocation, Audit, FairAuction, audit
+from forcopt.models.fair_auctions.problem import Allocation, FairAuction
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     highest_bid,
@@ -29,7 +29,6 @@ from forcopt.models.fair_auctions.rules import (
 
 __all__ = [
     "Allocation",
-    "Audit",
     "Charges",
     "CompetitiveRatio",
     "FairAuction",
@@ -39,7 +38,6 @@ __all__ = [
     "PreferenceAligned",
     "TotalVariationStability",
     "ValueStability",
-    "audit",
     "best_welfare",
     "highest_bid",
     "inverse_proportional",

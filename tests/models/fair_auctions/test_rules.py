@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_auctions import (
-    audit,
     best_welfare,
     highest_bid,
     inverse_proportional,
@@ -241,11 +240,6 @@ def test_value_ratios_of_zeros():
         (lambda: payments("best", [1, 1], [1.0]), r"rule is 'best'"),
         (lambda: two_ads([1, 2, 3]), r"3 ads; the rule is for two"),
         (lambda: two_profile_bound(1, 1.0), r"ads is 1"),
-        (lambda: audit([[0.5], [0.4]], [[0.5], [0.5]], 2.0), r"column of slot 0 sums to 0.9; it must be 1"),
-        (lambda: audit([[1.5], [-0.5]], [[0.5], [0.5]], 2.0), r"-0.5 for ad 1 in slot 0"),
-        (lambda: audit([[1, 1], [0, 0]], [[0.5, 0.5]] * 2, 2.0), r"the row of ad 0 sums to 2"),
-        (lambda: audit([[1.0], [0.0]], [[1.0], [0.0]], 0.5), r"ratio is 0.5"),
-        (lambda: audit([[1.0], [0.0]], [[1.0]], 2.0), r"shapes"),
     ],
 )
 def test_bad_input_is_named(act, words):
@@ -259,11 +253,6 @@ def test_proportional_below_1_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         proportional([1, 2], 1, 1.0)
-
-
-def test_an_audit_of_equal_users():
-    assert audit([[1.0], [0.0]], [[1.0], [0.0]], 1.0).relative == (0.0, 0.0, 0.0)
-    assert audit([[1.0], [0.0]], [[0.9], [0.1]], 1.0).relative == (np.inf, np.inf, np.inf)
 
 
 @pytest.mark.parametrize("slots", [float("nan"), "1", None, 1.5, -1, 3, True])
