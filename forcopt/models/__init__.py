@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import Districting
-    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
     from forcopt.models.fair_postprocessing import (
@@ -62,7 +62,6 @@ _LATER = {
     "EcologicalRegression": "forcopt.models.census_release",
     "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
-    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "FairRanking": "forcopt.models.fair_ranking",
     "FormulaGrant": "forcopt.models.fair_decisions",
@@ -112,7 +111,6 @@ __all__ = [
     "EcologicalRegression",
     "FairAuction",
     "FairClassification",
-    "FairMechanism",
     "FairPostprocessing",
     "FairRanking",
     "FormulaGrant",

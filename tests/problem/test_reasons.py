@@ -221,7 +221,7 @@ OTHER = {
 FEASIBLE = set(
     """
     AdaptiveRobustClassification BudgetAllocation CompetitiveRatio CountingQueries CoverageDecision
-    DPHypothesisTest EcologicalRegression FairAuction FairMechanism IntervalPartition LevelBudget
+    DPHypothesisTest EcologicalRegression FairAuction IntervalPartition LevelBudget
     LexifairClassification LexifairRegression LinearQueries PrecisionAllocation PrivateMechanism QuerySchedule
     RobustBayes ShareDesign StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
     TargetDesign2D TightAmplification TransferSplit
