@@ -58,8 +58,6 @@ class AdaptiveRobustClassification(Problem):
     --------
     >>> x, y = [[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1]
     >>> p = AdaptiveRobustClassification(x, y, fraction=0.48)
-    >>> p.solve("enumeration").objective
-    0.0
     >>> p.evaluate(Halfspace([0.0, 1.0], -1.0)).objective  # only (1, 0.9) is too near
     0.25
     """

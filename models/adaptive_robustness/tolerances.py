@@ -68,12 +68,6 @@ MASS = 1e-15
 TIED = 1e-12
 """Sums of masses that differ by less, absolutely or relatively, are equal: longer sums round more."""
 
-LOSS = 1e-12
-"""A halfspace is better if its loss, a share of points, is smaller by more."""
-
-COUNT = 1e-9
-"""Numbers of points that differ by less are equal."""
-
 WHOLE = 1e-9
 """A sample size or a number of cells that exceeds a whole number by less is that number."""
 

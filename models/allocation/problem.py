@@ -89,11 +89,6 @@ class Allocation:
         """The share of each stratum that is sampled, shape ``(k,)``."""
         return np.asarray(self.sizes / self.strata)
 
-    @property
-    def weighting_effect(self) -> float:
-        """Kish's effect of unequal weights, ``n sum(w^2) / sum(w)^2`` over the sample; 1 if proportional."""
-        return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
-
     def issued(self, response_rates: Any) -> Array:
         """Give the number of records to draw in each stratum, so that the expected respondents are the sizes.
 
@@ -580,8 +575,8 @@ class StratifiedAllocation(Strata):
         """
         if self.criterion != "weighted":
             raise DeclarationError(
-                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp, "
-                "socp and misocp"
+                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp "
+                "and misocp"
             )
         return np.asarray(self.coefficients @ self.variable_weights)
 

@@ -14,8 +14,6 @@ from forcopt.models.secure_sum.faults import (
     ReplaceShare,
     WrongProjection,
     WrongSums,
-    poisoned_disparity,
-    poisoned_rate,
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
@@ -46,8 +44,6 @@ __all__ = [
     "WrongProjection",
     "WrongSums",
     "even_shares",
-    "poisoned_disparity",
-    "poisoned_rate",
     "shared_noise",
     "talwar_shares",
     "worst_coalition",

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import robustness_oracle  # noqa: F401  (registers the method enumeration)
 
 from forcopt.models.adaptive_robustness import (
     AdaptiveRobustClassification,

