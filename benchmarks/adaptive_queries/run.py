@@ -252,10 +252,9 @@ def spends(quick: bool) -> tuple[str, list[Row]]:
     intervals = np.stack([first, np.minimum(first + rng.integers(0, 5, queries), windows)], axis=1)
     weights = rng.integers(1, 10, queries).astype(float)
     rows = []
-    cases: tuple[tuple[Literal["worst", "leximin", "weighted"], tuple[str, ...]], ...] = (
+    cases: tuple[tuple[Literal["worst", "leximin"], tuple[str, ...]], ...] = (
         ("worst", ("progressive-filling",)),
         ("leximin", ("progressive-filling",)),
-        ("weighted", ("cone@clarabel", "cone@scs")),
     )
     for objective, methods in cases:
         p = BudgetAllocation(DecayingCorrelation(windows, 0.5, 4), intervals, weights, 1.0, objective)

@@ -19,7 +19,6 @@ from forcopt.models.adaptive_queries.data_models import (
     IndependentBlocks,
     NaiveComposition,
     StreamedBlocks,
-    dependence_order,
     run_probability,
 )
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
@@ -81,7 +80,6 @@ __all__ = [
     "best_pairs",
     "best_so_far",
     "combine_labels",
-    "dependence_order",
     "guarantee",
     "label_split",
     "membership",

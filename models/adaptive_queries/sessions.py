@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -239,30 +239,11 @@ class Transcript:
     queries: list[Any] = field(repr=False)
     answers: Array = field(repr=False)
     values: Array = field(repr=False)
-    _sets: Mapping[str, Callable[[Any], bool]] = field(repr=False)
 
     @property
     def error(self) -> float:
         """The largest distance of an answer from the population's value."""
         return float(np.abs(self.answers - self.values).max(initial=0.0))
-
-    def restrict(self, name: str) -> Transcript:
-        """Keep the queries of a set that the session named before it began.
-
-        Parameters
-        ----------
-        name : str
-            A key of the session's `restrictions`.
-
-        Raises
-        ------
-        DeclarationError
-            For another name: a set that is chosen after the answers has no guarantee (Definition 8).
-        """
-        if name not in self._sets:
-            raise DeclarationError(f"restriction {name!r} was not fixed before the session began")
-        keep = [j for j, q in enumerate(self.queries) if self._sets[name](q)]
-        return Transcript([self.queries[j] for j in keep], self.answers[keep], self.values[keep], self._sets)
 
 
 Analyst = Callable[[list[tuple[Any, float]]], Query | BitQuery | None]
@@ -284,8 +265,6 @@ class AdaptiveSession:
         Chooses the queries.
     seed : int or Generator, optional
         Of the noise.
-    restrictions : Mapping[str, Callable[[Query or BitQuery], bool]], optional
-        Sets of queries to which the transcript may be restricted later.
 
     Raises
     ------
@@ -310,13 +289,11 @@ class AdaptiveSession:
         plan: Solution | Thresholdout | None,
         analyst: Analyst,
         seed: int | np.random.Generator | None = None,
-        restrictions: Mapping[str, Callable[[Any], bool]] | None = None,
     ) -> None:
         self.sample: Any = sample
         self.population: Any = population
         self.plan, self.analyst = plan, analyst
         self.rng = np.random.default_rng(seed)
-        self.restrictions = dict(restrictions or {})
         self._noisy_threshold: float | None = None
         if isinstance(plan, Solution):
             problem = plan.problem
@@ -343,7 +320,7 @@ class AdaptiveSession:
             history.append((query, self.ask(query)))
         queries = [q for q, _ in history]
         values = np.array([self.population.value(q) for q in queries])
-        return Transcript(queries, np.array([a for _, a in history]), values, self.restrictions)
+        return Transcript(queries, np.array([a for _, a in history]), values)
 
     def ask(self, query: Query | BitQuery) -> float:
         """Answer one query; see `run`."""

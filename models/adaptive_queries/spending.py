@@ -15,14 +15,11 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import power
-from forcopt.language.model import Model
-from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.schedule import check_intervals
 from forcopt.models.adaptive_queries.schedule_methods import incidence
-from forcopt.models.adaptive_queries.tolerances import EXCEEDED, LEAST_SPEND, ROUNDING
-from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
+from forcopt.models.adaptive_queries.tolerances import EXCEEDED, ROUNDING
+from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
 
 
@@ -72,8 +69,8 @@ class BudgetAllocation(Problem):
         The factors of the errors, above 0; one for all or shape ``(Q,)``.
     epsilon : float, default 1
         The budget of each window, above 0: the epsilon, or the square of mu.
-    objective : Literal["worst", "weighted", "leximin"], default "worst"
-        The largest weighted error; their sum; or the smallest accuracy (the inverse of the error) as large as
+    objective : Literal["worst", "leximin"], default "worst"
+        The largest weighted error; or the smallest accuracy (the inverse of the error) as large as
         possible, then the next. The objective then is the largest error.
     noise : Literal["laplace", "gaussian"], default "laplace"
         Of the answers.
@@ -106,7 +103,7 @@ class BudgetAllocation(Problem):
     intervals: Integers
     weights: Numbers = Field(default=1.0, validate_default=True)
     epsilon: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
-    objective: Literal["worst", "weighted", "leximin"] = "worst"
+    objective: Literal["worst", "leximin"] = "worst"
     noise: Literal["laplace", "gaussian"] = "laplace"
 
     @model_validator(mode="after")
@@ -116,10 +113,6 @@ class BudgetAllocation(Problem):
         if self.weights.shape not in ((), (q,)) or (self.weights <= 0).any():
             raise DeclarationError(f"weights must be above 0, one for all or {q}")
         return self
-
-    def method(self, name: str | None = None) -> Method:
-        """Give a method by name; by default ``"cone"`` for weighted errors, else progressive filling."""
-        return super().method(name or ("cone" if self.objective == "weighted" else None))
 
     @property
     def exponent(self) -> float:
@@ -172,23 +165,15 @@ class BudgetAllocation(Problem):
             "negative spend": float(-spends.min()),
         }
         errors = self.spending(spends).errors
-        value = float(errors.sum() if self.objective == "weighted" else errors.max())
         return Evaluation(
-            value,
+            float(errors.max()),
             {name: v for name, v in found.items() if v > EXCEEDED},
-            {"worst": float(errors.max()), "sum": float(errors.sum())},
-        )
-
-
-def _refuse(problem: BudgetAllocation, method: str, *objectives: str) -> None:
-    if problem.objective not in objectives:
-        raise DeclarationError(
-            f"objective is {problem.objective!r}; method {method!r} takes {' and '.join(objectives)}"
+            {"sum": float(errors.sum())},
         )
 
 
 def _within(problem: BudgetAllocation, spends: Array) -> Spending:
-    """Without a solver's tolerance: each spend shrinks by the excess of its fullest window."""
+    """Without rounding: each spend shrinks by the excess of its fullest window."""
     spends = np.maximum(spends, 0.0)
     matrix = problem.matrix()
     over = np.maximum(matrix @ spends / problem.epsilon, 1.0)
@@ -205,7 +190,6 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
     Exact for ``"worst"`` and ``"leximin"``. O(windows) rounds; each takes time linear in the windows and in
     the incidences of the windows whose queries stop.
     """
-    _refuse(problem, "progressive-filling", "worst", "leximin")
     deadline = Deadline(time_limit)
     matrix, needs = problem.matrix(), problem.needs
     columns = matrix.tocsc()
@@ -232,37 +216,3 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
         best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
         return Outcome(found, float(best), Status.FEASIBLE, rounds, deadline.end)
     return Outcome(found, iterations=rounds)
-
-
-@BudgetAllocation.formulation("cone", exact=True, cites="reciprocals and powers as cones")
-def cone(problem: BudgetAllocation, model: Model) -> Handles:
-    """The sum of the weighted errors, for ``"weighted"``: inverses, or inverse square roots.
-
-    Returns
-    -------
-    Handles
-        ``spends``, shape ``(Q,)``.
-    """
-    _refuse(problem, "cone", "weighted")
-    matrix, weights = problem.matrix(), problem.query_weights
-    crowd = matrix.T.multiply(matrix.sum(axis=1)[None, :]).max(axis=1)
-    fair = problem.epsilon / np.asarray(crowd.todense()).ravel()  # an equal share of its fullest window
-    share = model.variable(model.unused_name("spends"), len(weights), lower=0)
-    model.subject_to((matrix * (fair / problem.epsilon)[None, :]) @ share <= 1)
-    scale = weights * fair ** (-problem.exponent)
-    unit = float(scale.sum())
-
-    def decision(result: ModelSolution) -> Spending:
-        return _within(problem, np.maximum(result[share], LEAST_SPEND) * fair)
-
-    def start(decision: Spending | Array) -> dict[Any, Array]:
-        spends = decision.spends if isinstance(decision, Spending) else np.asarray(decision, dtype=float)
-        return {share: spends / fair}
-
-    return Handles(
-        objective=(power(share, -problem.exponent) * (scale / unit)).sum(),
-        decision=decision,
-        start=start,
-        unit=unit,
-        spends=share * fair,
-    )

@@ -11,13 +11,10 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import inverse
-from forcopt.language.model import Model
-from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.tolerances import EXCEEDED
 from forcopt.privacy.tolerances import EXPONENT
-from forcopt.problem import Evaluation, Handles, Outcome, Problem
+from forcopt.problem import Evaluation, Outcome, Problem
 
 
 @dataclass(frozen=True)
@@ -322,35 +319,3 @@ def best_split(a: Any, b: Any, failure: Any) -> tuple[Any, Any]:
 def closed_form(problem: TransferSplit, *, time_limit: float | None = None) -> Outcome:
     """Give the formula of `best_split`."""
     return Outcome(Split(*best_split(problem.A, problem.B, problem.failure)))
-
-
-@TransferSplit.formulation("cone", exact=True, cites="reciprocals as second-order cones")
-def cone(problem: TransferSplit, model: Model) -> Handles:
-    """Two reciprocals in rotated second-order cones, in units in which c, d and the row are about 1.
-
-    Returns
-    -------
-    Handles
-        ``c`` and ``d``, expressions; one that is 0 is missing.
-    """
-    roots = {"c": sqrt(problem.A), "d": sqrt(2 * problem.B)}
-    total = sum(roots.values())
-    parts: dict[str, Any] = {}
-    rows, goal = [], []
-    for name, root in roots.items():
-        if root:
-            x = model.variable(model.unused_name(name), lower=0)
-            share = root / total
-            parts[name] = x * (root * total / problem.failure / (1 if name == "c" else 2))
-            goal.append(x * share)
-            rows.append(inverse(x) * share)
-    model.subject_to(sum(rows[1:], rows[0]) <= 1, name=model.unused_name("failure"))
-
-    def decision(result: ModelSolution) -> Split:
-        c, d = (max(float(result[parts[name]]), 0.0) if name in parts else 0.0 for name in roots)
-        over = max(problem.evaluate([c, d]).metrics["failure"] / problem.failure, 1.0)
-        return Split(c * over, d * over)  # without the solver's tolerance
-
-    return Handles(
-        objective=sum(goal[1:], goal[0]), decision=decision, unit=total**2 / problem.failure, **parts
-    )

@@ -109,8 +109,8 @@ def printed_topdown(
             if dead:
                 return Outcome(None, status=Status.FAILED, message=dead)
         part = _level_problem(problem, level, found)
-        method = "tree-integer" if part.separable else "miqp"
-        options = {} if part.separable else {"backend": backend or "scip"}
+        method = "tree-integer" if part.separable else "milp"
+        options = {} if part.separable else {"backend": backend}
         s = part.solve(method, time_limit=clock.left, **options)  # type: ignore[arg-type]
         if s.decision is None:
             return Outcome(

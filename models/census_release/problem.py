@@ -277,9 +277,9 @@ class ConsistentRelease(Problem):
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default the formulation that fits the problem.
 
-        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"miqp"``.
+        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"milp"``.
         """
-        usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
+        usual = "qp" if not self.integer else "network-lp" if self.is_network else "milp"
         return super().method(name or usual)
 
     # -- derived from the fields -----------------------------------------------------------------------------
@@ -473,8 +473,6 @@ class ConsistentRelease(Problem):
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
-        if method.name == "miqp":
-            own = {"bounded": True, **own}
         if method.name in ("network-lp", "milp") and "reach" not in own:
             s = self._widening(method, own, common, deadline)
         else:

@@ -20,7 +20,6 @@ from forcopt.models.adaptive_queries import (
     QueryRefusedError,
     StreamedBlocks,
     best_pairs,
-    dependence_order,
 )
 
 POPULATIONS = {
@@ -64,8 +63,6 @@ def test_laws_by_enumeration():
         ands[tuple(a & b for a, b in pairwise(hidden))] += 1 / 32
     np.testing.assert_allclose(NeighborAnds(4).law(range(4)), ands, atol=1e-15)
     np.testing.assert_allclose(NeighborAnds(4).law([0, 1, 3]), ands.sum(axis=2), atol=1e-15)
-    assert dependence_order(NeighborAnds(4).law(range(4))) == 1
-    assert dependence_order(MarkovBits.blocks(4, 1).law(range(4))) == 0
 
 
 def test_correlation_decays_as_in_the_digest():

@@ -164,17 +164,13 @@ def test_rules_of_a_session():
     def script(*queries):
         return lambda history: queries[len(history)] if len(history) < len(queries) else None
 
-    def session(*queries, **options):
-        return AdaptiveSession(sample, population, plan, script(*queries), 0, **options)
+    def session(*queries):
+        return AdaptiveSession(sample, population, plan, script(*queries), 0)
 
     with pytest.raises(QueryRefusedError, match="2 planned queries"):
         session(*[ones[0]] * 3).run()
     with pytest.raises(QueryRefusedError, match="stream has passed"):
         session(ones[1], ones[0]).run()
-    found = session(*ones, restrictions={"first": lambda q: q.block == 1}).run()
-    assert len(found.restrict("first").queries) == 1
-    with pytest.raises(DeclarationError, match="not fixed before"):
-        found.restrict("second")
     for make, words in (
         (lambda: Query(1, np.array([0.0, 1.5])), r"in \[0, 1\]"),
         (lambda: population.value(Query(3, np.ones(8))), "numbered from 1 to 2"),

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 import forcopt as fo
 from forcopt.errors import DeclarationError
 from forcopt.models import BudgetAllocation
-from forcopt.models.adaptive_queries import DecayingCorrelation, IndependentBlocks, NaiveComposition
+from forcopt.models.adaptive_queries import DecayingCorrelation, IndependentBlocks
 
 
 def instance(seed, objective, noise, queries=8):
@@ -64,32 +63,6 @@ def test_filling_takes_tiny_huge_and_mixed_weights(seed, scale, noise):
         np.testing.assert_allclose(s.decision.spends / p.needs, max_min(p), rtol=1e-8)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("seed", range(3))
-def test_weighted_equals_a_nonlinear_solver(seed, noise):
-    p = instance(seed, "weighted", noise)
-    s = p.solve("cone", backend="clarabel")
-    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
-    matrix = p.matrix().toarray()
-    found = minimize(
-        lambda x: (p.query_weights / np.exp(x) ** p.exponent).sum(),
-        np.log(np.full(8, 0.1)),
-        constraints={"type": "ineq", "fun": lambda x: p.epsilon - matrix @ np.exp(x)},
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 500},
-    )
-    assert s.objective == pytest.approx(found.fun, rel=1e-4)
-
-
-def test_weighted_in_one_window_has_a_closed_form():
-    p = BudgetAllocation(NaiveComposition(3), [[1, 1], [2, 3]], [1, 4], 1.0, "weighted")
-    s = p.solve("cone", backend="clarabel")
-    assert s.objective == pytest.approx((1 + 2) ** 2, rel=1e-6)
-    np.testing.assert_allclose(s.decision.spends, [1 / 3, 2 / 3], rtol=1e-4)
-    g = p.replace(noise="gaussian").solve("cone", backend="clarabel")
-    assert g.objective == pytest.approx((1 + 4 ** (2 / 3)) ** 1.5, rel=1e-6)
-
-
 def test_analysts_who_share_windows():
     """Two analysts on one block, one alone on another: leximin gives the lonely one its whole block."""
     p = BudgetAllocation(IndependentBlocks(2), [[1, 1], [1, 1], [2, 2]], objective="leximin")
@@ -105,8 +78,6 @@ def test_malformed_allocations_raise(tmp_path):
             p.replace(**fields)
     with pytest.raises(DeclarationError, match="shape"):
         p.evaluate([0.1])
-    with pytest.raises(DeclarationError, match="takes weighted"):
-        p.solve("cone")
     assert "budget" in p.evaluate(np.ones(8)).violations
     assert p.evaluate(np.zeros(8)).objective == np.inf
     p.save(tmp_path / "p.json")
