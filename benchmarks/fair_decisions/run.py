@@ -148,7 +148,6 @@ def grants(quick: bool) -> tuple[str, list[Row]]:
 
 def whole_noise(quick: bool) -> tuple[str, list[Row]]:
     """The same laws under discrete Laplace noise of the same scale, by sums over the lattice."""
-    few = Apportionment([9061, 7179, 5259, 3319, 1182], seats=26)
     children = michigan()
     places = random_jurisdictions(*((20, 200) if quick else (175, 5005)))
     rows = []
@@ -159,7 +158,6 @@ def whole_noise(quick: bool) -> tuple[str, list[Row]]:
                 children, m
             ).expected_shares(),
             "inflation by exact-quantile, Michigan": lambda m: FormulaGrant(children, m).solve().objective,
-            "law of 26 seats, 5 states": lambda m: seat_probabilities(few, m),
             f"rates of coverage, {len(places):,} jurisdictions": lambda m: (
                 audit(CoverageRule(), places, Nested(m)).expected
             ),

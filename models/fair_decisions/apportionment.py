@@ -319,7 +319,7 @@ class Apportionment(Problem):
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default the fast exact one of the criterion."""
-        fitting = {"range": "thresholds"} | dict.fromkeys(("total", "minimax", "leximax"), "greedy")
+        fitting = {"range": "milp"} | dict.fromkeys(("total", "minimax", "leximax"), "greedy")
         return super().method(name or fitting.get(self.criterion, "divisor"))
 
     # -- judging ---------------------------------------------------------------------------------------------

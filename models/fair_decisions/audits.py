@@ -53,7 +53,8 @@ def audit(
         Of the noisy counts. Seats take noisy counts below 0 as 0.
     exact : bool, default True
         Without sampling: by quadrature and transforms for Laplace noise, by sums over the lattice for whole
-        noise. There is a law for coverage, for seats, and for the grant rule without slacks.
+        noise. There is a law for coverage, for the grant rule without slacks, and for seats under
+        Laplace noise.
         Ignored if `trials` is given.
     trials : int, default 0
         The number of sampled noisy counts, instead of exact means; needs a seed.
@@ -156,7 +157,7 @@ def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
         rates = rule.rates(x, known_noise(mechanism.mechanism))
         return rates, np.where(rule.decide(x), rates, 1 - rates)
     if isinstance(mechanism, AdditiveMechanism):
-        if isinstance(rule, Apportionment):
+        if isinstance(rule, Apportionment) and not mechanism.noise.whole:
             law = seat_probabilities(rule.replace(populations=x), mechanism)
             official = _seats(rule, x).astype(int)
             return law @ np.arange(law.shape[1]), law[np.arange(len(x)), official]
@@ -164,8 +165,8 @@ def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
             return expected_shares(x, known_noise(mechanism), rule.weights), np.array([])
     raise DeclarationError(
         f"{type(rule).__name__} under {type(mechanism).__name__} has no exact expectation here: "
-        "there is one for coverage under Nested noise, and for divisor methods and grants without slacks "
-        "under additive noise. Give trials and a seed"
+        "there is one for coverage under Nested noise, for grants without slacks under additive noise, and "
+        "for divisor methods under Laplace noise. Give trials and a seed"
     )
 
 

@@ -308,11 +308,10 @@ def laplace_scale(mechanism: AdditiveMechanism) -> float:
     DeclarationError
         For other noise.
     """
-    if not isinstance(mechanism.noise, Laplace):
-        raise DeclarationError(
-            f"the mechanism adds {type(mechanism.noise).__name__} noise; this method is for Laplace noise"
-        )
-    return mechanism.noise.scale
+    noise = known_noise(mechanism)
+    if isinstance(noise, Noise):
+        raise DeclarationError(f"the mechanism adds {type(noise).__name__} noise; this is for Laplace noise")
+    return noise
 
 
 @FormulaGrant.algorithm("plain", cites="Pujol et al. (2020), Table 2", rank="published")

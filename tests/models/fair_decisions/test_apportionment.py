@@ -174,8 +174,6 @@ def test_methods_refuse_other_criteria():
         p.replace(criterion="total").solve("divisor")
     with pytest.raises(DeclarationError, match="greedy takes"):
         p.solve("greedy")
-    with pytest.raises(DeclarationError, match="range only"):
-        p.solve("thresholds")
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -187,7 +185,9 @@ def test_edges(criterion):
     empty = Apportionment([7, 1, 0], seats=8, minimum=0, criterion=criterion).solve()
     assert empty.decision.seats.tolist() == [7, 1, 0]
     equal = Apportionment([2, 2, 2], seats=7, criterion=criterion).solve()
-    assert equal.decision.seats.tolist() == [3, 2, 2]
+    assert sorted(equal.decision.seats.tolist()) == [2, 2, 3]
+    if criterion != "range":  # a program breaks ties in any way
+        assert equal.decision.seats[0] == 3
     limited = Apportionment([10, 20, 31, 47], seats=9, criterion=criterion).solve(time_limit=0)
     assert limited.status in (Status.LIMIT, Status.FEASIBLE)
 
