@@ -1,11 +1,17 @@
-"""Exact searches for the tests of robustness, as the method ``enumeration`` of two problems."""
+"""Exact searches for the tests of robustness, as the method ``enumeration``; the largest lossless fraction."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.language.atoms import norm as norm_of
+from forcopt.language.model import Model
+from forcopt.models.adaptive_robustness import Halfspace, adaptive_radii
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.geometry import dual_length
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.tolerances import MASS, TOLERANCE, TOUCH
 from forcopt.models.adaptive_robustness.vertex_cover import constant_loss
@@ -148,3 +154,33 @@ def _between(angles: Array) -> Array:
     """The middles of neighbouring angles that differ by more than rounding."""
     distinct = np.unique((angles % (2 * np.pi)).round(_DIGITS))
     return distinct + np.diff(distinct, append=distinct[0] + 2 * np.pi) / 2
+
+
+class LargestFraction(NamedTuple):
+    """The largest fraction, the halfspace that attains it, and the points whose balls touch its border."""
+
+    fraction: float
+    classifier: Halfspace
+    tight: Array
+
+
+def largest_fraction(points, labels, norm="l2"):
+    """The largest c such that a halfspace contains every ball of radius c times the adaptive radius."""
+    X, y = np.asarray(points, dtype=float), np.asarray(labels)
+    rho = adaptive_radii(X, y, norm)
+    center, unit, signs = (X.min(axis=0) + X.max(axis=0)) / 2, float(rho.max()) or 1.0, 2.0 * y - 1.0
+    model = Model("largest_fraction")
+    w = model.variable("w", X.shape[1], lower=-1, upper=1)
+    b = model.variable("b")
+    c = model.variable("c", lower=0, upper=1)
+    model.subject_to(norm_of(w, 2 if norm == "l2" else 1) <= 1)
+    model.subject_to(((X - center) / unit * signs[:, None]) @ w + signs * b >= c * (rho / unit))
+    model.maximize(c * 1.0)
+    result = model.solve("clarabel" if norm == "l2" else "highs")
+    found, shift, fraction = np.asarray(result[w]), float(result[b]), max(0.0, float(result[c]))
+    size = dual_length(found, norm)
+    if fraction < 1e-7 or size < 1e-7 or (rho == 0).any():
+        return LargestFraction(0.0, Halfspace(np.zeros(X.shape[1]), 1.0), np.zeros(0, np.int64))
+    classifier = Halfspace(found, shift * unit - float(found @ center))
+    room = signs * classifier.scores(X) / size
+    return LargestFraction(fraction, classifier, np.flatnonzero(room <= fraction * rho + 1e-5 * unit))

@@ -32,9 +32,7 @@ from forcopt.models.adaptive_queries.sessions import (
     Thresholdout,
     Transcript,
     across_blocks,
-    best_so_far,
     membership,
-    sign_votes,
 )
 from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
 from forcopt.models.adaptive_queries.theorems import (
@@ -78,12 +76,10 @@ __all__ = [
     "TransferSplit",
     "across_blocks",
     "best_pairs",
-    "best_so_far",
     "combine_labels",
     "guarantee",
     "label_split",
     "membership",
     "run_probability",
-    "sign_votes",
     "transfer",
 ]

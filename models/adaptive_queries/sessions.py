@@ -118,14 +118,6 @@ class Population:
         table, law = np.arange(rows)[:, None], np.full(rows, 1 / rows)
         return cls((table,) * blocks, (law,) * blocks)
 
-    @classmethod
-    def fair_bits(cls, blocks: int, columns: int) -> Population:
-        """Blocks of independent fair bits; no column predicts another."""
-        if columns > 20:
-            raise DeclarationError(f"columns is {columns}; it must be at most 20")
-        table = (np.arange(2**columns)[:, None] >> np.arange(columns)) & 1
-        return cls((table,) * blocks, (np.full(2**columns, 0.5**columns),) * blocks)
-
     @property
     def positions(self) -> int:
         """The number of blocks."""
@@ -275,9 +267,10 @@ class AdaptiveSession:
     --------
     >>> from forcopt.models import AccuracyPlan
     >>> from forcopt.models.adaptive_queries import IndependentBlocks
-    >>> population = Population.fair_bits(2, columns=9)
+    >>> population = Population.uniform(2, rows=512)
     >>> plan = AccuracyPlan(IndependentBlocks(2), records=20_000, queries=9, failure=0.05).solve()
-    >>> session = AdaptiveSession(population.sample(20_000, 1), population, plan, sign_votes(population), 2)
+    >>> analyst = membership(population, records=20_000, queries=9)
+    >>> session = AdaptiveSession(population.sample(20_000, 1), population, plan, analyst, 2)
     >>> session.run().error < plan.objective
     True
     """
@@ -391,86 +384,6 @@ class _Gate:
 
 
 # -- analysts ------------------------------------------------------------------------------------------------
-
-
-def sign_votes(population: Population) -> Analyst:
-    """Ask how often each column of a block agrees with its first one, then for the vote of all.
-
-    The vote weighs columns by the signs of their answers, minus one half. A block with c columns takes c
-    queries; rows must be bits. On plain sample means the vote overfits: Freedman's paradox.
-
-    Parameters
-    ----------
-    population : Population
-        Each block's rows are bits, shape ``(rows, c)``.
-
-    Returns
-    -------
-    Analyst
-        A function from the history of queries and answers to the next query, or None at the end.
-
-    References
-    ----------
-    D. A. Freedman, "A note on screening regression equations", The American Statistician 37 (1983).
-    """
-    columns = [rows.shape[1] for rows in population.rows]
-
-    def analyst(history: list[tuple[Query, float]]) -> Query | None:
-        asked = len(history)
-        for block, count in enumerate(columns, start=1):
-            if asked >= count:
-                asked -= count
-                continue
-            rows = population.rows[block - 1]
-            if asked < count - 1:
-                return Query(block, (rows[:, asked + 1] == rows[:, 0]).astype(float))
-            signs = np.sign([a - 0.5 for _, a in history[len(history) - asked :]])
-            vote = (2 * rows[:, 1:] - 1) @ signs
-            return Query(block, np.where(vote == 0, 0.5, (vote > 0) == rows[:, 0]).astype(float))
-        return None
-
-    return analyst
-
-
-def best_so_far(population: Population, queries: int, seed: int = 0) -> Analyst:
-    """Change a set of rows at random, and keep the change if the answer grew beyond the set's size.
-
-    Asks `queries` queries of each block.
-
-    Parameters
-    ----------
-    population : Population
-        The queries select its rows.
-    queries : int
-        For each block.
-    seed : int, default 0
-        Of the changes.
-
-    Returns
-    -------
-    Analyst
-        A function from the history of queries and answers to the next query, or None at the end.
-    """
-    rng = np.random.default_rng(seed)
-    best: dict[int, tuple[float, Array]] = {}
-
-    def analyst(history: list[tuple[Query, float]]) -> Query | None:
-        if history:
-            query, answer = history[-1]
-            score = answer - float(query.values.mean())
-            if query.block not in best or score > best[query.block][0]:
-                best[query.block] = (score, query.values)
-        block = len(history) // queries + 1
-        if block > len(population.rows):
-            return None
-        size = len(population.rows[block - 1])
-        if block not in best:
-            return Query(block, rng.integers(0, 2, size).astype(float))
-        values = best[block][1].copy()
-        flip = rng.random(size) < 0.1
-        return Query(block, np.where(flip, 1 - values, values))
-
-    return analyst
 
 
 def membership(population: Population, records: int, queries: int, digits: int = 40) -> Analyst:

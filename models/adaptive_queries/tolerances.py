@@ -20,6 +20,3 @@ SHOWN_EXCESS = 1e-5
 
 PLACE, HEIGHT = 1e-10, 1e-14
 """In logarithms of constants, and of an error: where the simplex search for a plan ends."""
-
-LEAST_TARGET = 1e-6
-"""Of an answer: the least error that a plan aims at."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from forcopt.arrays import Array
@@ -14,15 +12,12 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, meeting_pairs
+from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
 from forcopt.models.adaptive_robustness.tolerances import (
     APART,
-    NO_FRACTION,
     STRICT,
-    TIGHT,
     TOLERANCE,
 )
 from forcopt.problem import Handles, Outcome
@@ -234,92 +229,3 @@ def _fit(
     found = np.asarray(result[w], dtype=float)
     shift = float(result[b]) - float(found @ problem.center) / unit
     return Outcome(problem.halfspace(found / unit, shift), 0.0, iterations=result.iterations)
-
-
-class LargestFraction(NamedTuple):
-    """The largest fraction, the halfspace that attains it, and the points whose balls touch its border.
-
-    Attributes
-    ----------
-    fraction : float
-        0 if the labels are not strictly separable.
-    classifier : Halfspace
-    tight : array of indices
-    """
-
-    fraction: float
-    classifier: Halfspace
-    tight: Array
-
-
-def largest_fraction(
-    points: Any, labels: Any, norm: Norm = "l2", *, backend: str | None = None
-) -> LargestFraction:
-    """The largest c such that a halfspace contains every ball of radius c times the adaptive radius.
-
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    labels : array of 0 and 1, shape (n,), both present
-    norm : {"l2", "linf"}
-    backend : str, optional
-        Clarabel for ``"l2"`` (a second-order cone program), HiGHS for ``"linf"`` (linear) by default.
-
-    Returns
-    -------
-    LargestFraction
-        The fraction, the halfspace, and the atoms at which it is tight.
-
-    Raises
-    ------
-    DeclarationError
-        For other labels.
-
-    Notes
-    -----
-    ``max c: s (w x + b) >= c rho, norm_dual(w) <= 1``. A certificate is the dual norm: no classifier does
-    better.
-
-    References
-    ----------
-    Chowdhury, Urner, FORC 2022, Definition 10.
-
-    Examples
-    --------
-    >>> found = largest_fraction([[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1])
-    >>> round(found.fraction * 41, 5), found.tight.tolist()  # 20/41
-    (20.0, [0, 1, 2, 3])
-    """
-    X = check_points(points, "points")
-    y = check_labels(labels, len(X))
-    if set(np.unique(y).tolist()) != {0, 1}:
-        raise DeclarationError(
-            f"labels: they are {np.unique(y).tolist()}; they must be 0 and 1, both present"
-        )
-    rho = adaptive_radii(X, y, norm)
-    center = (X.min(axis=0) + X.max(axis=0)) / 2
-    unit = float(rho.max()) or 1.0
-    signs = 2.0 * y - 1.0
-    model = Model("largest_fraction")
-    w = model.variable("w", X.shape[1], lower=-1, upper=1)
-    b = model.variable("b")
-    c = model.variable("c", lower=0, upper=1)
-    model.subject_to(norm_of(w, 2 if norm == "l2" else 1) <= 1)
-    model.subject_to(((X - center) / unit * signs[:, None]) @ w + signs * b >= c * (rho / unit))
-    model.maximize(c * 1.0)
-    result = model.solve(backend or ("clarabel" if norm == "l2" else "highs"))
-    if not result.status.has_solution:
-        raise BackendError(
-            f"the program of the largest fraction was not solved: {result.status}, {result.message}"
-        )
-    found, shift = np.asarray(result[w], dtype=float), float(result[b])
-    fraction = max(0.0, float(result[c]))
-    size = dual_length(found, norm)
-    if fraction < NO_FRACTION or size < NO_FRACTION or (rho == 0).any():
-        return LargestFraction(
-            0.0, Halfspace(np.zeros(X.shape[1]), 1.0 if y.mean() >= 0.5 else -1.0), np.zeros(0, np.int64)
-        )
-    classifier = Halfspace(found, shift * unit - float(found @ center))
-    room = signs * classifier.scores(X) / size
-    tight = np.flatnonzero(room <= fraction * rho + TIGHT * unit)
-    return LargestFraction(fraction, classifier, tight)

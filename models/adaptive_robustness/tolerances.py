@@ -17,12 +17,6 @@ TOUCH = 1e-12
 SAME_RADIUS = 1e-9
 """Radii that differ by less, relatively, are equal: they come from square roots of sums of squares."""
 
-TIGHT = 1e-5
-"""A point whose ball has at most this room to spare, in units of the extent, binds: solvers leave less."""
-
-NO_FRACTION = 1e-7
-"""A fraction, or a normal in units of the extent, that a solver's tolerance cannot tell from 0."""
-
 LEAST_MOVE = 1e-9
 """The least move of an input that a search begins with, in units of its coordinates."""
 

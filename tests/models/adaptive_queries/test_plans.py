@@ -62,11 +62,9 @@ def test_a_dense_grid_finds_no_better_plan(model, noise):
     best = grid_error(p)
     assert s.objective <= best + 1e-4
     assert s.objective >= best - 0.02 * best
-    for method in ("half-target", "naive", "split-sample"):
+    for method in ("naive", "split-sample"):
         other = p.solve(method)
         assert other.evaluation.feasible, (method, other.evaluation)
-        if method == "half-target" and getattr(model, "rule", "basic") == "basic":
-            assert other.objective >= s.objective - 1e-9
 
 
 def grid_error(p):
@@ -112,7 +110,7 @@ def test_plans_that_break_a_rule_are_infeasible():
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("method", ["search", "half-target", "naive"])
+@pytest.mark.parametrize("method", ["search", "naive"])
 @pytest.mark.parametrize(
     ("model", "n", "k"), [(IndependentBlocks(2362), 2, 3), (NaiveComposition(6187), 64, 921)]
 )
@@ -121,7 +119,7 @@ def test_hopeless_plans_are_vacuous(model, n, k, method, noise):
     assert s.objective > 1 and s.evaluation.feasible and "vacuous" in s.message
 
 
-@pytest.mark.parametrize("method", ["search", "half-target", "naive"])
+@pytest.mark.parametrize("method", ["search", "naive"])
 def test_plans_keep_the_time_limit(method):
     p = AccuracyPlan(IndependentBlocks(20), 100_000, 10, 0.05)
     s = p.solve(method, time_limit=0.0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from census_oracle import matrices
 
-import forcopt as fo
 from forcopt.data import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models import ConsistentRelease, EcologicalRegression, LevelBudget, StableDistrict
@@ -224,33 +223,6 @@ def test_bounded_rates_stay_between_0_and_1():
     assert s.objective == pytest.approx(best, abs=1e-3) and s.objective <= best + 1e-8
     with pytest.raises(DeclarationError, match="use qp"):
         p.solve("least-squares")
-
-
-def test_the_method_of_bounds_equals_its_linear_program():
-    rng = np.random.default_rng(0)
-    x, y, v = rng.uniform(0, 1, 8), rng.uniform(0, 1, 8), rng.integers(1, 50, 8).astype(float)
-    p = EcologicalRegression(x, y, v)
-    for side, share in enumerate((x, 1 - x)):
-        found = []
-        for sign in (1, -1):
-            m = fo.Model()
-            rates = m.variable("rates", (2, 8), lower=0, upper=1)
-            m.subject_to(rates[0] * x + rates[1] * (1 - x) == y)
-            m.minimize(sign * (rates[side] * share * v).sum())
-            found.append(sign * m.solve().objective / float(share @ v))
-        assert p.bounds()[side] == pytest.approx(found)
-
-
-@pytest.mark.parametrize(("share", "support", "field"), [(1.2, 0.5, "share"), (0.5, -0.1, "support")])
-def test_noisy_shares_have_no_bounds(share, support, field):
-    """The least rate of the group was above the greatest."""
-    p = EcologicalRegression([0.1, share], [0.2, support], votes=[100, 100])
-    with pytest.raises(DeclarationError, match=f"{field} is .* in a unit with votes"):
-        p.bounds()
-    assert (
-        p.replace(votes=[100, 0]).bounds()
-        == EcologicalRegression([0.1, 0.9], [0.2, 0.0], votes=[100, 0]).bounds()
-    )
 
 
 def test_bad_regressions_are_refused():
