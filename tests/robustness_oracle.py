@@ -1,4 +1,4 @@
-"""Exact searches for the tests of robustness, as the method ``enumeration``; the largest lossless fraction."""
+"""Exact searches for the tests of robustness, as the method ``enumeration``; and the largest fraction."""
 
 from typing import NamedTuple
 
