@@ -1,4 +1,4 @@
-"""Runs the benchmark of adaptive queries: errors, sessions, schedules and spends; writes a Markdown page.
+"""Runs the benchmark of adaptive queries: errors, sessions and schedules; writes a Markdown page.
 
     python benchmarks/adaptive_queries/run.py --out benchmarks/adaptive_queries/results.md
 
@@ -13,7 +13,7 @@ import sys
 import time
 from math import sqrt
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -22,7 +22,7 @@ import numpy as np
 import forcopt as fo
 from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
 from forcopt.clock import Deadline
-from forcopt.models import AccuracyPlan, BudgetAllocation, QuerySchedule
+from forcopt.models import AccuracyPlan, QuerySchedule
 from forcopt.models.adaptive_queries import (
     AdaptiveSession,
     DecayingCorrelation,
@@ -244,29 +244,6 @@ def timed_peer(p: QuerySchedule, value: float) -> tuple[str, float | None]:
     return f"{seconds:.2f} s", seconds
 
 
-def spends(quick: bool) -> tuple[str, list[Row]]:
-    """How much each query spends, by method."""
-    windows, queries = (100, 300) if quick else (1000, 3000)
-    rng = np.random.default_rng(0)
-    first = rng.integers(1, windows + 1, queries)
-    intervals = np.stack([first, np.minimum(first + rng.integers(0, 5, queries), windows)], axis=1)
-    weights = rng.integers(1, 10, queries).astype(float)
-    rows = []
-    cases: tuple[tuple[Literal["worst", "leximin"], tuple[str, ...]], ...] = (
-        ("worst", ("progressive-filling",)),
-        ("leximin", ("progressive-filling",)),
-    )
-    for objective, methods in cases:
-        p = BudgetAllocation(DecayingCorrelation(windows, 0.5, 4), intervals, weights, 1.0, objective)
-        for name in methods:
-            method, _, backend = name.partition("@")
-            s = p.solve(method, backend=backend or None, time_limit=60)
-            rows.append([objective, name, f"{s.status}", f"{s.objective:.6g}", f"{s.seconds:.2f} s"])
-            progress(*rows[-1])
-    head = ["objective", "method", "status", "value", "seconds"]
-    return f"{queries:,} queries in {windows:,} windows.\n\n" + table(head, rows), []
-
-
 def equal_costs(quick: bool) -> tuple[str, list[Row]]:
     rows, headline = [], []
     fo.Model().solve("highs")
@@ -344,7 +321,6 @@ def main() -> None:
             "Where the model is false": model_is_false,
             "Large samples": size,
             "Schedules of different costs": different_costs,
-            "Spends": spends,
         },
         options.quick,
     )

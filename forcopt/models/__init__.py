@@ -12,7 +12,7 @@ if (_CHECKOUT / "models").is_dir() and (_CHECKOUT / "pyproject.toml").is_file():
     __path__.append(str(_CHECKOUT / "models"))
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
+    from forcopt.models.adaptive_queries import AccuracyPlan, QuerySchedule
     from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
@@ -50,7 +50,6 @@ _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "Apportionment": "forcopt.models.fair_decisions",
     "BoundedLossRegression": "forcopt.models.lexifair",
-    "BudgetAllocation": "forcopt.models.adaptive_queries",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
@@ -91,7 +90,6 @@ _LATER = {
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
     "TightAmplification": "forcopt.models.amplification",
-    "TransferSplit": "forcopt.models.adaptive_queries",
 }
 """Problems by the package that is imported when one is first used."""
 
@@ -100,7 +98,6 @@ __all__ = [
     "AdaptiveRobustClassification",
     "Apportionment",
     "BoundedLossRegression",
-    "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
@@ -141,7 +138,6 @@ __all__ = [
     "TargetDesign",
     "TargetDesign2D",
     "TightAmplification",
-    "TransferSplit",
 ]
 
 

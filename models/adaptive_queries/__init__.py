@@ -34,11 +34,8 @@ from forcopt.models.adaptive_queries.sessions import (
     across_blocks,
     membership,
 )
-from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
 from forcopt.models.adaptive_queries.theorems import (
     Guarantee,
-    Split,
-    TransferSplit,
     combine_labels,
     guarantee,
     label_split,
@@ -51,7 +48,6 @@ __all__ = [
     "BitPopulation",
     "BitQuery",
     "BitSample",
-    "BudgetAllocation",
     "DataModel",
     "DecayingCorrelation",
     "Guarantee",
@@ -68,12 +64,9 @@ __all__ = [
     "QuerySchedule",
     "Sample",
     "Schedule",
-    "Spending",
-    "Split",
     "StreamedBlocks",
     "Thresholdout",
     "Transcript",
-    "TransferSplit",
     "across_blocks",
     "best_pairs",
     "combine_labels",

@@ -368,7 +368,7 @@ def _infeasible(problem: AccuracyPlan) -> Outcome:
 
 @AccuracyPlan.algorithm("search", cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17")
 def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
-    """The best c and d by `TransferSplit`, and a search over the other parameters.
+    """The best c and d by formula, and a search over the other parameters.
 
     For Laplace noise, beta has a closed form, and epsilon is the only parameter; for Gaussian noise epsilon,
     beta and the scale are free. A grid and Nelder and Mead's method from its best points: no bound is proved.

@@ -55,8 +55,6 @@ WITHOUT_ROWS = {
         "AccuracyPlan",
         "FormulaGrant",
         "SecureSum",
-        "BudgetAllocation",
-        "TransferSplit",
     ),  # no formulation
 }
 """Problems whose models linear rows cannot state."""

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import forcopt as fo
 from forcopt.errors import DeclarationError
-from forcopt.models import AccuracyPlan, TransferSplit
+from forcopt.models import AccuracyPlan
 from forcopt.models.adaptive_queries import (
     DecayingCorrelation,
     IndependentBlocks,
@@ -20,27 +20,18 @@ from forcopt.models.adaptive_queries import (
     run_probability,
     transfer,
 )
+from forcopt.models.adaptive_queries.theorems import best_split
 
 
 def test_the_closed_form_beats_a_grid():
     rng = np.random.default_rng(0)
     for _ in range(20):
         a, b, failure = 10.0 ** rng.uniform([-9, -9, -3], [-2, -2, -0.3])
-        value = TransferSplit(A=a, B=b, failure=failure).solve().objective
+        value = np.dot([1, 2], best_split(a, b, failure))
         c = a / failure * (1 + np.geomspace(1e-6, 1e6, 20_000))
         d = b / (failure - a / c)
         assert value <= (c + 2 * d).min() * (1 + 1e-12)
         assert value >= (c + 2 * d).min() * (1 - 1e-5)
-
-
-def test_splits_scale():
-    one = TransferSplit(A=1e-4, B=1e-6, failure=0.05).solve()
-    same = TransferSplit(A=1e-3, B=1e-5, failure=0.5).solve()
-    half = TransferSplit(A=1e-4, B=1e-6, failure=0.1).solve()
-    assert one.objective == pytest.approx(same.objective) == pytest.approx(2 * half.objective)
-    p = TransferSplit(A=1e-4, B=1e-6, failure=0.05)
-    assert p.evaluate([0.001, 0.001]).violations["failure"] == pytest.approx(1.02)
-    assert p.evaluate([0.0, 1.0]).violations["failure"] == math.inf
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -174,9 +165,6 @@ def test_a_sample_too_small_for_folds_is_infeasible():
         (lambda: DecayingCorrelation(5, 1.5, 1), "independence"),
         (lambda: DecayingCorrelation(5, 0.5, -1), "width"),
         (lambda: DecayingCorrelation(5, 0.5, 1).least_width(10, 0.0), "failure"),
-        (lambda: TransferSplit(A=-1.0, B=0.0, failure=0.1), "A is -1"),
-        (lambda: TransferSplit(A=1.0, B=0.0, failure=0.0), "failure"),
-        (lambda: TransferSplit(A=0.0, B=0.0, failure=0.1), "both 0"),
         (lambda: transfer(-0.1, 0.1, 0.1, 0.0, 0.1, 0.0), "alpha"),
         (lambda: transfer(0.1, 1.1, 0.1, 0.0, 0.1, 0.0), "beta"),
         (lambda: transfer(0.1, 0.1, -0.1, 0.0, 0.1, 0.0), "epsilon"),
