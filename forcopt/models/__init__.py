@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
+    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
     from forcopt.models.fair_postprocessing import (
         FairPostprocessing,
         MulticlassPostprocessing,
@@ -65,7 +65,6 @@ _LATER = {
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "FairRanking": "forcopt.models.fair_ranking",
     "FormulaGrant": "forcopt.models.fair_decisions",
-    "IntervalPartition": "forcopt.models.fair_decisions",
     "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
     "LevelBudget": "forcopt.models.census_release",
@@ -113,7 +112,6 @@ __all__ = [
     "FairPostprocessing",
     "FairRanking",
     "FormulaGrant",
-    "IntervalPartition",
     "LatticeNoise",
     "LeastEffortClassification",
     "LevelBudget",

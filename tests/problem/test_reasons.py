@@ -221,7 +221,7 @@ OTHER = {
 FEASIBLE = set(
     """
     AdaptiveRobustClassification CompetitiveRatio CountingQueries CoverageDecision
-    DPHypothesisTest EcologicalRegression FairAuction FairMechanism IntervalPartition LevelBudget
+    DPHypothesisTest EcologicalRegression FairAuction FairMechanism LevelBudget
     LexifairClassification LexifairRegression LinearQueries PrecisionAllocation PrivateMechanism QuerySchedule
     RobustBayes ShareDesign StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
     TargetDesign2D TightAmplification
