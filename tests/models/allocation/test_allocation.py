@@ -107,7 +107,7 @@ def test_every_integer_backend_gives_the_optimum(backend):
     q = PrivateAllocation(**SMALL, sample_size=12, epsilon=1.0, value_bound=20.0)
     assert q.solve("milp", backend=backend).objective == pytest.approx(2.2091877223, rel=1e-6)
     r = PrecisionAllocation(**SMALL, targets=0.15)
-    assert r.solve("milp", backend=backend).objective == r.solve("greedy").objective == 12
+    assert r.solve("milp", backend=backend).objective == 12
 
 
 @pytest.mark.parametrize("backend", MIXED)
