@@ -26,7 +26,6 @@ from forcopt.models import AccuracyPlan, QuerySchedule
 from forcopt.models.adaptive_queries import (
     AdaptiveSession,
     DecayingCorrelation,
-    Haplotypes,
     IndependentBlocks,
     Ledger,
     MarkovBits,
@@ -170,9 +169,6 @@ def size(quick: bool) -> tuple[str, list[Row]]:
         "neighbors (G2)": (NeighborAnds(1000), StreamedBlocks(1000), k, 0),
         "decaying (G3)": (MarkovBits.decaying(1000, 0.9), DecayingCorrelation(1000, 0.9, 10), 92 * k, 10),
     }
-    genes = Haplotypes.random(500, 20, seed=0)
-    largest = int(np.bincount(genes.position).max())
-    cases["haplotypes (G4)"] = (genes, IndependentBlocks(genes.positions), largest * k, 0)
     for name, (population, model, queries, width) in cases.items():
         began = time.process_time()
         sample = population.sample(n, 0)
