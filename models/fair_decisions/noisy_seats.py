@@ -11,12 +11,11 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.grants import known_noise, laplace_scale
-from forcopt.models.fair_decisions.noise_laws import masses
-from forcopt.models.fair_decisions.tolerances import FAR, LEAST
+from forcopt.models.fair_decisions.grants import laplace_scale
+from forcopt.models.fair_decisions.tolerances import FAR, LEAST, TAIL
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import Noise
+from forcopt.privacy.noises import Noise, TabulatedNoise
 
 _REACH = 36.0
 """Scales of the noise beyond which it has probability below 2e-16."""
@@ -215,6 +214,25 @@ def _panels(low: float, high: float, kinks: Array, widths: Array) -> list[tuple[
 _MOST_POINTS = 2**22
 
 
+def masses(noise: Noise) -> tuple[int, Array]:
+    """Give the first value of a whole noise and the probabilities from there on, but for tails of 1e-18.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import DiscreteLaplace
+    >>> first, mass = masses(DiscreteLaplace(scale=1.0))
+    >>> first, round(float(mass[-first]), 6)
+    (-41, 0.462117)
+    """
+    if isinstance(noise, TabulatedNoise):
+        first, mass = int(noise.values[0]), noise.law
+    else:  # an even law
+        first = int(noise.quantile(TAIL)) - 1
+        mass = np.asarray(noise.density(np.arange(first, 1 - first)), dtype=float)
+    some = np.flatnonzero(mass > TAIL * mass.max())
+    return first + int(some[0]), mass[some[0] : some[-1] + 1]
+
+
 def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> Array:
     """Give the probability of each number of seats if each noisy quota is rounded by itself.
 
@@ -257,9 +275,11 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
     >>> law[:, 1:4].round(4).tolist()
     [[1.0, 0.0, 0.0], [0.042, 0.958, 0.0], [0.0, 0.4906, 0.5094]]
     """
-    noise, p, seats = known_noise(mechanism), problem.populations, problem.seats
-    if not isinstance(noise, Noise):
-        raise DeclarationError("the noise is Laplace; the law of rounded quotas is known for whole noise")
+    noise, p, seats = mechanism.noise, problem.populations, problem.seats
+    if not noise.whole:
+        raise DeclarationError(
+            f"the noise is {type(noise).__name__}; the law of rounded quotas is known for whole noise"
+        )
     if (p != np.round(p)).any():
         raise DeclarationError("populations must be whole, since the noise is; round them first")
     least = np.broadcast_to(problem.minimum, p.shape)
