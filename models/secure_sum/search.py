@@ -76,7 +76,7 @@ class Search:
         unit = problem.share_loss(problem.unit_shares)
         self.candidates = []
         for step in steps:
-            scale = problem.scale(step, problem.word)
+            scale = problem.scale(step, problem.bits)
             if scale is not None:
                 norm = problem.honest_norm(step)
                 loss = unit * (norm / scale) ** 2
@@ -92,7 +92,7 @@ class Search:
         p = self.problem
         steps = "no step" if p.step is None else f"the step {p.step:g}"
         return (
-            f"with {p.word} bits, {steps} leaves room for shares that keep epsilon {p.epsilon:g} and delta "
+            f"with {p.bits} bits, {steps} leaves room for shares that keep epsilon {p.epsilon:g} and delta "
             f"{p.delta:g} in {p.dimension} dimensions"
         )
 
@@ -167,7 +167,7 @@ class Search:
     def made(self, candidate: Candidate, k: int | None, threshold: float, noise: float) -> SumProtocol:
         """The protocol with this step, number of projections, threshold and check noise."""
         shares = self.problem.scaled(candidate.scale)
-        return SumProtocol(k, threshold, noise, shares, candidate.step, self.problem.word)
+        return SumProtocol(k, threshold, noise, shares, candidate.step, self.problem.bits)
 
     def branch(self, may: Callable[[Candidate], bool]) -> Iterator[Candidate]:
         """The candidates that a test does not rule out, the promising ones first.

@@ -235,7 +235,7 @@ def test_noise_of_less_than_a_step_is_no_gaussian_noise_for_several_honest_serve
 
 
 def test_caps_on_traffic():
-    p = declared(dimension=100, server_reals=30, client_bits=2 * 100 * 17)
+    p = declared(dimension=100, server_reals=30, bits=17)
     s = p.solve()
     assert s.decision.projections == 30
     assert s.decision.bits == 17
@@ -308,7 +308,6 @@ def test_few_bits_are_infeasible():
         ({"step": -1.0}, "step"),
         ({"whole": True}, "whole"),
         ({"dimension": 0}, "dimension"),
-        ({"client_bits": 100}, "client_bits"),
         ({"servers": 4, "server_reals": 2}, "server_reals"),
     ],
 )
