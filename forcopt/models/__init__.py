@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import BoundedLossRegression, LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
-    from forcopt.models.secure_sum import SecureSum, ShareDesign
+    from forcopt.models.secure_sum import SecureSum
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -81,7 +81,6 @@ _LATER = {
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "SecureSum": "forcopt.models.secure_sum",
-    "ShareDesign": "forcopt.models.secure_sum",
     "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
@@ -128,7 +127,6 @@ __all__ = [
     "RobustnessRadius",
     "ScorePostprocessing",
     "SecureSum",
-    "ShareDesign",
     "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",

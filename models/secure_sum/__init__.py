@@ -17,7 +17,6 @@ from forcopt.models.secure_sum.faults import (
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
-from forcopt.models.secure_sum.share_design import ShareDesign, worst_coalition
 from forcopt.models.secure_sum.shares import (
     SharedNoise,
     Shares,
@@ -35,7 +34,6 @@ __all__ = [
     "LostServer",
     "ReplaceShare",
     "SecureSum",
-    "ShareDesign",
     "SharedNoise",
     "Shares",
     "SumProtocol",
@@ -46,5 +44,4 @@ __all__ = [
     "even_shares",
     "shared_noise",
     "talwar_shares",
-    "worst_coalition",
 ]

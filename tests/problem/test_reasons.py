@@ -223,7 +223,7 @@ FEASIBLE = set(
     AdaptiveRobustClassification CompetitiveRatio CountingQueries CoverageDecision
     DPHypothesisTest EcologicalRegression FairAuction FairMechanism LevelBudget
     LexifairClassification LexifairRegression LinearQueries PrecisionAllocation PrivateMechanism QuerySchedule
-    RobustBayes ShareDesign StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
+    RobustBayes StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
     TargetDesign2D TightAmplification
     """.split()  # noqa: SIM905
 )

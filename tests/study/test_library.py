@@ -49,7 +49,7 @@ SMALL = [
 
 WITHOUT_ROWS = {
     *("LexifairRegression", "BoundedLossRegression", "EcologicalRegression", "StableDistrict"),  # quadratic
-    *("LevelBudget", "LinearQueries", "ShareDesign"),  # cones
+    *("LevelBudget", "LinearQueries"),  # cones
     *(
         "CountingQueries",
         "AccuracyPlan",

@@ -12,9 +12,8 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi2, norm
 
 import forcopt as fo
-from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
-from forcopt.models import SecureSum, ShareDesign
+from forcopt.models import SecureSum
 from forcopt.models.secure_sum import (
     Attack,
     CancellingShares,
@@ -31,7 +30,6 @@ from forcopt.models.secure_sum import (
 )
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_loss, joint_delta, printed_sigma
 from forcopt.models.secure_sum.search import LIKELY, Search
-from forcopt.models.secure_sum.share_design import worst_coalition
 
 
 def declared(**fields):
@@ -598,72 +596,31 @@ def test_shares_sum_to_the_vector_and_have_their_covariance(servers, seed):
         assert np.abs(np.cov(noise) - shares.covariance).max() < error
 
 
-# -- share designs -----------------------------------------------------------------------------------------
-
-CONES = [n for n in ("clarabel", "scs") if not backends()[n].missing()]
+# -- shares ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", CONES)
 @pytest.mark.parametrize(("servers", "size"), [(s, t) for s in range(2, 7) for t in range(1, s)])
-def test_even_shares_are_optimal(servers, size, backend):
-    p = ShareDesign(servers=servers, coalitions=size, loss=0.7)
-    even, sdp = p.solve("even"), p.solve("sdp", backend=backend)
+def test_even_shares_are_optimal(servers, size):
+    """Against a semidefinite program over all splits and covariances."""
+    even = even_shares(servers, size, 0.7)
     formula = size * (servers - 1) / (servers**2 * (servers - size) * 0.49)
-    assert even.objective == pytest.approx(formula, rel=1e-12)
-    assert sdp.objective == pytest.approx(formula, rel=1e-5)
-    assert sdp.bound == pytest.approx(formula, rel=1e-4)
-    assert not sdp.evaluation.violations
-    plain = p.solve("talwar")
-    assert plain.objective == pytest.approx((servers - 1) / ((servers - size) * 0.49), rel=1e-9)
-
-
-@pytest.mark.parametrize("backend", CONES)
-def test_a_path_of_coalitions(backend):
-    p = ShareDesign(servers=4, coalitions=((0, 1), (1, 2), (2, 3), (0,), (3,)), loss=1.0)
-    s = p.solve(backend=backend)
-    assert s.objective == pytest.approx(0.105469, abs=1e-6)
-    assert s.decision.split == pytest.approx([0.3125, 0.1875, 0.1875, 0.3125], abs=1e-3)
-    assert not s.evaluation.violations
-
-
-@pytest.mark.parametrize("backend", CONES)
-@pytest.mark.parametrize("split", [None, [0.0, 0.0, 1.0]])
-def test_a_server_outside_all_coalitions_holds_the_vector(backend, split):
-    p = ShareDesign(servers=3, coalitions=((0,), (0, 1)), loss=0.1, split=split)
-    s = p.solve(backend=backend)
-    assert s.status is fo.Status.OPTIMAL
-    assert s.objective == 0.0
-    assert not s.evaluation.violations
-    assert s.decision.split == pytest.approx([0, 0, 1])
-    assert p.replace(split=[0.5, 0.0, 0.5]).solve(backend=backend).objective > 1.0
-
-
-def test_share_designs_are_violations():
-    p = ShareDesign(servers=3, coalitions=2, epsilon=1.0, delta=1e-6)
-    even = p.solve("even").decision
-    assert set(p.evaluate(Shares(even.split, even.covariance / 2)).violations) == {"privacy"}
-    assert set(p.evaluate(Shares(even.split * 2, even.covariance * 9)).violations) == {"sum"}
-    given_split = p.replace(split=[1.0, 0.0, 0.0])
-    assert given_split.solve(backend=CONES[0]).objective <= given_split.solve("talwar").objective * (1 + 1e-6)
-    assert set(given_split.evaluate(even).violations) == {"split"}
-    assert p.solve("talwar", as_printed=True).objective > p.solve("talwar").objective
-
-
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        ({"coalitions": 3}, "coalitions"),
-        ({"coalitions": ((0, 1, 2),)}, "all servers"),
-        ({"coalitions": ((0, 5),)}, "server 5"),
-        ({"coalitions": ((),)}, "no noise"),
-        ({"loss": None}, "epsilon"),
-        ({"epsilon": 1.0, "delta": 0.1}, "either"),
-        ({"split": [1.0, 1.0, 0.0]}, "split"),
-    ],
-)
-def test_bad_share_designs(fields, word):
-    with pytest.raises(DeclarationError, match=word):
-        ShareDesign(**{"servers": 3, "coalitions": 1, "loss": 1.0, **fields})
+    assert even.variance == pytest.approx(formula, rel=1e-12)
+    m = fo.Model()
+    split, largest = m.variable("split", servers), m.variable("largest", lower=0)
+    covariance = fo.symmetric(m.variable("covariance", servers * (servers + 1) // 2))
+    m.subject_to(covariance.sum(axis=1) == 0, split.sum() == 1)
+    m.subject_to(*(covariance[i, i] <= largest for i in range(servers)))
+    for members in combinations(range(servers), size):
+        at = list(members)
+        column = split[at].reshape(size, 1)
+        own = covariance[np.ix_(at, at)]
+        m.subject_to(fo.semidefinite(fo.block([[own, column], [column.T, np.full((1, 1), 0.49)]])))
+    m.minimize(largest)
+    assert m.solve("clarabel").objective == pytest.approx(formula, rel=1e-4)
+    unit = talwar_shares(servers, 1.0)
+    worst = max(unit.loss(c) for c in combinations(range(servers), size))
+    plain = talwar_shares(servers, worst / 0.7)
+    assert plain.variance == pytest.approx((servers - 1) / ((servers - size) * 0.49), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -675,9 +632,6 @@ def test_bad_share_designs(fields, word):
         (lambda p: even_shares(3, 1.5), "whole number"),
         (lambda p: talwar_shares(3, 0.0), "scale is 0"),
         (lambda p: talwar_shares(3, -2.0), "scale is -2"),
-        (lambda p: worst_coalition(even_shares(2, 1), []), "coalitions is empty"),
-        (lambda p: ShareDesign(servers=3, coalitions=1.5, loss=1.0), "coalitions is 1.5"),
-        (lambda p: ShareDesign(servers=3, coalitions=None, loss=1.0), "coalitions is None"),
         (lambda p: p.acceptance(p.solve().decision, -1.0), "norm is -1"),
         (lambda p: p.acceptance(p.solve().decision, math.nan), "norm is nan"),
         (lambda p: p.solve().decision.run(np.eye(6), least_accepted=-1), "least_accepted is -1"),
@@ -703,15 +657,6 @@ def test_shares_that_are_no_arrays_are_refused():
     assert sorted(run.rejected) == list(range(7))
     assert "no array" in run.rejected[0]
     assert np.array_equal(run.total, np.tile(np.eye(6), (2, 1))[run.accepted].sum(axis=0))
-
-
-def test_the_worst_coalition_has_server_0_and_all_but_one():
-    for servers in (2, 3, 4, 5):
-        every = [c for t in range(1, servers) for c in combinations(range(servers), t)]
-        worst, loss = worst_coalition(talwar_shares(servers, 3.0), every)
-        assert 0 in worst
-        assert len(worst) == servers - 1 or servers == 2
-        assert loss == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("step", [1e-300, 1e-30])
