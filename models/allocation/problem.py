@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
+from forcopt.arrays import Array, as_numbers, by_label, check_shape, labels_of, refuse_missing
 from forcopt.data.dataset import check_columns
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
@@ -450,8 +450,7 @@ class Strata(Problem):
         """
         given = decision.sizes if isinstance(decision, Allocation) else decision
         m = as_numbers(by_label(given, self.stratum_names, "the sizes"), "the sizes").astype(float)
-        if m.shape != self.sizes.shape:
-            raise DeclarationError(f"the sizes have shape {m.shape}; it must be {self.sizes.shape}")
+        check_shape(m, self.sizes.shape, "the sizes")
         return m
 
     def allocation(self, decision: Allocation | Any) -> Allocation:

@@ -46,13 +46,14 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
 
     All sums, signs and whole invariants hold.
     """
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
     clock = Deadline(time_limit)
-    real = real_optimum(problem, clock.left)
-    if clock.passed:
-        return out_of_time(clock)
-    return Outcome(Release.of_leaves(problem.hierarchy, round_by_remainders(problem.hierarchy, real)))
+
+    def leaves() -> Array:
+        real = real_optimum(problem, clock.left)
+        check_clock(clock)
+        return round_by_remainders(problem.hierarchy, real)
+
+    return answered(problem, leaves)
 
 
 @ConsistentRelease.algorithm(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
@@ -120,10 +120,7 @@ class LevelBudget(Problem):
             The shares, shape ``(d,)``.
         """
         shares = as_numbers(decision, "the shares")
-        if shares.shape != (self.hierarchy.depth,):
-            raise DeclarationError(
-                f"the shares have shape {shares.shape}; it must be ({self.hierarchy.depth},)"
-            )
+        check_shape(shares, (self.hierarchy.depth,), "the shares")
         each = self.variances(shares)
         value = float(each.mean() if self.criterion == "mean" else each.max())
         violations = {"share": float(-shares.min()), "total": abs(float(shares.sum()) - 1)}

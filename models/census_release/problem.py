@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_label_order, check_shape
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
@@ -514,10 +514,7 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(f"the decision has {len(leaves)} leaves; the tree has {h.leaves}")
             levels = tuple(h.sums(leaves))
         for level, (counts, size) in enumerate(zip(levels, h.sizes, strict=True)):
-            if counts.shape != (size, self.types):
-                raise DeclarationError(
-                    f"counts of level {level} have shape {counts.shape}; it must be ({size}, {self.types})"
-                )
+            check_shape(counts, (size, self.types), f"counts of level {level}")
         return levels
 
     def residuals(self, decision: Release | Any) -> Array:

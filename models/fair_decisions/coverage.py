@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import BackendError, DeclarationError
@@ -479,8 +479,7 @@ class CoverageDecision(Problem):
         """The decision with these cuts and probabilities; probabilities are clipped to [0, 1]."""
         f, s = as_numbers(first, "the first cuts"), as_numbers(second, "the second cuts")
         v = as_numbers(values, "the values")
-        if v.shape != (len(f) + 1, len(s) + 1):
-            raise DeclarationError(f"the values have shape {v.shape}; it must be {(len(f) + 1, len(s) + 1)}")
+        check_shape(v, (len(f) + 1, len(s) + 1), "the values")
         return DecisionTable(f.copy(), s.copy(), np.clip(v, 0.0, 1.0))
 
     def cell_probabilities(self, first: Any, second: Any, counts: Any = None) -> Array:

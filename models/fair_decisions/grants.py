@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
@@ -65,8 +65,7 @@ class GrantRule(FrozenArrays):
             count is below ``-u`` gets 0.
         """
         x = as_numbers(noisy, "the noisy counts")
-        if x.shape != self.slacks.shape:
-            raise DeclarationError(f"the noisy counts have shape {x.shape}; it must be {self.slacks.shape}")
+        check_shape(x, self.slacks.shape, "the noisy counts")
         x = np.maximum(x, 0.0) if self.clipped else x
         left = float(self.weights @ x) - self.total_slack
         if left <= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from math import erfc, floor, inf, isfinite, sqrt
 from typing import Any, ClassVar, Literal, Self
@@ -255,12 +256,7 @@ class SecureSum(Problem):
         def over(norm: float) -> float:
             return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
-        if over(0.0) <= 0:
-            return 0.0
-        high = 1.0
-        while over(high) > 0:
-            high *= 2
-        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-12))
+        return _crossing(over, 1e-12)
 
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
@@ -368,12 +364,17 @@ class SecureSum(Problem):
         def over(epsilon: float) -> float:
             return float(joint_delta(epsilon, chosen.projections, share, check)) - self.delta
 
-        if over(0.0) <= 0:
-            return 0.0
-        high = 1.0
-        while over(high) > 0:
-            high *= 2
-        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-10))
+        return _crossing(over, 1e-10)
+
+
+def _crossing(over: Callable[[float], float], accuracy: float) -> float:
+    """Where a falling function reaches 0; 0 if it is not above 0 there."""
+    if over(0.0) <= 0:
+        return 0.0
+    high = 1.0
+    while over(high) > 0:
+        high *= 2
+    return float(scipy.optimize.brentq(over, 0.0, high, xtol=accuracy))
 
 
 def _limits(shares: Shares, step: float, bits: int) -> Array:

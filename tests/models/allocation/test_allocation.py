@@ -413,7 +413,7 @@ def test_a_decision_is_judged():
         {"minimum": 1, "stratum": 1, "whole sizes": 0.5, "sample_size": 2.5, "budget": 3.5}
     )
     assert p.evaluate([0, 2, 2]).objective == np.inf
-    with pytest.raises(DeclarationError, match="the sizes have shape"):
+    with pytest.raises(DeclarationError, match="the sizes: the shape"):
         p.evaluate([1, 2])
     with pytest.raises(ValueError, match="not whole"):
         p.allocation([1.5, 2, 2]).by_stratum()

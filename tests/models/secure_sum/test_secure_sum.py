@@ -641,7 +641,7 @@ def test_even_shares_are_optimal(servers, size):
         (lambda p: p.solve().decision.run(np.eye(6), [WrongSums(0, [1, 2])]), "WrongSums.added has shape"),
         (lambda p: p.solve().decision.run(np.eye(6), [WrongSums(0, [math.nan] * 6)]), "WrongSums.added"),
         (lambda p: p.solve().decision.view([0], [[math.nan] * 6]), "projection"),
-        (lambda p: p.solve().decision.view([0], np.ones((2, 6))).loss([1.0]), "vector has shape"),
+        (lambda p: p.solve().decision.view([0], np.ones((2, 6))).loss([1.0]), "vector: the shape"),
     ],
 )
 def test_bad_input_of_functions(call, words):
