@@ -24,6 +24,7 @@ from forcopt.privacy.budget import (
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
+from forcopt.privacy.interop import dp_event
 from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
@@ -106,6 +107,7 @@ __all__ = [
     "audit",
     "calibrate",
     "composed_epsilon",
+    "dp_event",
     "draw",
     "randomness",
 ]
