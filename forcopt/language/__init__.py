@@ -23,12 +23,12 @@ from forcopt.language.atoms import (
 from forcopt.language.constraint import Constraint, connected, implies
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block, concatenate, cumsum, diag, stack, sum, trace
-from forcopt.language.logic import all_of, any_of, either
+from forcopt.language.logic import all_of, any_of, either, iff
 from forcopt.language.matrices import semidefinite, symmetric
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.products import product, quad_form
-from forcopt.language.semicontinuous import semicontinuous
+from forcopt.language.special_sets import piecewise_linear, semicontinuous
 from forcopt.language.variable import Variable
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "entropy",
     "exp",
     "geometric_mean",
+    "iff",
     "implies",
     "inverse",
     "kl_div",
@@ -63,6 +64,7 @@ __all__ = [
     "minimize",
     "minimum",
     "norm",
+    "piecewise_linear",
     "positive_part",
     "power",
     "product",

@@ -45,6 +45,9 @@ class Atom:
         Whether its values never are negative.
     integral : bool, default False
         Whether integral arguments give an integral value.
+    span : Callable[..., tuple[Array, Array]], optional
+        Gives the least and the greatest value between two arrays of arguments, where monotonicity gives
+        no bounds.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Atom:
     domain: tuple[int, ...] = ()
     nonnegative: bool = False
     integral: bool = False
+    span: Callable[..., tuple[Array, Array]] | None = None
 
     def __post_init__(self) -> None:
         _ATOMS[self.name] = self
@@ -80,6 +84,8 @@ class Atom:
 
     def bounds(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
         """Bounds on the value for arguments between `ends`; infinite where monotonicity gives no bound."""
+        if self.span is not None:
+            return self.span(*ends[0], parameter)
         if 0 in self.monotone:
             shape = ends[0][0].shape[:-1] if self.reduces else ends[0][0].shape
             return np.full(shape, 0.0 if self.nonnegative else -np.inf), np.full(shape, np.inf)

@@ -72,6 +72,18 @@ ATOMS = {
         lambda X: fo.geometric_mean(X, axis=1, weights=[1, 0, 3]),
         lambda v: v[:, 0] ** 0.25 * v[:, 2] ** 0.75,
     ),
+    "convex piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [0, 1, 3], [0, 1, 7]),
+        lambda v: np.maximum(v, 3 * v - 2),
+    ),
+    "concave piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [1, 3, 4], [2, 4, 4]),
+        lambda v: np.minimum(v + 1, 4),
+    ),
+    "piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [1, 2, 4], [3, 1, 2], binaries=True),
+        lambda v: np.maximum(5 - 2 * v, 0.5 * v),
+    ),
     "product": (lambda X: fo.product(X.model.variable("b", binary=True), X), lambda v: v),
     "max": (lambda X: X.max(), np.max),
     "min": (lambda X: X.min(axis=0), lambda v: v.min(axis=0)),
@@ -411,9 +423,10 @@ def test_ranges_hold_at_every_point_of_the_domain(name, ends):
     "value",
     [
         lambda x, b: fo.all_of(b) + (b[0] & b[1]),
+        lambda x, b: fo.piecewise_linear(x, [0, 1, 3], [0, 5, 6], binaries=True).sum(),
         lambda x, b: fo.quad_form(x, -np.eye(3)),
     ],
-    ids=["logic", "quad_form"],
+    ids=["logic", "piecewise_linear", "quad_form"],
 )
 def test_a_model_with_any_atom_is_copied_and_pickled(value):
     """Atoms are pickled by name, wherever they are defined."""

@@ -123,10 +123,10 @@ def test_jump_max_flow():
     assert m.solve().objective == nx.maximum_flow_value(graph, 0, 7)
 
 
-def test_jump_tips_logic():
+def test_jump_tips_piecewise_and_logic():
     m = fo.Model()
     x, y, z = m.variable("x", lower=0, upper=3), m.variable("y"), m.variable("z", 3, binary=True)
-    m.subject_to(y <= x)
+    m.subject_to(y == fo.piecewise_linear(x, [0, 1, 2, 3], [0, 1, 4, 9], binaries=True))
     m.subject_to(fo.implies(z[0], x <= 1), (x <= 0.5) | (x >= 1.5), z.sum() == 1, z[1] <= (z[0] | z[2]))
     m.maximize(y - 20 * z[2] - 20 * z[1])
     s = m.solve()

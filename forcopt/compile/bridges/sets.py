@@ -1,4 +1,4 @@
-"""Sets that need new columns: semicontinuous, connected.
+"""Sets that need new columns: semicontinuous, piecewise linear, connected.
 
 All are exact.
 """
@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from forcopt.compile.bridge_context import BridgeContext, bridge
 from forcopt.language.constraint import Connected
-from forcopt.language.semicontinuous import Semicontinuous
+from forcopt.language.relations import AtomRelation
+from forcopt.language.special_sets import Semicontinuous
 
 
 @bridge("semicontinuous", gives=("rows", "integer"))
@@ -28,6 +29,34 @@ def semicontinuous_binaries(relation: Semicontinuous, draft: BridgeContext) -> N
     on = draft.column("on", x.shape, 0.0, 1.0, integer=True)
     draft.row(x >= lower * on)
     draft.row(x <= upper * on)
+
+
+@bridge("piecewise_linear", gives=("rows", "integer"))
+def piecewise_linear_binaries(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t = f(x)`` for a piecewise linear f of any shape, by filling its segments one after the other.
+
+    ``x = L + sum_k d_k`` and ``t = f(L) + sum_k slope_k d_k`` with ``0 <= d_k <= length_k``, where a
+    binary marks that segment k is full before the next may begin: ``length_k z_k <= d_k`` and ``d_(k+1)
+    <= length_(k+1) z_k`` (the incremental formulation of Markowitz and Manne, 1957, which is locally
+    ideal: Padberg, 2000). The ends ``L <= x <= U`` come from the bounds of the columns. Takes
+    ``piecewise_linear``, gives rows and integers: for K segments within the bounds K columns, K - 1
+    binaries and 2 K rows for each element. Exact.
+    """
+    (x,) = relation.arguments
+    low, high = draft.finite_interval(x, "piecewise_linear_binaries")
+    inner = np.clip(relation.parameter[0], low[:, None], high[:, None])
+    ends = np.concatenate([low[:, None], inner, high[:, None]], axis=1)
+    values = relation.atom.evaluate([ends], relation.parameter)
+    used = np.flatnonzero((np.diff(ends, axis=1) > 0).any(axis=0))
+    length = np.diff(ends, axis=1)[:, used]
+    slope = np.divide(np.diff(values, axis=1)[:, used], length, out=np.zeros_like(length), where=length > 0)
+    filled = draft.column("filled", length.shape, 0.0, length)
+    draft.row(x == low + filled.sum(axis=1))
+    draft.row(relation.result == values[:, 0] + (slope * filled).sum(axis=1))
+    if len(used) > 1:
+        full = draft.column("full", (len(low), len(used) - 1), 0.0, 1.0, integer=True)
+        draft.row(filled[:, :-1] >= length[:, :-1] * full)
+        draft.row(filled[:, 1:] <= length[:, 1:] * full)
 
 
 @bridge("connected")
