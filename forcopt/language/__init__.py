@@ -28,7 +28,7 @@ from forcopt.language.matrices import semidefinite, symmetric
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.products import product, quad_form
-from forcopt.language.special_sets import piecewise_linear, semicontinuous
+from forcopt.language.special_sets import piecewise_linear, semicontinuous, sos1, sos2
 from forcopt.language.variable import Variable
 
 __all__ = [
@@ -72,6 +72,8 @@ __all__ = [
     "quad_over_lin",
     "semicontinuous",
     "semidefinite",
+    "sos1",
+    "sos2",
     "stack",
     "sum",
     "sum_largest",

@@ -1,4 +1,4 @@
-"""Semicontinuous values, and piecewise linear functions."""
+"""Conditions on several values together: semicontinuous values, special ordered sets."""
 
 from __future__ import annotations
 
@@ -57,6 +57,51 @@ class Semicontinuous(Condition):
         return np.asarray(np.minimum(np.abs(x), outside) / np.maximum(1.0, size))
 
 
+@dataclass(eq=False)
+class SpecialOrderedSet(Condition):
+    """In each row at most one element (order 1) or two neighbours (order 2) differ from 0.
+
+    Attributes
+    ----------
+    expression : Expression
+        Shape ``(n, d)``: n sets.
+    order : int
+        1 or 2.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=0, upper=1)
+    >>> _ = m.subject_to(fo.sos1(x))
+    >>> m.maximize(x @ [1, 3, 2])
+    >>> m.solve()[x].tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    expression: Expression
+    order: int
+
+    kind = "special_ordered_set"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expression."""
+        return (self.expression,)
+
+    def violation(self, point: Array) -> Array:
+        """The largest size beyond the best allowed elements."""
+        size = np.abs(self.expression.evaluate(point))
+        count, dim = size.shape
+        if dim <= self.order:
+            return np.zeros(count)
+        left = []
+        for start in range(dim - self.order + 1):
+            others = np.delete(size, range(start, start + self.order), axis=1)
+            left.append(others.max(axis=1))
+        return np.asarray(np.min(left, axis=0))
+
+
 def _expression(x: Any, subject: str) -> Expression:
     if not isinstance(x, Expression):
         raise DeclarationError(f"{subject} needs an expression, not {x!r}")
@@ -110,6 +155,74 @@ def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontin
         ) from None
     check_order(*wide, shape, "semicontinuous")
     return Semicontinuous(x.ravel(), wide[0].reshape(-1), wide[1].reshape(-1))
+
+
+def sos1(x: Expression) -> SpecialOrderedSet:
+    """Require at most one element along the last axis to differ from 0.
+
+    Parameters
+    ----------
+    x : Expression
+        Shape ``(..., d)``: one set for each row of d elements.
+
+    Returns
+    -------
+    SpecialOrderedSet
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` is a scalar or not an expression.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=0, upper=[1, 2, 3])
+    >>> _ = m.subject_to(fo.sos1(x))
+    >>> m.maximize(x.sum())
+    >>> m.solve()[x].tolist()
+    [0.0, 0.0, 3.0]
+    """
+    return _ordered(x, 1)
+
+
+def sos2(x: Expression) -> SpecialOrderedSet:
+    """Require at most two elements along the last axis, which must be neighbours, to differ from 0.
+
+    Parameters
+    ----------
+    x : Expression
+        Shape ``(..., d)``: one set for each row of d elements.
+
+    Returns
+    -------
+    SpecialOrderedSet
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` is a scalar or not an expression.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 4, lower=0, upper=[3, 1, 2, 2])
+    >>> _ = m.subject_to(fo.sos2(x))
+    >>> m.maximize(x.sum())
+    >>> m.solve().objective
+    4.0
+    """
+    return _ordered(x, 2)
+
+
+def _ordered(x: Expression, order: int) -> SpecialOrderedSet:
+    if not _expression(x, f"sos{order}").ndim:
+        raise DeclarationError(f"sos{order} needs an expression with an axis, not a scalar")
+    return SpecialOrderedSet(x.reshape(-1, x.shape[-1]), order)
 
 
 Points = tuple[Array, Array]

@@ -19,7 +19,6 @@ from forcopt.privacy.budget import (
     Budget,
     PrivacyBudget,
     PureDP,
-    adaptive,
     calibrate,
     composed_epsilon,
 )
@@ -44,6 +43,7 @@ from forcopt.privacy.noises import (
     Noise,
     TabulatedNoise,
 )
+from forcopt.privacy.odometers import adaptive, odometer
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.queries import Calibrated, Measurement, Query, Sensitivity
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
@@ -109,5 +109,6 @@ __all__ = [
     "composed_epsilon",
     "dp_event",
     "draw",
+    "odometer",
     "randomness",
 ]

@@ -15,9 +15,12 @@ MIXED = ["highs", "scip", "cp-sat"]
 
 def _violated(name, v):
     """What each condition says, written anew."""
+    ordered = [sorted(abs(v), reverse=True)]
     return {
         "semicontinuous": lambda: all(a == 0 or 2 <= a <= 3 for a in v),
         "negative semicontinuous": lambda: all(a == 0 or -2 <= a <= -1 for a in v),
+        "sos1": lambda: ordered[0][1] == 0,
+        "sos2": lambda: v[0] == 0 or v[2] == 0,
         "either": lambda: (v[0] <= -1 and v[1] >= 1) or v[1] + v[2] == 4,
         "either each": lambda: all(a <= -1 or a >= 2 for a in v),
         "or": lambda: v[0] <= -1 or v[1] >= 2 or v[2] == 0,
@@ -27,6 +30,8 @@ def _violated(name, v):
 CONDITIONS = {
     "semicontinuous": lambda x: fo.semicontinuous(x, 2, 3),
     "negative semicontinuous": lambda x: fo.semicontinuous(x, -np.inf, [-1, -1, -1]),
+    "sos1": lambda x: fo.sos1(x),
+    "sos2": lambda x: fo.sos2(x),
     "either": lambda x: fo.either([x[0] <= -1, x[1] >= 1], x[1] + x[2] == 4),
     "either each": lambda x: fo.either(x <= -1, x >= 2, elementwise=True),
     "or": lambda x: (x[0] <= -1) | (x[1] >= 2) | (x[2] == 0),
@@ -52,10 +57,10 @@ def test_conditions(name, backend):
 
 def test_conditions_on_continuous_variables():
     m = fo.Model()
-    x = m.variable("x", 2, lower=0, upper=9)
-    m.subject_to(fo.semicontinuous(x, 8.5), x.sum() <= 10)
-    m.maximize(x.sum() - 0.9 * x[1])
-    assert m.solve().objective == m.solve("scip").objective == pytest.approx(9)
+    x = m.variable("x", 4, lower=0, upper=[1.5, 4, 2.5, 9])
+    m.subject_to(fo.sos2(x), fo.semicontinuous(x[3], 8.5))
+    m.maximize(x.sum() - 0.9 * x[3])
+    assert m.solve().objective == m.solve("scip").objective == pytest.approx(6.5)
     y = m.variable("y", lower=0, upper=10)
     m.subject_to(fo.either(y <= 2.5, y >= 7.25))
     m.minimize(fo.abs(y - 5))
@@ -206,6 +211,7 @@ def test_sizes_are_those_stated():
     for points, values in (([0, 1, 3, 4], [0, 2, 1, 4]), ([1, 3], [0, 2])):
         f = lambda m, x, p=points, v=values: fo.piecewise_linear(x, p, v, binaries=True)  # noqa: E731
         assert size(f) == pieces
+    assert size(lambda m, x: fo.sos1(x)) == (4, 4, 9, 0) and size(lambda m, x: fo.sos2(x)) == (3, 3, 9, 0)
     assert size(lambda m, x: fo.semicontinuous(x, 2)) == (4, 4, 8, 0)
     b = lambda m: m.variable("b", 4, binary=True)  # noqa: E731
     assert size(lambda m, x: fo.all_of(b(m))) == (0, 0, 6, 0)
@@ -228,6 +234,7 @@ def test_sizes_are_those_stated():
         (lambda m, x, b: fo.either(x <= 1, []), "an alternative is empty"),
         (lambda m, x, b: fo.either(x <= 1, 5), "not 5"),
         (lambda m, x, b: fo.semicontinuous(x, 3, 2), "lower 3 is above upper 2"),
+        (lambda m, x, b: fo.sos1(x[0]), "not a scalar"),
         (lambda m, x, b: fo.piecewise_linear(x, [1, 1], [0, 1]), "points[1] is 1, which is not above 1"),
         (lambda m, x, b: fo.piecewise_linear(x, [1], [0]), "two or more numbers"),
         (lambda m, x, b: fo.geometric_mean(x, weights=[1, -1, 1]), "weights must be 3 numbers >= 0"),

@@ -195,6 +195,11 @@ ROWS = {
 }
 """Rows and conditions on a free operand, whose weighed sum is maximised."""
 
+FIXED_ROWS = {
+    "sos1": lambda p, q, x: fo.sos1(x - 0 * q.frame(FIRST)),
+    "sos2": lambda p, q, x: fo.sos2(x.transpose("time", "unit") - 0 * q.frame(FIRST)),
+}
+
 OBJECTIVES = {
     "minimize": lambda q, x: fo.minimize(fo.abs(x - q.frame(FIRST)).sum()),
     "maximize": lambda q, x: fo.maximize((q.frame(SECOND) * x).sum()),
@@ -256,11 +261,11 @@ def fixed(model):
 
 
 @pytest.mark.parametrize("integer", [False, True])
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [*ROWS, *FIXED_ROWS])
 def test_no_optimum_depends_on_the_order_of_labels_or_axes(name, integer):
     def solve(m, p, q):
         x = m.variable("x", index=p.index(), lower=0, upper=20, integer=integer)
-        m.subject_to(ROWS[name](p, q, x))
+        m.subject_to({**ROWS, **FIXED_ROWS}[name](p, q, x))
         m.maximize(weighed(x))
         return m.solve("cp-sat" if name == "cumulative" and integer else None).objective
 

@@ -195,6 +195,29 @@ class Draft:
 
         self.add(fo.semicontinuous(self.y, low, high), truth)
 
+    def ordered(self) -> None:
+        """At most one, or two neighbors, of x and y are not 0."""
+        order = self.number(1, 2)
+        count = len(self.low) + self.ny
+
+        def truth(x: np.ndarray, b: np.ndarray) -> Alternatives:
+            supports = [{i} for i in range(count)]
+            if order == 2 and count > 1:
+                supports = [{i, i + 1} for i in range(count - 1)]
+            return [
+                [
+                    half
+                    for j in range(self.ny)
+                    if len(x) + j not in support
+                    for half in ((UNIT[j], 0.0), (-UNIT[j], 0.0))
+                ]
+                for support in supports
+                if set(np.flatnonzero(x).tolist()) <= support
+            ]
+
+        together = fo.concatenate([self.x, self.y])
+        self.add((fo.sos1 if order == 1 else fo.sos2)(together), truth)
+
     def product(self) -> None:
         """A binary times an expression, in a row."""
         (e, a), (f, c), i = self.affine(), self.affine(), self.number(0, self.b.size - 1)

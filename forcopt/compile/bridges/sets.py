@@ -1,4 +1,4 @@
-"""Sets that need new columns: semicontinuous, piecewise linear, connected.
+"""Sets that need new columns: semicontinuous, ordered, piecewise linear, connected.
 
 All are exact.
 """
@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from forcopt.compile.bridge_context import BridgeContext, bridge
 from forcopt.language.constraint import Connected
+from forcopt.language.joins import concatenate
 from forcopt.language.relations import AtomRelation
-from forcopt.language.special_sets import Semicontinuous
+from forcopt.language.special_sets import Semicontinuous, SpecialOrderedSet
 
 
 @bridge("semicontinuous", gives=("rows", "integer"))
@@ -29,6 +30,32 @@ def semicontinuous_binaries(relation: Semicontinuous, draft: BridgeContext) -> N
     on = draft.column("on", x.shape, 0.0, 1.0, integer=True)
     draft.row(x >= lower * on)
     draft.row(x <= upper * on)
+
+
+@bridge("special_ordered_set", gives=("rows", "integer"))
+def special_ordered_set_binaries(relation: SpecialOrderedSet, draft: BridgeContext) -> None:
+    """At most one element, or two neighbours, may differ from 0: special ordered sets (Beale and Tomlin,
+    1970).
+
+    With ``L <= x <= U`` from the bounds of the columns. Type 1: ``L_j b_j <= x_j <= U_j b_j``, ``sum_j
+    b_j <= 1`` with d binaries and 2 d + 1 rows for each set. Type 2: a binary for each pair of
+    neighbours, of which at most one is chosen: d - 1 binaries, 2 d + 1 rows. Takes
+    ``special_ordered_set``, gives rows and integers. Exact.
+    """
+    x = relation.expression
+    count, dim = x.shape
+    if dim <= relation.order:
+        return
+    low, high = draft.finite_interval(x, "special_ordered_set_binaries")
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    chosen = draft.column("chosen", (count, dim - relation.order + 1), 0.0, 1.0, integer=True)
+    draft.row(chosen.sum(axis=1) <= 1)
+    on = chosen
+    if relation.order == 2:
+        none = np.zeros((count, 1))
+        on = concatenate([chosen, none], axis=1) + concatenate([none, chosen], axis=1)
+    draft.row(x >= low * on)
+    draft.row(x <= high * on)
 
 
 @bridge("piecewise_linear", gives=("rows", "integer"))
