@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -195,6 +195,7 @@ class BridgeContext:
         only_integer: bool = False,
         only: Collection[Constraint | Condition] | None = None,
         outward: bool = False,
+        mccormick: int = 0,
     ) -> None:
         columns = model.columns()
         self.model = model
@@ -210,6 +211,11 @@ class BridgeContext:
         if self.products:
             self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
         self.convex = not any(isinstance(r, Multiplication) for r in self.relations)
+        self.relaxed = mccormick > 0 and not self.convex
+        if self.relaxed:
+            self.relations = [
+                replace(r, pieces=mccormick) if isinstance(r, Multiplication) else r for r in self.relations
+            ]
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = (

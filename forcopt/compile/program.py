@@ -331,6 +331,8 @@ class Program:
         By how much later stages may worsen earlier ones, relative to max(1, value).
     cones, indicators, products, lazies
         The other constraints on the columns.
+    relaxed : bool, default False
+        Whether it only bounds the model: McCormick rows stand for products.
     units : Array, optional
         The value of 1 in each column, in the model's terms; None if all are 1.
     bridges : tuple[str, ...], optional
@@ -354,6 +356,7 @@ class Program:
     lazies: tuple[Lazy, ...] = ()
     units: Array | None = None
     bridges: tuple[str, ...] = ()
+    relaxed: bool = False
 
     @property
     def columns(self) -> int:
