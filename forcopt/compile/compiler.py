@@ -16,7 +16,7 @@ from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.elimination import only_in_rows
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
-from forcopt.compile.program import Cone, IndicatorRows, Products, Program, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
@@ -322,6 +322,7 @@ def _fill(
         tolerance=objective.tolerance if objective else 1e-7,
         cones=tuple(_cone(r, width) for r in taken if not isinstance(r, _HELD)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
+        schedules=tuple(r for r in taken if isinstance(r, Schedule)),
         products=tuple(r for r in taken if isinstance(r, Products)),
         lazies=lazies,
         bridges=tuple(draft.applied),
@@ -329,7 +330,7 @@ def _fill(
     )
 
 
-_HELD = Indicator | Products
+_HELD = Indicator | Schedule | Products
 """Relations that a program holds otherwise than as cones."""
 
 
@@ -377,7 +378,8 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``nonconvex`` (products of columns), ``lazy``, and any other kind of relation that it takes as it is.
+        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, and any other kind of
+        relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False

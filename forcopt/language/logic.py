@@ -145,6 +145,114 @@ def any_of(b: Expression, axis: int | str | None = None) -> Expression:
     return 1 - all_of(1 - b, axis)
 
 
+def exactly(k: int, b: Expression) -> Constraint:
+    """Require that k elements of a binary expression are 1.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.exactly(2, b))
+    >>> m.maximize(b.sum())
+    >>> m.solve().objective
+    2.0
+    """
+    return _count(k, b, "exactly") == k
+
+
+def at_most(k: int, b: Expression) -> Constraint:
+    """Require that at most k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_most(3, b))
+    >>> m.maximize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
+    return _count(k, b, "at_most") <= k
+
+
+def at_least(k: int, b: Expression) -> Constraint:
+    """Require that at least k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_least(3, b))
+    >>> m.minimize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
+    return _count(k, b, "at_least") >= k
+
+
+def _count(k: int, b: Expression, subject: str) -> Expression:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool):
+        raise DeclarationError(f"{subject}(k, b): k is {k!r}; it must be an integer")
+    require_binary(b, f"the second argument of {subject}")
+    if not 0 <= k <= b.size:
+        raise DeclarationError(f"{subject}: k is {k}; there are {b.size} elements")
+    return b.sum()
+
+
 def iff(b: Expression, other: Expression | Constraint) -> Any:
     """Require that a binary expression is 1 exactly where another is 1, or where a constraint holds.
 

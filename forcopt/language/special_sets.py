@@ -1,4 +1,4 @@
-"""Conditions on several values together: semicontinuous values, special ordered sets."""
+"""Conditions on several values together: semicontinuous values, special ordered sets, all different."""
 
 from __future__ import annotations
 
@@ -100,6 +100,41 @@ class SpecialOrderedSet(Condition):
             others = np.delete(size, range(start, start + self.order), axis=1)
             left.append(others.max(axis=1))
         return np.asarray(np.min(left, axis=0))
+
+
+@dataclass(eq=False)
+class AllDifferent(Condition):
+    """No two elements are equal; made by `all_different`.
+
+    Attributes
+    ----------
+    expression : Expression
+        Integral, shape ``(n,)``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=1, upper=3, integer=True)
+    >>> _ = m.subject_to(fo.all_different(x), x[0] >= x[1] + 2)
+    >>> m.minimize(x[2])
+    >>> m.solve()[x].tolist()
+    [3.0, 1.0, 2.0]
+    """
+
+    expression: Expression
+
+    kind = "all_different"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expression."""
+        return (self.expression,)
+
+    def violation(self, point: Array) -> float:
+        """How many elements repeat another."""
+        values = np.round(self.expression.evaluate(point))
+        return float(len(values) - len(np.unique(values)))
 
 
 def _expression(x: Any, subject: str) -> Expression:
@@ -223,6 +258,39 @@ def _ordered(x: Expression, order: int) -> SpecialOrderedSet:
     if not _expression(x, f"sos{order}").ndim:
         raise DeclarationError(f"sos{order} needs an expression with an axis, not a scalar")
     return SpecialOrderedSet(x.reshape(-1, x.shape[-1]), order)
+
+
+def all_different(x: Expression) -> AllDifferent:
+    """Require that no two elements of an integer expression are equal.
+
+    Parameters
+    ----------
+    x : Expression
+        Integral and bounded; any shape.
+
+    Returns
+    -------
+    AllDifferent
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` can take values between the integers.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=1, upper=5, integer=True)
+    >>> _ = m.subject_to(fo.all_different(x))
+    >>> m.minimize(x.sum())
+    >>> m.solve().objective
+    6.0
+    """
+    if not _expression(x, "all_different").model.is_integral(x).all():
+        raise DeclarationError("all_different needs an expression that takes integers only")
+    return AllDifferent(x.ravel())
 
 
 Points = tuple[Array, Array]

@@ -80,7 +80,7 @@ class ModelSolution:
     certificate : Certificate, optional
         What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
-        The compiled program and its options, for certificates.
+        The compiled program and its options, for certificates and ranging.
 
     Examples
     --------

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, special
 
 import forcopt as fo
 
@@ -17,6 +17,7 @@ def _violated(name, v):
     """What each condition says, written anew."""
     ordered = [sorted(abs(v), reverse=True)]
     return {
+        "all_different": lambda: len(set(v)) == 3,
         "semicontinuous": lambda: all(a == 0 or 2 <= a <= 3 for a in v),
         "negative semicontinuous": lambda: all(a == 0 or -2 <= a <= -1 for a in v),
         "sos1": lambda: ordered[0][1] == 0,
@@ -28,6 +29,7 @@ def _violated(name, v):
 
 
 CONDITIONS = {
+    "all_different": lambda x: fo.all_different(x),
     "semicontinuous": lambda x: fo.semicontinuous(x, 2, 3),
     "negative semicontinuous": lambda x: fo.semicontinuous(x, -np.inf, [-1, -1, -1]),
     "sos1": lambda x: fo.sos1(x),
@@ -120,7 +122,7 @@ def test_iff(constraint, holds):
 def test_counts_and_equal_binaries():
     m = fo.Model()
     b = m.variable("b", 5, binary=True)
-    m.subject_to(b.sum() == 2, b[:3].sum() <= 1, b[3:].sum() >= 1, fo.iff(b[0], ~b[4]))
+    m.subject_to(fo.exactly(2, b), fo.at_most(1, b[:3]), fo.at_least(1, b[3:]), fo.iff(b[0], ~b[4]))
     values = np.array([5, 4, 3, 2, 1])
     m.maximize(values @ b)
     best = max(
@@ -164,11 +166,16 @@ def test_piecewise_linear_of_any_shape(seed, backend):
 @pytest.mark.parametrize(
     ("atom", "value"),
     [
+        (lambda e: fo.log_sum_exp(e), special.logsumexp),
+        (lambda e: fo.huber(e, 0.7).sum(), lambda v: 2 * special.huber(0.7, v).sum()),
+        (lambda e: fo.norm(e, 3), lambda v: np.linalg.norm(v, 3)),
+        (lambda e: fo.norm(e, 1.3), lambda v: np.linalg.norm(v, 1.3)),
         (lambda e: -fo.geometric_mean(e + 9), lambda v: -np.exp(np.log(v + 9).mean())),
         (
             lambda e: -fo.geometric_mean(e + 9, weights=[1, 2, 0, 3]),
             lambda v: -np.exp(np.log(v + 9) @ [1 / 6, 1 / 3, 0, 0.5]),
         ),
+        (lambda e: fo.log_sum_exp(fo.abs(e)), lambda v: special.logsumexp(abs(v))),
     ],
 )
 def test_conic_atoms(atom, value, backend):
@@ -211,15 +218,20 @@ def test_sizes_are_those_stated():
     for points, values in (([0, 1, 3, 4], [0, 2, 1, 4]), ([1, 3], [0, 2])):
         f = lambda m, x, p=points, v=values: fo.piecewise_linear(x, p, v, binaries=True)  # noqa: E731
         assert size(f) == pieces
+    assert size(lambda m, x: fo.all_different(x)) == (20, 20, 2 * 4 + 5, 0)
     assert size(lambda m, x: fo.sos1(x)) == (4, 4, 9, 0) and size(lambda m, x: fo.sos2(x)) == (3, 3, 9, 0)
     assert size(lambda m, x: fo.semicontinuous(x, 2)) == (4, 4, 8, 0)
     b = lambda m: m.variable("b", 4, binary=True)  # noqa: E731
     assert size(lambda m, x: fo.all_of(b(m))) == (0, 0, 6, 0)
-    m = fo.Model()
-    m.maximize(fo.geometric_mean(m.variable("x", 4, lower=0, upper=4)))
-    p = compile_model(m, get_backend("clarabel").capabilities)
-    cones = sum(len(c.offset) // c.size for c in p.cones)
-    assert (p.columns - m.column_count, p.rows.count, cones) == (2, 0, 3)
+    continuous = {"log_sum_exp": (4, 0, 1, 4), "geometric_mean": (2, 0, 0, 3), "norm": (4, 0, 1, 4)}
+    for name, expected in continuous.items():
+        m = fo.Model()
+        x = m.variable("x", 4, lower=0, upper=4)
+        atom = fo.norm(x, 3) if name == "norm" else getattr(fo, name)(x)
+        (m.maximize if name == "geometric_mean" else m.minimize)(atom)
+        p = compile_model(m, get_backend("clarabel").capabilities)
+        cones = sum(len(c.offset) // c.size for c in p.cones)
+        assert (p.columns - m.column_count, 0, p.rows.count, cones) == expected, name
 
 
 @pytest.mark.parametrize(
@@ -228,7 +240,10 @@ def test_sizes_are_those_stated():
         (lambda m, x, b: b & x, "an operand of &[0] must be binary"),
         (lambda m, x, b: b | 2, "an operand of | must be binary or 0 and 1"),
         (lambda m, x, b: ~x, "the operand of ~[0] must be binary"),
+        (lambda m, x, b: fo.exactly(1.5, b), "k is 1.5; it must be an integer"),
+        (lambda m, x, b: fo.exactly(9, b), "k is 9; there are 3 elements"),
         (lambda m, x, b: fo.iff(b[0], x[0] <= 1), "takes values between the integers"),
+        (lambda m, x, b: fo.all_different(x), "integers only"),
         (lambda m, x, b: (x <= 1) | (x >= 2), "| is for single rows"),
         (lambda m, x, b: fo.either(x <= 1), "two or more alternatives"),
         (lambda m, x, b: fo.either(x <= 1, []), "an alternative is empty"),
@@ -237,13 +252,14 @@ def test_sizes_are_those_stated():
         (lambda m, x, b: fo.sos1(x[0]), "not a scalar"),
         (lambda m, x, b: fo.piecewise_linear(x, [1, 1], [0, 1]), "points[1] is 1, which is not above 1"),
         (lambda m, x, b: fo.piecewise_linear(x, [1], [0]), "two or more numbers"),
+        (lambda m, x, b: fo.huber(x, 0), "the threshold is 0"),
         (lambda m, x, b: fo.geometric_mean(x, weights=[1, -1, 1]), "weights must be 3 numbers >= 0"),
         (lambda m, x, b: fo.trace(x), "trace takes a matrix"),
         (
             lambda m, x, b: m.minimize(fo.piecewise_linear(fo.abs(x[0]), [0, 1, 2, 3], [0, 2, 1, 4])),
             "must be affine",
         ),
-        (lambda m, x, b: m.maximize(fo.exp(x).sum()), "must be concave"),
+        (lambda m, x, b: m.maximize(fo.log_sum_exp(x)), "must be concave"),
     ],
 )
 def test_bad_arguments(act, message):

@@ -67,11 +67,15 @@ ATOMS = {
     "power 0.5": (lambda X: X**0.5, np.sqrt),
     "power -1": (lambda X: X**-1, lambda v: 1 / v),
     "power -2": (lambda X: fo.power(X, -2), lambda v: v**-2),
+    "log_sum_exp": (lambda X: fo.log_sum_exp(X, axis=1), lambda v: special.logsumexp(v, axis=1)),
     "geometric_mean": (lambda X: fo.geometric_mean(X), lambda v: stats.gmean(v, axis=None)),
     "weighted geometric_mean": (
         lambda X: fo.geometric_mean(X, axis=1, weights=[1, 0, 3]),
         lambda v: v[:, 0] ** 0.25 * v[:, 2] ** 0.75,
     ),
+    "huber": (lambda X: fo.huber(X - 2, 0.5), lambda v: 2 * special.huber(0.5, v - 2)),
+    "norm 3": (lambda X: fo.norm(X - 2, 3), lambda v: np.linalg.norm((v - 2).ravel(), 3)),
+    "norm 1.5": (lambda X: fo.norm(X - 2, 1.5, axis=0), lambda v: np.linalg.norm(v - 2, 1.5, axis=0)),
     "convex piecewise_linear": (
         lambda X: fo.piecewise_linear(X, [0, 1, 3], [0, 1, 7]),
         lambda v: np.maximum(v, 3 * v - 2),
@@ -423,10 +427,13 @@ def test_ranges_hold_at_every_point_of_the_domain(name, ends):
     "value",
     [
         lambda x, b: fo.all_of(b) + (b[0] & b[1]),
+        lambda x, b: -fo.lambda_max(fo.symmetric(x)),
+        lambda x, b: fo.log_det(fo.symmetric(x)),
+        lambda x, b: -fo.nuclear_norm(fo.symmetric(x)),
         lambda x, b: fo.piecewise_linear(x, [0, 1, 3], [0, 5, 6], binaries=True).sum(),
         lambda x, b: fo.quad_form(x, -np.eye(3)),
     ],
-    ids=["logic", "piecewise_linear", "quad_form"],
+    ids=["logic", "lambda_max", "log_det", "nuclear_norm", "piecewise_linear", "quad_form"],
 )
 def test_a_model_with_any_atom_is_copied_and_pickled(value):
     """Atoms are pickled by name, wherever they are defined."""

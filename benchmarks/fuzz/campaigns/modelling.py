@@ -163,7 +163,7 @@ class Draft:
         """How many binaries are 1."""
         k, which = self.number(0, self.b.size), self.number(0, 2)
         self.add(
-            (self.b.sum() == k, self.b.sum() <= k, self.b.sum() >= k)[which],
+            (fo.exactly, fo.at_most, fo.at_least)[which](k, self.b),
             lambda x, b: [[]] if (b.sum() == k, b.sum() <= k, b.sum() >= k)[which] else [],
         )
 
@@ -177,6 +177,10 @@ class Draft:
             fo.either(*([compared(e, s) for e, _, s in g] for g in groups)),
             lambda x, b: [[half for _, a, s in g for half in a.holds(s, x, b)] for g in groups],
         )
+
+    def different(self) -> None:
+        """No two integers are equal."""
+        self.add(fo.all_different(self.x), lambda x, b: [[]] if len(set(x.tolist())) == len(x) else [])
 
     def semicontinuous(self) -> None:
         """Each y is 0 or within bounds."""
