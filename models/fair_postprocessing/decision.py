@@ -141,7 +141,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             "probabilities": self.probabilities.tolist(),
             "groups": list(self.groups),
             "base_rates": plain_numbers(self.base_rates),
-            "channel": None if self.channel is None else self.channel.to_dict(),
+            **_plain(self.channel),
         }
 
     @classmethod
@@ -162,10 +162,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             )
         if not ((probabilities >= 0) & (probabilities <= 1)).all():
             raise DeclarationError(f"probabilities holds {probabilities.tolist()}; they must be from 0 to 1")
-        channel = data["channel"]
-        return cls(
-            probabilities, groups, base, None if channel is None else RandomizedResponse.from_dict(channel)
-        )
+        return cls(probabilities, groups, base, _channel(data))
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))
@@ -470,4 +467,5 @@ def _plain(channel: RandomizedResponse | None) -> dict[str, Any]:
 
 
 def _channel(data: dict[str, Any]) -> RandomizedResponse | None:
-    return RandomizedResponse.from_dict(data["channel"]) if "channel" in data else None
+    given = data.get("channel")
+    return None if given is None else RandomizedResponse.from_dict(given)
