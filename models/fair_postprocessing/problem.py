@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -77,12 +77,7 @@ class Postprocessing(Problem):
     _held: ClassVar[str] = "counts are of groups"
     """What the decision looks at."""
 
-    if TYPE_CHECKING:
-        constraint: Notion
-        channel: RandomizedResponse | None
-        costs: CostTable | None
-
-    def _check(self, classes: int = 2, privacy: PrivacyBudget | None = None) -> None:
+    def _check(self: Any, classes: int = 2, privacy: PrivacyBudget | None = None) -> None:
         check_costs(self.costs, classes)
         if self.costs is not None and privacy is not None:
             raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
@@ -94,7 +89,7 @@ class Postprocessing(Problem):
             )
 
     @property
-    def loss(self) -> Rate:
+    def loss(self: Any) -> Rate:
         """The objective: the error rate, or the mean cost."""
         return loss_rate(self.costs)
 
@@ -102,7 +97,9 @@ class Postprocessing(Problem):
         """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
         return self.relaxed_rows("lp", "fairness", time_limit)
 
-    def _judged(self, error: float, rates: GroupRates, others: dict[str, float] | None = None) -> Evaluation:
+    def _judged(
+        self: Any, error: float, rates: GroupRates, others: dict[str, float] | None = None
+    ) -> Evaluation:
         """The evaluation of rates, with other violations; those that are not defined are violations of 1.
 
         Private problems are declared without a look at the counts of groups: a refusal would reveal an empty

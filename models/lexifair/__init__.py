@@ -11,7 +11,7 @@ from forcopt.learning import Finite, ListedHypotheses, Stumps
 from forcopt.models.lexifair import formulations, no_regret  # noqa: F401  (register the methods)
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.instances import random_regression
-from forcopt.models.lexifair.problem import GroupModel, Level, groups_of
+from forcopt.models.lexifair.problem import GroupModel, Level, groups_of, records_needed
 from forcopt.models.lexifair.regression import (
     BoundedLossRegression,
     LexifairRegression,
@@ -37,6 +37,7 @@ __all__ = [
     "Stumps",
     "groups_of",
     "random_regression",
+    "records_needed",
 ]
 
 
