@@ -141,7 +141,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             "probabilities": self.probabilities.tolist(),
             "groups": list(self.groups),
             "base_rates": plain_numbers(self.base_rates),
-            **_plain(self.channel),
+            "channel": None if self.channel is None else self.channel.to_dict(),
         }
 
     @classmethod
@@ -162,7 +162,10 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             )
         if not ((probabilities >= 0) & (probabilities <= 1)).all():
             raise DeclarationError(f"probabilities holds {probabilities.tolist()}; they must be from 0 to 1")
-        return cls(probabilities, groups, base, _channel(data))
+        channel = data["channel"]
+        return cls(
+            probabilities, groups, base, None if channel is None else RandomizedResponse.from_dict(channel)
+        )
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))
@@ -467,5 +470,4 @@ def _plain(channel: RandomizedResponse | None) -> dict[str, Any]:
 
 
 def _channel(data: dict[str, Any]) -> RandomizedResponse | None:
-    given = data.get("channel")
-    return None if given is None else RandomizedResponse.from_dict(given)
+    return RandomizedResponse.from_dict(data["channel"]) if "channel" in data else None
