@@ -593,17 +593,12 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
 
 @CoverageDecision.formulation("decision-table", cites="linear program over monotone tables")
-def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
+def decision_table(problem: CoverageDecision, model: Model) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
     It is the best of the monotone tables with the problem's cuts, which bounds no other table. Without
     monotonicity a table with fine cells
     would memorise where the true counts are.
-
-    Parameters
-    ----------
-    deterministic : bool, default False
-        Whether each cell is decided surely, by a binary.
 
     Returns
     -------
@@ -612,7 +607,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     """
     cells = np.where(problem.own_cells < DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
-    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
+    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
     rates = np.where(guarded < DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
