@@ -265,6 +265,7 @@ class _Run:
             ),
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
+            seconds=scip.getSolvingTime(),
             log=self.monitor.log,
             trace=self.monitor.trace,
         )

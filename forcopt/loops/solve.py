@@ -117,12 +117,17 @@ def solve_model(
         time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
     )
     program, session = _opened(model, chosen, asked, int(mccormick))
+    opened = deadline.seconds
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
+    ran = deadline.seconds
     solved = session.program if model.lazies else program  # with the rows of the lazy families
     if solved.callbacks:
         solved = replace(solved, callbacks=())  # no check rests on a cut
     solution = read_claim(_with_ignored(examined(solved, claim)))
     del solution.points[pool:]
+    own = sum(result.seconds for result in claim.results)
+    checks = deadline.seconds - ran
+    solution.parts = {"compile": opened, "call": ran - opened, "solver": own, "checks": checks}
     return solution
 
 
