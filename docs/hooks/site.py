@@ -60,6 +60,23 @@ def on_files(files, config):
     return files
 
 
+def on_nav(nav, config, files):
+    """Keep the pages of the guide in the order of the navigation."""
+    apart = ("benchmarks", "reference")
+    config["guide"] = [page for page in nav.pages if not page.file.src_uri.startswith(apart)]
+    return nav
+
+
+def on_post_build(config):
+    """Write the guide for readers that are programs: a list of its pages, and all of them in one file."""
+    site, pages = Path(config.site_dir), config["guide"]
+    lines = [f"- [{page.title}]({page.url or 'index.html'})" for page in pages]
+    head = f"# {config.site_name}\n\n> {config.site_description}\n\n"
+    (site / "llms.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    texts = [page.file.content_string for page in pages]
+    (site / "llms-full.txt").write_text(head + "\n\n".join(texts), encoding="utf-8")
+
+
 def drawn(page: Path) -> dict[str, bytes]:
     """Run the Python of a page and give the pictures that it writes."""
     before = os.getcwd()

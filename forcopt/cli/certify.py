@@ -86,9 +86,8 @@ def printed_numbers(path: Path) -> Callable[[float], Any]:
     DeclarationError
         If two different numbers of the file round to one float.
     """
-    from flint import fmpq
-
     from forcopt.loops.exact_lp import decimal
+    from forcopt.rationals import fmpq
 
     known: dict[float, Any] = {}
     for word in path.read_text(encoding="utf-8", errors="replace").split():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, NotInstalledError, unknown
+from forcopt.errors import DeclarationError, required, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
@@ -424,8 +423,7 @@ class ModelSolution:
         >>> s.to_pandas(cap)["status"].to_dict()
         {'iron': 'between', 'coal': 'at upper'}
         """
-        import pandas as pd
-
+        pd = required("pandas", "to_pandas")
         if expression is None:
             return {v.name: self.to_pandas(v) for v in self._variables()}
         if isinstance(expression, str):
@@ -469,10 +467,7 @@ class ModelSolution:
         >>> float(values.sel(good="coal"))  # doctest: +SKIP
         2.0
         """
-        if find_spec("xarray") is None:
-            raise NotInstalledError("to_xarray needs the package xarray; install it with: pip install xarray")
-        import xarray
-
+        xarray = required("xarray", "to_xarray")
         chosen = self.model[expression] if isinstance(expression, str) else expression
         values = self[chosen]
         axes = getattr(chosen, "axes", None) or (None,) * values.ndim

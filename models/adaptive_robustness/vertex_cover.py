@@ -6,12 +6,12 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.language.objective import lexicographic, minimize
@@ -178,7 +178,7 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _blocking_flow(net, low, high):  # type: ignore[no-untyped-def]  # pragma: no cover
     """One phase: levels from the points with supply left, then a blocking flow. Returns the pushed amount.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 from pydantic import field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program, StageCost
@@ -27,6 +26,7 @@ from forcopt.loops.exact_lp import (
 from forcopt.loops.exact_milp.prove import Tree, branch_and_bound, kept_file
 from forcopt.loops.leximin import SaturationLayout
 from forcopt.loops.solution import ModelSolution
+from forcopt.rationals import fmpq
 from forcopt.status import Status
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TextIO
 
-from flint import fmpq
-
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.loops.exact_lp import LinearProgram, Rational
 from forcopt.loops.exact_milp.proof import Derived, Proof
 from forcopt.loops.exact_milp.search import Search, Stopped
 from forcopt.loops.exact_milp.system import System
+from forcopt.rationals import ceil, fmpq
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ def _proved(search: Search, value: Rational | None, resumed: bool) -> Rational |
             system.cut_off(value * scale, Derived(None, "L", value, []), scale)
         search.run(resumed)
         return value
-    step = int((value * scale).ceil())
+    step = ceil(value * scale)
     below = proof.first  # the first line that is derived
     if not resumed:
         system.cut_off(fmpq(step - 1), proof.assume(cost.coefficients, "L", step - 1), 1)
@@ -206,7 +205,7 @@ def _is_better(
     lp: LinearProgram, integer: Sequence[int], point: list[Rational], cutoff: Rational | None
 ) -> bool:
     """Whether a point satisfies the program and is better than the cutoff, exactly."""
-    whole = all(point[j].q == 1 for j in integer)
+    whole = all(point[j].denominator == 1 for j in integer)
     return whole and lp.holds(point) and (cutoff is None or bool(lp.value(point) < cutoff))
 
 
@@ -215,7 +214,7 @@ def _open_bound(search: Search, lp: LinearProgram, cutoff: Rational | None) -> R
     cost, bound = search.system.cost, search.bound
     if cutoff is None or bound is None:
         return None
-    bound = fmpq(bound.ceil()) if cost.whole else bound
+    bound = fmpq(ceil(bound)) if cost.whole else bound
     return min(cutoff, lp.offset + bound / search.scale)
 
 

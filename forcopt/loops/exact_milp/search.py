@@ -17,7 +17,6 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -26,6 +25,7 @@ from forcopt.loops.exact_milp.mir import Separator, Weights
 from forcopt.loops.exact_milp.proof import Derived, Number, Parts, Proof, Ref
 from forcopt.loops.exact_milp.relaxation import Relaxation, Solved
 from forcopt.loops.exact_milp.system import Claim, Row, System, as_float, integers
+from forcopt.rationals import floor, fmpq
 
 _SIZES = (2.0**10, 2.0**20, 2.0**32, 2.0**44)
 """Multipliers are rounded to integers of these sizes, one after the other."""
@@ -392,12 +392,12 @@ class Search:
         point = found.point
         if point is None:
             raise Stopped
-        inside = [int(j) for j in self.integer if point[j].q != 1]
+        inside = [int(j) for j in self.integer if point[j].denominator != 1]
         if not inside:
             raise Stopped(point)
         half = fmpq(1, 2)
-        j = min(inside, key=lambda j: abs(point[j] - point[j].floor() - half))
-        return j, int(point[j].floor()), self.stack[-1].bound if self.stack else self.root_bound
+        j = min(inside, key=lambda j: abs(point[j] - floor(point[j]) - half))
+        return j, floor(point[j]), self.stack[-1].bound if self.stack else self.root_bound
 
     def _exact_line(self, y: Sequence[Rational], objective: bool) -> int | None:
         """Close the node by rational multipliers of the rows in integers."""
