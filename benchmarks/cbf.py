@@ -152,7 +152,8 @@ def _model(words: Iterator[list[str]], path: Path) -> fo.Model:
         return [tuple(map(float, next(words))) for _ in range(count)]
 
     def blocks(count: int) -> list[tuple[str, int]]:
-        return [(entry[0], int(entry[1])) for entry in (next(words) for _ in range(count))]
+        entries = [next(words) for _ in range(count)]  # no generator: it would hide the end of the file
+        return [(entry[0], int(entry[1])) for entry in entries]
 
     for (keyword,) in words:
         first = next(words)

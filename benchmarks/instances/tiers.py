@@ -27,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import highspy
 import numpy as np
 
 import forcopt as fo
@@ -142,7 +143,7 @@ def features(model: fo.Model) -> tuple[dict[str, float], str, bool]:
     highs = highs_of(program)
     highs.setOptionValue("output_flag", False)
     highs.presolve()
-    left = highs.getPresolvedLp().num_col_
+    emptied = highs.getModelPresolveStatus() == highspy.HighsPresolveStatus.kReducedToEmpty
     sides = np.concatenate([rows.lower[np.isfinite(rows.lower)], rows.upper[np.isfinite(rows.upper)]])
     return (
         {
@@ -155,7 +156,7 @@ def features(model: fo.Model) -> tuple[dict[str, float], str, bool]:
             "degeneracy": 1.0 - len(np.unique(sides)) / max(1, sides.size),
         },
         digest,
-        left == 0,
+        emptied,
     )
 
 

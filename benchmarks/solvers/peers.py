@@ -9,6 +9,7 @@ answer. Imports and a first model are outside.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -80,8 +81,8 @@ def cvxpy(data: Data) -> Answer:
     import cvxpy as cp
 
     cost, lower, upper, rows, low, high = _arrays(data)
-    whole = [(int(j),) for j in np.flatnonzero(np.array(data["integer"]) > 0)]
-    x = cp.Variable(len(cost), integer=whole) if whole else cp.Variable(len(cost))
+    whole = np.flatnonzero(np.array(data["integer"]) > 0)
+    x = cp.Variable(len(cost), integer=(whole,)) if whole.size else cp.Variable(len(cost))
     held = []
     for matrix, first, last in ((np.eye(len(cost)), lower, upper), (rows, low, high)):
         equal = np.isfinite(first) & (first == last)
@@ -173,6 +174,8 @@ LIBRARIES: dict[str, Callable[[Data], Answer]] = {
 def main() -> None:
     """Command line."""
     ask = LIBRARIES[sys.argv[1]]
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # libraries and solvers may print
     models = json.load(sys.stdin)
     for number, data in enumerate([models[0], *models]):
         began = time.perf_counter()
@@ -182,10 +185,9 @@ def main() -> None:
             status, value = f"{type(error).__name__}: {error}"[:200], None
         seconds = time.perf_counter() - began
         if number:
-            print(json.dumps({"status": status, "objective": value, "seconds": seconds}), file=sys.__stdout__)
-            sys.__stdout__.flush()
+            line = json.dumps({"status": status, "objective": value, "seconds": seconds})
+            print(line, file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    sys.stdout = sys.stderr  # libraries may print
     main()

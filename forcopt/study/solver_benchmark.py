@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,6 +205,7 @@ def solver_benchmark(
     memory_limit: float | str | None = None,
     certify: bool = False,
     isolate: bool = True,
+    executor: Executor | None = None,
     progress: bool | None = None,
     store: str | Path | None = None,
 ) -> SolverBenchmark:
@@ -232,8 +234,9 @@ def solver_benchmark(
         Of each solver; its process is bound to as many cores. None leaves both to the solvers.
     time_limit : float, default 60.0
         Seconds for each run.
-    memory_limit, certify, isolate, progress, store
-        As for `compare`. With a store, an interrupted benchmark continues where it was.
+    memory_limit, certify, isolate, executor, progress, store
+        As for `compare`. With a store, an interrupted benchmark continues where it was. With Dask's
+        ``client.get_executor(pure=False)``, the folder must be one that all workers see.
 
     Raises
     ------
@@ -289,6 +292,7 @@ def solver_benchmark(
                 time_limit=time_limit,
                 memory_limit=memory_limit,
                 isolate=isolate,
+                executor=executor,
                 progress=progress,
                 store=store,
                 certify=certify,

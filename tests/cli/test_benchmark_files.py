@@ -81,20 +81,24 @@ def test_a_semidefinite_cone_is_not_written(tmp_path):
 
 
 def test_features_tell_symmetry_trivial_models_and_equals():
+    rng = np.random.default_rng(3)
     m = fo.Model()
-    x = m.variable("x", 6, lower=0, upper=1, integer=True)
-    m.subject_to(x[:3].sum() <= 2, 3 * x[0] + 5 * x[3] + 7 * x[4] + 9 * x[5] <= 11)
-    m.maximize(x @ [3.0, 3.0, 3.0, 4.0, 6.0, 7.0])
+    x = m.variable("x", 20, lower=0, upper=3, integer=True)
+    rows = rng.integers(1, 90, (6, 20))
+    rows[:, 1] = rows[:, 0]
+    m.subject_to(rows @ x <= 400)
+    m.maximize(rng.integers(1, 90, 20) @ x)
     found, digest, trivial = features(m)
-    assert (found["rows"], found["columns"], found["entries"], found["integers"]) == (2, 6, 7, 1.0)
-    assert found["symmetry"] > 0 and features(m)[1] == digest
+    assert (found["rows"], found["columns"], found["entries"], found["integers"]) == (6, 20, 120, 1.0)
+    assert found["symmetry"] == pytest.approx(1 / 20) and found["degeneracy"] == pytest.approx(5 / 6)
+    assert features(m)[1] == digest
     m.maximize(x.sum())
     assert features(m)[1] != digest
     m = fo.Model()
     y = m.variable("y", lower=0, upper=1)
     m.subject_to(y <= 5)
     m.maximize(y)
-    assert features(m)[2] and not trivial
+    assert features(m)[2] and not trivial  # presolve leaves nothing of this one
 
 
 def test_instances_are_chosen_far_apart():
