@@ -125,17 +125,15 @@ def backend_table() -> str:
     from forcopt.backends import registry
 
     lines = [
-        "| backend | takes | duals of rows | multipliers of cones | separation oracle within the search |",
-        "|---|---|---|---|---|",
+        "| backend | takes | duals of rows | separation oracle within the search |",
+        "|---|---|---|---|",
     ]
     for name, backend in registry.backends().items():
         taken = backend.capabilities
         missing = bool(backend.missing())
         duals = "not installed here" if missing else "yes" if gives_duals(name) else "no"
-        conic = "second_order" in taken.kinds and not missing
-        cones = "–" if not conic else "yes" if gives_cone_duals(name) else "no"
         lazy = "yes" if "lazy" in taken.kinds else "re-solved"
-        lines.append(f"| `{name}` | {taken.describe()} | {duals} | {cones} | {lazy} |")
+        lines.append(f"| `{name}` | {taken.describe()} | {duals} | {lazy} |")
     return "\n".join(lines)
 
 
@@ -147,18 +145,6 @@ def gives_duals(backend: str) -> bool:
     m.minimize(3 * x)
     try:
         return abs(float(m.solve(backend).dual(row)) - 1.5) < 1e-3
-    except forcopt.ForcoptError:
-        return False
-
-
-def gives_cone_duals(backend: str) -> bool:
-    """Whether the multiplier of the only cone of a program comes back."""
-    m = forcopt.Model("cone")
-    x = m.variable("x", 2)
-    ball = m.subject_to(forcopt.norm(x) <= 5)
-    m.minimize(3 * x[0] + 4 * x[1])
-    try:
-        return abs(m.solve(backend).cone_dual(ball) - [5, 3, 4]).max() < 1e-2
     except forcopt.ForcoptError:
         return False
 
