@@ -3,7 +3,7 @@
     python benchmarks/instances/tiers.py --write seconds [--known 20]
 
 Writes the MPS, LP and CBF files of a tier to benchmarks/instances/tiers/NAME, which git does not keep: each
-is drawn with its seed. ``features.csv`` has rows, columns, entries, density, share of integers, of equal
+is drawn with its seed. ``features-NAME.csv`` has rows, columns, entries, density, share of integers, of equal
 columns (symmetry) and of equal right-hand sides (degeneracy). With --known each is solved by HiGHS and SCIP
 within so many seconds; optima on which both agree become ``known.json`` and ``known.solu``.
 
@@ -170,6 +170,10 @@ def spread(points: np.ndarray[Any, Any], count: int) -> list[int]:
     return sorted(chosen)
 
 
+def _features(tier: str) -> Path:
+    return Path(__file__).with_name(f"features-{tier}.csv")
+
+
 def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
     """Draw, select and write a tier; gives the names."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -189,7 +193,7 @@ def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
     logs = np.log1p(table)
     logs = (logs - logs.mean(axis=0)) / np.maximum(logs.std(axis=0), 1e-12)
     names = []
-    with (folder / "features.csv").open("w", newline="") as file:
+    with _features(tier).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["name", *candidates[0][2]])
         for at in spread(logs, count):
@@ -239,7 +243,7 @@ def main() -> None:
     options.add_argument("--folder", type=Path, default=Path(__file__).with_name("tiers"))
     given = options.parse_args()
     folder = given.folder / given.write
-    if not (folder / "features.csv").exists():
+    if not any(folder.glob("*.mps.gz")):
         write(given.write, folder, given.count)
     if given.known:
         solve(folder, given.known)
