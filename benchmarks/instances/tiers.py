@@ -165,6 +165,7 @@ def spread(points: np.ndarray[Any, Any], count: int) -> list[int]:
     chosen = [0]
     near = np.linalg.norm(points - points[0], axis=1)
     while len(chosen) < min(count, len(points)):
+        near[chosen] = -1.0
         chosen.append(int(np.argmax(near)))
         near = np.minimum(near, np.linalg.norm(points - points[chosen[-1]], axis=1))
     return sorted(chosen)
@@ -194,7 +195,7 @@ def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
     logs = (logs - logs.mean(axis=0)) / np.maximum(logs.std(axis=0), 1e-12)
     names = []
     with _features(tier).open("w", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["name", *candidates[0][2]])
         for at in spread(logs, count):
             name, model, found = candidates[at]

@@ -104,6 +104,7 @@ def test_features_tell_symmetry_trivial_models_and_equals():
 def test_instances_are_chosen_far_apart():
     points = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0], [0.0, 9.0]])
     assert spread(points, 3) in ([0, 3, 4], [0, 2, 4]) and spread(points, 9) == [0, 1, 2, 3, 4]
+    assert spread(np.zeros((3, 2)), 3) == [0, 1, 2]
 
 
 DATA = {
