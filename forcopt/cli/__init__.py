@@ -135,7 +135,8 @@ app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
 app.command("sweep")(compare.sweep)
 app.command("export")(catalogue.export)
-app.command("benchmark")(benchmark.benchmark)
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app.command("benchmark", context_settings=_PASSED_ON)(benchmark.benchmark)
 app.add_typer(catalogue.instances, name="instances")
 
 
