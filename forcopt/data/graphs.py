@@ -143,7 +143,8 @@ def graph_to_dict(graph: nx.Graph[Any], node_keys: Sequence[str], edge_keys: Seq
     edges = [
         {"source": _plain(u), "target": _plain(v), **kept(a, edge_keys)} for u, v, a in graph.edges(data=True)
     ]
-    return {"multigraph": graph.is_multigraph(), "nodes": nodes, "edges": edges}
+    told = {"graph": {"intake": list(graph.graph["intake"])}} if graph.graph.get("intake") else {}
+    return {"multigraph": graph.is_multigraph(), "nodes": nodes, "edges": edges, **told}
 
 
 def _plain(value: Any) -> Any:

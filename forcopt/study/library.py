@@ -75,7 +75,7 @@ class ModelFile(Problem):
     @property
     def _model_name(self) -> str:
         """The name of the file, as in `fo.read`."""
-        return Path(self.path.removesuffix(".gz").removesuffix(".bz2")).stem
+        return Path(self.path.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).stem
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]

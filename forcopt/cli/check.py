@@ -1,0 +1,109 @@
+"""``forcopt check``: what a file is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forcopt.cli.output import EncodingOption, JsonOption, Screen, print_json, print_table, table
+from forcopt.data.intake import grouped
+from forcopt.errors import DeclarationError
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="A table, a map, a model, a declaration or a policy.")],
+    encoding: EncodingOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a file is, which command takes it, and what is wrong with it by row and column."""
+    from forcopt.data.intake import Findings
+
+    found = Findings()
+    if not file.is_file():
+        raise DeclarationError(f"there is no file {file}")
+    what, command = _kind(file, found, encoding)
+    if as_json:
+        known: dict[str, Any] = {"file": str(file), "is": what, "command": command, "facts": found.facts}
+        print_json(known | {"findings": found.frame().to_dict("records")})
+    else:
+        print(f"{file} is {what}", *(text for text in found.facts.values()), f"command: {command}", sep="\n")
+        shown = table("kind", "row", "column", "value", "what is wrong", "nearest right value")
+        for kind, findings in (("fault", found.faults), ("note", [] if Screen.quiet else found.notes)):
+            for f, count in grouped(findings):
+                more = f" and {count - 1} more" if count > 1 else ""
+                shown.add_row(kind, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
+        print_table(shown) if shown.row_count else print("no fault was found")
+    if found.faults:
+        raise typer.Exit(2)
+
+
+def _kind(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
+    """What a file is, and the command that takes it; adds the findings."""
+    from forcopt.data.maps import read_map
+    from forcopt.loops.exchange import MODEL_SUFFIXES, read
+    from forcopt.problem.registry import load
+
+    if file.name.lower().endswith(MODEL_SUFFIXES):
+        model = read(file)
+        found.facts[file.name] = str(model.summary())
+        return "a model", f"forcopt solve {file}"
+    if file.suffix.lower() in (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods"):
+        return _table(file, found, encoding)
+    if file.suffix.lower() in (".json", ".geojson", ".toml"):
+        try:
+            data = (
+                json.loads(file.read_text(encoding="utf-8-sig")) if file.suffix != ".toml" else {"model": ""}
+            )
+        except ValueError as error:
+            raise DeclarationError(f"{file} is no JSON in UTF-8: {error}") from None
+        if not isinstance(data, dict):
+            raise DeclarationError(f"{file} is a {type(data).__name__} in JSON, which no command takes")
+        if not {"nodes", "features"} & data.keys():
+            what = "a policy" if "policy" in data else "a declaration"
+            found.facts[file.name] = repr(load(file))[:200]
+            return what, f"forcopt {'predict' if 'policy' in data else 'solve'} {file}"
+    people = _people(file)
+    _, seen = read_map(file, people)
+    found.faults, found.notes, found.facts = seen.faults, seen.notes, seen.facts
+    return "a map", f"forcopt districts {file} --population {people} -k DISTRICTS"
+
+
+def _people(file: Path) -> str:
+    """The property of a map that most likely counts people."""
+    from forcopt.data.intake import Findings
+    from forcopt.data.maps import map_facts
+
+    names = list(map_facts(file, file.name, Findings())[1][0]) if file.stat().st_size else []
+    likely = [name for name in names if name.upper().startswith(("TOTPOP", "POP", "P1_001N", "PEOPLE"))]
+    return str((likely or ["TOTPOP"])[0])
+
+
+def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
+    """Check a table by what its columns seem to hold."""
+    from forcopt.data.intake import Finding, Findings, check_table, column_kinds, read_rows
+
+    rows = read_rows(file, file.name, Findings(), encoding)
+    names = [name for name in dict.fromkeys(rows.columns) if name and list(rows.columns).count(name) == 1]
+
+    def say(name: str, why: str) -> None:
+        found.notes.append(Finding(file.name, 1, name, name, why))
+
+    schema = column_kinds(rows, names, say)
+    check_table(file, file.name, schema, findings=found, encoding=encoding)
+    for name, expected in schema.items():
+        blanks = int((rows[name] == "").sum())
+        levels = sorted(set(rows[name]) - {""})[:8]
+        words = f"groups {', '.join(levels)}" if expected.kind == "group" else "numbers"
+        found.facts[name] = f"{name}: {words}" + (f"; {blanks} blanks" if blanks else "")
+    quotas = {"min", "max"} <= set(names)
+    return (
+        ("a table of quotas", "forcopt panel PEOPLE QUOTAS")
+        if quotas
+        else (
+            "a table",
+            "forcopt panel, fair, sample or release",
+        )
+    )
