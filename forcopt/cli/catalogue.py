@@ -76,12 +76,8 @@ def examples(
         names = [path.name for path in write_examples(files)]
         if as_json:
             return print_json({"folder": str(files), "files": names, "commands": COMMANDS})
-        print(
-            f"{len(names)} files are in {files}: {', '.join(names)}",
-            f"cd {files}",
-            *COMMANDS.values(),
-            sep="\n",
-        )
+        print(f"{len(names)} files are in {files}: {', '.join(names)}", f"cd {files}", sep="\n")
+        print(*(f"forcopt {command}" for command in COMMANDS.values()), sep="\n")
         return None
     rows = [
         {"example": name, "model": type(registry.load(path)).__name__}

@@ -126,7 +126,7 @@ class Findings:
 
 
 def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
-    """The first finding of each kind, that is of one value with one fault in a column, and how many there are."""
+    """The first finding of each value with one fault in a column, and how many there are."""
     first: dict[Finding, Finding] = {}
     counts: Counter[Finding] = Counter()
     for finding in findings:

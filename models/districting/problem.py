@@ -167,8 +167,8 @@ class Districting(OfParts):
         ------
         DeclarationError
             For a fault of the file, naming the unit: a missing property, a number in words, a name that
-            stands twice, an area that crosses itself or overlaps another one, and units that no border joins to
-            the others.
+            stands twice, an area that crosses itself or overlaps another one, and units that no border joins
+            to the others.
 
         Notes
         -----

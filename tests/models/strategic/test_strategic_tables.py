@@ -123,7 +123,7 @@ def test_a_column_that_stands_twice_is_refused(tmp_path):
     (tmp_path / "edges.csv").write_text("agent,criterion,cost,cost,improves,note,note\na,x,1,9,1,p,q\n")
     twice = pd.concat([EDGES, EDGES.cost], axis=1)
     for edges in (twice, tmp_path / "edges.csv"):
-        with pytest.raises(fo.DeclarationError, match="2 columns(;| are called 'cost';) there must"):
+        with pytest.raises(fo.DeclarationError, match=r"2 columns(;| are called 'cost';) there must"):
             StrategicClassification.from_tables(edges)
     (tmp_path / "edges.csv").write_text("agent,criterion,cost,improves,note,note\na,x,1,1,p,q\n")
     assert StrategicClassification.from_tables(tmp_path / "edges.csv").criterion_names == ("x",)
