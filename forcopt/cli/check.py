@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forcopt.cli.output import EncodingOption, JsonOption, Screen, print_json, print_table, table
-from forcopt.data.intake import grouped
+from forcopt.cli.output import EncodingOption, JsonOption, Screen, findings_table, print_json, print_table
 from forcopt.errors import DeclarationError
 
 
@@ -30,11 +29,7 @@ def check(
         print_json(known | {"findings": found.frame().to_dict("records")})
     else:
         print(f"{file} is {what}", *(text for text in found.facts.values()), f"command: {command}", sep="\n")
-        shown = table("kind", "row", "column", "value", "what is wrong", "nearest right value")
-        for kind, findings in (("fault", found.faults), ("note", [] if Screen.quiet else found.notes)):
-            for f, count in grouped(findings):
-                more = f" and {count - 1} more" if count > 1 else ""
-                shown.add_row(kind, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
+        shown = findings_table(fault=found.faults, note=[] if Screen.quiet else found.notes)
         print_table(shown) if shown.row_count else print("no fault was found")
     if found.faults:
         raise typer.Exit(2)

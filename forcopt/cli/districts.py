@@ -73,11 +73,10 @@ def districts(
     if plan is not None:
         (found.to_csv if plan.suffix.lower() == ".csv" else found.to_geojson)(plan)
     cut = f"{solution.objective:g} of {graph.number_of_edges()} pairs of neighbours are cut"
-    proof = (
-        "no plan cuts fewer"
-        if solution.status == "optimal"
-        else f"every plan cuts {solution.bound:g} at least"
+    least = (
+        "No plan cuts fewer" if solution.status == "optimal" else f"Any plan cuts {solution.bound:g} at least"
     )
+    proof = f"{least}, which is proved."
     round_scores, means = found.polsby_popper, problem.mean
     rows = []
     for d, (part, people) in enumerate(zip(found.parts, found.populations, strict=True)):
@@ -85,37 +84,25 @@ def districts(
         rows.append((d + 1, len(part), f"{people:,}", f"{people / means - 1:+.2%}", score))
     head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
     low, high = problem.population_bounds
-    drawing = found.plot()
+    alt = f"A map of {count} districts of {len(graph)} units; {cut}."
+    question = {
+        "map": units.name,
+        "units": f"{len(graph):,}",
+        "people": f"{problem.total:,}",
+        "districts": count,
+        "people of a district": f"{low:,} to {high:,}, within {share:g} of the mean, {means:,.1f}",
+        "goal": "the fewest pairs of neighbours in different districts",
+    }
+    known |= {"cut": cut, "proof": proof, "report": str(out)} | ({"plan": str(plan)} if plan else {})
+    texts = {"count": count, "low": low, "high": high, "method": solution.method, "seconds": solution.seconds}
     text = report(
-        f"{count} districts: {cut}",
-        f"All districts are connected and have {low:,} to {high:,} people. Proved: {proof}.",
-        question={
-            "map": units.name,
-            "units": f"{len(graph):,}",
-            "people": f"{problem.total:,}",
-            "districts": count,
-            "people of a district": f"{low:,} to {high:,}, within {share:g} of the mean, {means:,.1f}",
-            "goal": "the fewest pairs of neighbours in different districts",
-        },
+        "districts",
+        texts | known,
+        question=question,
         findings=findings,
-        answer={
-            "The map": picture(
-                picture_html(drawing), f"A map of {count} districts of {len(graph)} units; {cut}."
-            )
-            + table("The districts", head, rows)
-        },
-        promised=[
-            "Each district is connected, and its population is within the bounds: both were counted again.",
-            f"{cut[0].upper()}{cut[1:]}; {proof} ({solution.method}, {solution.seconds:.1f} s).",
-        ],
-        limits=[
-            "The plan looks at borders and people alone: not at minorities, parties, or communities.",
-            *(f"{note.value} {note.rule}." for note in findings.notes),
-        ],
-        plans=None if plan is None else {plan.name: plan.read_text(encoding="utf-8")},
-        methods="Districts are connected subgraphs of the graph of neighbours with the fewest cut edges "
-        f"(Cohen-Addad, Klein, Marx, Wheeler, Wolfram, FORC 2021), found by the method {solution.method}.",
+        answer={"The map": picture(picture_html(found.plot()), alt) + table("The districts", head, rows)},
+        limits=[f"{note.value} {note.rule}." for note in findings.notes],
+        plans=[plan] if plan else [],
     )
     out.write_text(text, encoding="utf-8")
-    known |= {"cut": cut, "proof": proof, "report": str(out)} | ({"plan": str(plan)} if plan else {})
     show_facts(known, as_json)

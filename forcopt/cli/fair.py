@@ -46,29 +46,30 @@ def fair(
     as_json: JsonOption = False,
 ) -> None:
     """Check the table, learn thresholds by group that are fair, test them on a third of it, and report."""
-    from forcopt.models.fair_postprocessing.fair_report import check_people, fair_report, notion_from
+    from forcopt.data.intake import IntakeError
+    from forcopt.models.fair_postprocessing.fair_report import fair_report, notion_from
 
     check_target(policy, ".json")
     check_target(out, ".html")
-    demand = notion_from(notion)
-    groups = [name.strip() for name in sensitive.split(",")]
-    fixes = fixes_from(fix)
-    _, findings, _, better = check_people(people, label, groups, positive, leave_out or (), fixes, encoding)
-    stop_at_faults(findings, as_json)
-    made = fair_report(
-        people,
-        label=label,
-        sensitive=groups,
-        notion=demand,
-        positive=better,
-        leave_out=leave_out or (),
-        fixes=fixes,
-        encoding=encoding,
-        seed=0 if seed is None else seed,
-    )
+    try:
+        made = fair_report(
+            people,
+            label=label,
+            sensitive=[name.strip() for name in sensitive.split(",")],
+            notion=notion_from(notion),
+            positive=positive,
+            leave_out=leave_out or (),
+            fixes=fixes_from(fix),
+            encoding=encoding,
+            seed=0 if seed is None else seed,
+        )
+    except IntakeError as error:
+        stop_at_faults(error.findings, as_json)
+        raise
+    stop_at_faults(made.findings, as_json)
     made.policy.save(policy)
     made.to_html(out)
-    gaps = {f"difference of the {name}": f"{gap:.2%}" for name, gap in made.rates.difference().items()}
-    show_facts(
-        {"status": "tested", "finding": made.lead, **gaps, "policy": str(policy), "report": str(out)}, as_json
-    )
+    shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
+    shown |= {f"difference of the {name}": gap for name, gap in made.rates.difference().items()}
+    facts = {name: f"{share:.2%}" for name, share in shown.items()}
+    show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)

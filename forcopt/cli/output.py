@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from forcopt.data.intake import Findings
+    from forcopt.data.intake import Finding, Findings
     from forcopt.problem import Problem
 
 
@@ -85,6 +85,9 @@ EncodingOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
+
+_MOST_SHOWN = 40
+"""Findings of a kind that the terminal shows; the report and ``--json`` have all."""
 
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a picture may end."""
@@ -161,22 +164,30 @@ def share_from(text: str, option: str, most: float = 1.0) -> float:
     return share
 
 
+def findings_table(**kinds: list[Finding]) -> Table:
+    """A table of findings by their kind; rows with the same value and fault are one line."""
+    shown = table("", "file", "row", "column", "value", "what is wrong", "nearest right value")
+    for kind, findings in kinds.items():
+        lines = grouped(findings)
+        for f, count in lines[:_MOST_SHOWN]:
+            more = f" and {count - 1} more" if count > 1 else ""
+            shown.add_row(kind, f.file, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
+        if len(lines) > _MOST_SHOWN:
+            shown.add_row(kind, "", "", "", "", f"and {len(lines) - _MOST_SHOWN} more", "")
+    return shown
+
+
 def stop_at_faults(findings: Findings, as_json: bool) -> None:
     """Show the notes on the error output; if there are faults, list them and end with exit code 2."""
-    if not findings.faults:
-        for note, count in grouped(findings.notes) if not Screen.quiet else ():
-            more = f" (and in {count - 1} more rows)" if count > 1 else ""
-            print(f"note: {note}{more}", file=sys.stderr)
-        return
-    if as_json:
-        print_json({"status": "bad input", "findings": [f._asdict() for f in findings.faults]})
-    else:
-        shown = table("file", "row", "column", "value", "what is wrong", "nearest right value")
-        for f, count in grouped(findings.faults):
-            more = f" and {count - 1} more" if count > 1 else ""
-            shown.add_row(f.file, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
-        print_table(shown)
-    raise typer.Exit(2)
+    if findings.faults:
+        if as_json:
+            print_json({"status": "bad input", "findings": [f._asdict() for f in findings.faults]})
+        else:
+            print_table(findings_table(fault=findings.faults))
+        raise typer.Exit(2)
+    for note, count in grouped(findings.notes)[: 0 if Screen.quiet else _MOST_SHOWN]:
+        more = f" (and in {count - 1} more rows)" if count > 1 else ""
+        print(f"note: {note}{more}", file=sys.stderr)
 
 
 def show_facts(facts: Mapping[str, object], as_json: bool) -> None:

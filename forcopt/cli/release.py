@@ -88,53 +88,36 @@ def release(
     out.mkdir(parents=True, exist_ok=True)
     ledger = Ledger(spent.whole, path=out / "ledger.json")
     source = Secure() if simulate is None else Simulated(simulate)
-    answer, files = {}, {}
+    answer, files = {}, []
     for columns, query in queries.items():
         made = (query >> spent.noise.calibrated(each)).release(ledger, source)
-        name = "-".join(columns) + ".csv"
-        made.to_csv(out / name)
-        files[name] = (out / name).read_text(encoding="utf-8")
+        files.append(out / f"{'-'.join(columns)}.csv")
+        made.to_csv(files[-1])
         shown = made.to_pandas(margins=0.95).reset_index()
         lines = [[*row[:-1], f"±{row[-1]:g}"] for row in shown.itertuples(index=False)]
         answer[f"By {' and '.join(columns)}"] = table("", [*columns, "count", "margin (95 %)"], lines)
     kind = "drawn securely" if simulate is None else f"SIMULATED with the seed {simulate}: NOT PRIVATE"
+    question = {
+        "columns": ", ".join(names),
+        "tables": "; ".join(" by ".join(columns) for columns in wanted),
+        "budget": f"{described}, the same for each table",
+        "a person": f"{rows_per_unit} rows at most" if unit else "a row",
+    }
+    known = {"count": len(wanted), "budget": described, "kind": kind, "privacy": spent.name}
+    trial = "This is a trial: throw it away, and run it again without --simulate."
     text = report(
-        f"{len(wanted)} private tables of people, {described}",
-        f"The noise of the counts is {kind}. With 95 % probability it moves a count by the margin at most.",
-        question={
-            "columns": ", ".join(names),
-            "tables": "; ".join(" by ".join(columns) for columns in wanted),
-            "budget": f"{described}, the same for each table",
-            "a person": f"{rows_per_unit} rows at most" if unit else "a row",
-        },
+        "release",
+        known | {"noise": spent.noise.__name__},
+        question=question,
         findings=findings,
         public_check=False,
         answer=answer,
-        promised=[
-            f"All tables together are {spent.name} with {described}: whether a person is in the file changes "
-            "what is published by no more than that.",
-            "The noise is exact integer noise; ledger.json has an entry for each table.",
-        ],
-        limits=[
-            "Counts can be negative, and tables need not add up: nothing was rounded away.",
-            "Categories come from the schema; that the file was accepted is not covered by the budget.",
-            *(
-                []
-                if simulate is None
-                else ["This is a trial: throw it away, and run it again without --simulate."]
-            ),
-        ],
-        methods=f"Counts with {spent.noise.__name__} noise, calibrated to the budget; the composition is "
-        f"that of {spent.name}.",
+        limits=[] if simulate is None else [trial],
         plans=files,
     )
     (out / "report.html").write_text(text, encoding="utf-8")
-    facts = {
-        "tables": ", ".join(files),
-        "budget": described,
-        "noise": kind,
-        "report": str(out / "report.html"),
-    }
+    listed_files = ", ".join(path.name for path in files)
+    facts = {"tables": listed_files, "budget": described, "noise": kind, "report": str(out / "report.html")}
     show_facts(facts, as_json)
 
 

@@ -56,6 +56,10 @@ def sample(
 
     check_target(out, ".csv")
     by = [name.strip() for name in strata.split(",")]
+    if value in by or identifier in by:
+        raise DeclarationError(
+            f"--strata is {strata!r}; a stratum is neither the value nor the name of a record"
+        )
     schema = {name: Expected("group") for name in by}
     schema |= {value: Expected("number")} if value else {}
     schema |= {identifier: Expected("key")} if identifier else {}
@@ -98,31 +102,22 @@ def sample(
     ]
     head = ("stratum", "records", "sample", "rate", "weight")
     page = out.with_suffix(".html")
+    facts |= {"drawn": len(drawn), "margin": margin, "seed": number, "sample": str(out), "report": str(page)}
+    question = {
+        "frame": frame.name,
+        "strata": ", ".join(by),
+        "size": size,
+        "least sample of a stratum": minimum,
+        "goal": f"the least variance of {goal}",
+    }
+    drawing = picture(picture_html(found.plot()), "Bars of the sample sizes of all strata, as in the table.")
     text = report(
-        f"{len(drawn):,} of {len(records):,} records, drawn from {len(rows)} strata",
-        f"The margin of {goal} is {margin} with 95 % probability.",
-        question={
-            "frame": frame.name,
-            "strata": ", ".join(by),
-            "size": size,
-            "least sample of a stratum": minimum,
-            "goal": f"the least variance of {goal}",
-        },
+        "sample",
+        facts | {"records": len(records), "count": len(rows), "goal": goal, "method": solution.method},
+        question=question,
         findings=findings,
-        answer={
-            "The strata": table("Records and sample by stratum", head, rows)
-            + picture(picture_html(found.plot()), "Bars of the sample sizes of all strata, as in the table.")
-        },
-        promised=[
-            "Each record of a stratum has the same chance, which is the inverse of its weight.",
-            f"No other sizes have a smaller variance ({solution.method}, {solution.status}).",
-            f"The seed {number} repeats the draw from the same file.",
-        ],
-        limits=["Records that do not answer are not replaced.", "The margin holds for large samples."],
-        methods="Neyman's allocation (1934) in whole numbers with the least variance, and simple random "
-        "samples without replacement in the strata.",
-        plans={out.name: out.read_text(encoding="utf-8")},
+        answer={"The strata": table("Records and sample by stratum", head, rows) + drawing},
+        plans=[out],
     )
     page.write_text(text, encoding="utf-8")
-    facts |= {"drawn": len(drawn), "margin": margin, "seed": number, "sample": str(out), "report": str(page)}
     show_facts(facts, as_json)

@@ -63,8 +63,8 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
 
     if isinstance(data, Mapping) and data.get("type") == "FeatureCollection":
         raise DeclarationError(
-            "this is GeoJSON: it has areas but does not list their neighbours; docs/tutorials.md makes a "
-            "graph of it by shapely"
+            "this is GeoJSON: it has areas but does not list their neighbours; read it by "
+            "Districting.from_file or forcopt.data.read_map"
         )
     if (
         not isinstance(data, Mapping)

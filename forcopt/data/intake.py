@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from forcopt.arrays import is_missing
-from forcopt.data.tolerances import FREQUENT, LONELY, OUTLIER, RARE, TINY_GROUP
+from forcopt.data.tolerances import FREQUENT, LONELY, MOST_CODES, OUTLIER, RARE, TINY_GROUP
 from forcopt.errors import DeclarationError, similar
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FIRST_ROW = 2
 _MOST_SHOWN = 20
 """Faults that an error names; the report has all."""
 
-Kind = Literal["key", "group", "count", "number", "share", "text"]
+Kind = Literal["key", "group", "unit", "count", "number", "share", "text"]
 
 Fixes = Mapping[str, Any]
 """Right values by wrong value, ``{"Nort": "north"}``, or these by column. None drops the row; a value that
@@ -102,11 +102,11 @@ class Findings:
 
         Raises
         ------
-        DeclarationError
+        IntakeError
             Which names the first faults by row, column and nearest right value.
         """
         if self.faults:
-            raise DeclarationError(str(self))
+            raise IntakeError(self)
 
     def frame(self) -> pd.DataFrame:
         """All findings as a table; its column ``kind`` is ``fault`` or ``note``."""
@@ -136,14 +136,23 @@ def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
     return [(finding, counts[kind]) for kind, finding in first.items()]
 
 
+class IntakeError(DeclarationError):
+    """Files have faults; `findings` has all of them."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(str(findings))
+        self.findings = findings
+
+
 @dataclass(frozen=True)
 class Expected:
     """What a column must hold.
 
     Attributes
     ----------
-    kind : {"key", "group", "count", "number", "share", "text"}
-        A name that stands once; a level; a whole number from 0; a number; a number from 0 to 1; any text.
+    kind : {"key", "group", "unit", "count", "number", "share", "text"}
+        A name that stands once; a level; a unit, of which there may be many; a whole number from 0; a number;
+        a number from 0 to 1; any text.
     levels : tuple of str
         All right levels of a group. Without them the levels of the column are compared with each other.
     blank : bool, default False
@@ -446,15 +455,19 @@ def _check_column(
         for level in expected.levels:
             if level not in counts:
                 found.notes.append(Finding(file, 0, str(cells.name), level, "is a level of no row"))
-    elif expected.kind == "group":
-        wrong, notes = _level_faults(counts, others)
+    elif expected.kind in ("group", "unit"):
+        wrong, notes = _level_faults(counts, others, many=expected.kind == "unit")
+        if expected.kind == "unit":
+            notes |= _unlike(cells, runs=True)
     elif expected.kind == "key":
         wrong = {
             v: ("is a total, not a record; delete the row", "") for v in counts if v.casefold() in _TOTALS
         }
+        wrong |= _unlike(cells, runs=False)
         _check_doubles(cells, file, found)
-    if expected.blank:
+    if expected.blank and "" in counts:
         wrong.pop("", None)
+        notes[""] = ("is empty", "")
     elif "" in counts:
         wrong[""] = ("is empty; fill it in, or drop the row by a fix", "")
     for into, faults in ((found.faults, wrong), (found.notes, notes)):
@@ -483,7 +496,7 @@ def near_number(text: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
     share = plain.rstrip().endswith("%")
-    if re.search(r"[0-9][a-df-z]", plain, re.IGNORECASE):  # 30k
+    if re.search(r"[0-9][a-df-z]|[a-z][0-9]", plain, re.IGNORECASE):  # 30k, f0001
         return ""
     plain = re.sub(r"[^0-9.,'eE+-]|(?<![0-9])[eE]", "", plain)
     if re.fullmatch(r"[+-]?[0-9]{1,3}([,'][0-9]{3})+(\.[0-9]+)?", plain):
@@ -535,6 +548,8 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         others = rest.get(value, values)
         if value in rest and len(others) and (value < 0 <= others.min() or value > 2 * others.max() > 0):
             wrong[text] = ("stands for a missing number; empty the cell, or confirm it by a fix", "")
+        elif value < 0 <= min(others[others != value], default=-1):
+            wrong[text] = ("is the only number below 0; correct it, or confirm it by a fix", text.lstrip("-"))
         elif fractions and not 0 <= value <= 1:
             wrong[text] = (
                 "is no share, as the other rows are",
@@ -601,10 +616,10 @@ def nearest_level(level: str, known: Iterable[str]) -> str:
 
 
 def _plain_level(value: str) -> str:
-    """A level without case, accents, punctuation and double spaces."""
+    """A level without case and accents, with one space for other signs; + < > tell 60 and 60+ apart."""
     text = unicodedata.normalize("NFKD", value.replace("\u00df", "ss")).casefold()
     text = "".join(sign for sign in text if not unicodedata.combining(sign))
-    return "".join(sign for sign in text if sign.isalnum() or sign in "+<>") or text.strip()
+    return re.sub(r"[^\w+<>]+|_+", " ", text).strip() or text.strip()
 
 
 def _undated(value: str) -> str:
@@ -617,9 +632,9 @@ def _undated(value: str) -> str:
 
 
 def _level_faults(
-    counts: Counter[str], others: Mapping[str, set[str]]
+    counts: Counter[str], others: Mapping[str, set[str]], many: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Faults of levels that are not declared, by comparing them with each other."""
+    """Faults of levels that are not declared, by comparing them with each other; `many` for units."""
     wrong: dict[str, tuple[str, str]] = {}
     notes: dict[str, tuple[str, str]] = {}
     rows = counts.total()
@@ -628,13 +643,13 @@ def _level_faults(
     for value in usual:
         first.setdefault(_plain_level(value), value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows
-    if len(counts) > max(TINY_GROUP, rows / 3):
+    if not many and len(counts) > (MOST_CODES if numeric > 0.5 else max(TINY_GROUP, rows / 3)):
         rule = f"is one of {len(counts)} values in {rows} rows; choose another column, or form classes"
         return {usual[0]: (rule, "")}, {}
-    if len(counts) == 1:
+    if not many and len(counts) == 1:
         return {usual[0]: ("is the only value; a group needs another one to be compared with", "")}, {}
     for value, count in counts.items():
-        few = count <= max(1, RARE * rows)
+        few = count <= max(1, RARE * rows) and not many
         if not value:
             continue
         if value.casefold() in _MISSING:
@@ -642,10 +657,10 @@ def _level_faults(
             (wrong if count < rows / FREQUENT else notes)[value] = odd
         elif value.casefold() in _TOTALS:
             wrong[value] = ("is a total, not a group; delete the row", "")
-        elif _DATE.fullmatch(value):
-            wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
         elif first[_plain_level(value)] != value:
             wrong[value] = ("is spelled in another way in most rows", first[_plain_level(value)])
+        elif _DATE.fullmatch(value):
+            wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
         elif few and (near := _near_spelling(value, counts)):
             wrong[value] = (f"is in {count} of {rows} rows", near)
         elif few and (home := [name for name, known in others.items() if value in known]):
@@ -656,9 +671,9 @@ def _level_faults(
         elif is_number(value) != (numeric > 0.5) and few:
             kind = "a number among words" if is_number(value) else "a word among numbers"
             wrong[value] = (f"is {kind}", nearest_level(value, [v for v in usual if v != value]))
-        elif count == 1 and rows >= FREQUENT:
+        elif few and count == 1 and rows >= FREQUENT:
             wrong[value] = ("is a group of one row; merge it into another one, or confirm it by a fix", "")
-        elif count < TINY_GROUP:
+        elif count < TINY_GROUP and not many:
             notes[value] = (f"is a group of {count} rows only", "")
     return wrong, notes
 
@@ -681,7 +696,7 @@ def _near_spelling(value: str, counts: Counter[str]) -> str:
 
 
 def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
-    """Keys that stand in two rows, or that only case, spaces or punctuation tell apart."""
+    """Keys that stand in two rows, or that only case and spaces tell apart."""
     first: dict[str, tuple[int, str]] = {}
     for row, value in zip(cells.index.tolist(), cells, strict=True):
         key = " ".join(value.split()).casefold()
@@ -695,6 +710,21 @@ def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
             found.faults.append(
                 Finding(file, row, str(cells.name), value, f"{rule}; delete one, or rename it")
             )
+
+
+def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
+    """Names that are built unlike nearly all others; with `runs` any number of letters or digits is one."""
+    end = "+" if runs else ""
+    shapes = cells[cells != ""]
+    for sign, kind in (("0", "[0-9]"), ("A", "[A-Z]"), ("a", "[a-z]")):
+        shapes = shapes.str.replace(kind + end, sign, regex=True)
+    usual = shapes.mode().iloc[0] if len(shapes) >= FREQUENT else ""
+    odd = shapes[shapes != usual]
+    if not usual or len(odd) > max(1, RARE * len(shapes)):
+        return {}
+    like = cells[shapes.index[shapes == usual][0]]
+    rule = f"is written unlike the other names, such as {like!r}; correct it, or confirm it by a fix"
+    return {cells[row]: (rule, "") for row in odd.index}
 
 
 def _check_doubled_rows(
@@ -712,6 +742,11 @@ def _check_doubled_rows(
         filled = cells[cells != ""]
         if filled.nunique() > (1 - 5 * RARE) * len(frame) and name not in schema:
             _check_doubles(filled, file, found)
+            odd = _unlike(filled, runs=False)
+            for row, value in zip(cells.index.tolist(), cells, strict=True):
+                if not value or value in odd:
+                    rule = "is empty or written unlike the other names; correct it, or leave the column out"
+                    found.faults.append(Finding(file, row, name, value, rule))
             return
     again = frame.duplicated().to_numpy()
     if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
@@ -745,12 +780,13 @@ def column_kinds(
     found: dict[str, Expected] = {}
     for name in names:
         filled = frame[name][frame[name] != ""]
+        plain = [is_number(text) for text in filled]
         numeric = (
-            np.mean([is_number(text) or bool(near_number(text)) for text in filled]) if len(filled) else 0.0
+            np.mean(plain) > 0.5 and np.mean([is_number(t) or bool(near_number(t)) for t in filled]) > 0.8
         )
         if not len(filled) or filled.nunique() == 1:
             say(name, "has the same value in all rows")
-        elif numeric > 0.8 and not re.search(r"(^|[_ -])(id|key|code|geoid|nr)$", name.casefold()):
+        elif numeric and not re.search(r"(^|[_ -])(id|key|code|geoid|nr)$", name.casefold()):
             found[name] = Expected("number", blank=True)
         elif filled.nunique() > max(TINY_GROUP, len(filled) / 3):
             say(name, f"names rows rather than groups: {filled.nunique()} values in {len(filled)} rows")

@@ -9,7 +9,7 @@ FREQUENT = 5
 TINY_GROUP = 5
 """Rows. The rates of a group of fewer are so uncertain that the report names it."""
 
-OUTLIER = 10.0
+OUTLIER = 6.0
 """Widths of the range of 90 % of the numbers. A number farther away is noted: it may have other units."""
 
 LONELY = 30.0
@@ -20,3 +20,6 @@ CORNERS = 7
 
 OVERLAP = 1e-4
 """A share of the smaller area. Areas that overlap by less do so by rounded corners."""
+
+MOST_CODES = 20
+"""Levels. More numbers than this are measurements, such as ages in years, and no codes of groups."""

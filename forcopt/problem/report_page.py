@@ -5,41 +5,42 @@ from __future__ import annotations
 import base64
 import html
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from forcopt import __version__
 from forcopt.data.intake import Findings, grouped
 
-__all__ = ["page", "paragraphs", "picture", "report", "table"]
+__all__ = ["page", "picture", "report", "table"]
 
 LARGEST = 2_000_000
 """Characters of a file that is still put into the page."""
 
 
 def report(
-    title: str,
-    lead: str,
+    task: str,
+    known: Mapping[str, Any],
     *,
     question: Mapping[str, object],
     findings: Findings | None,
     answer: Mapping[str, str],
-    promised: Iterable[str],
-    limits: Iterable[str],
-    methods: str,
-    plans: Mapping[str, str] | None = None,
+    promised: Iterable[str] = (),
+    limits: Iterable[str] = (),
+    plans: Iterable[Path] = (),
     public_check: bool = True,
 ) -> str:
     """Give the report of a task as HTML.
 
     Parameters
     ----------
-    title : str
-        States the finding.
-    lead : str
-        The answer in a sentence or two.
+    task : str
+        A section of ``report_texts.toml``, which has title, lead, promises, limits and methods.
+    known : Mapping[str, Any]
+        What these texts name.
     question : Mapping[str, object]
         What was asked, by name.
     findings : Findings, optional
@@ -47,11 +48,9 @@ def report(
     answer : Mapping[str, str]
         HTML by the title of its section.
     promised, limits : Iterable[str]
-        What holds, and how it was proved; what was not, or could not be, taken into account.
-    methods : str
-        A paragraph that can be cited.
-    plans : Mapping[str, str], optional
-        The content of the files that hold the answer, by name; the page offers them for download.
+        More of what holds, and how it was proved; and of what was not taken into account.
+    plans : Iterable[Path]
+        The files that hold the answer; the page offers them for download.
     public_check : bool, default True
         Whether the page may tell what was found in the data.
 
@@ -62,37 +61,39 @@ def report(
 
     Examples
     --------
-    >>> text = report("Two seats", "A and B.", question={"seats": 2}, findings=None, answer={"Seats": "A"},
-    ...     promised=["Each has one."], limits=[], methods="By hand.")
-    >>> text.count("<h2>"), "://" in text
-    (5, False)
+    >>> known = {"label": "hired", "error": 0.2, "error_before": 0.1}
+    >>> text = report("fair", known, question={"groups": "sex"}, findings=None, answer={"Rates": "equal"})
+    >>> text.count("<h2>"), "://" in text, "errs in 20.0% of the test records" in text
+    (6, False, True)
     """
+    own = tomllib.loads(files(__package__).joinpath("report_texts.toml").read_text(encoding="utf-8"))[task]
     check = "<p>The data were not read from a file.</p>"
     if findings is not None and public_check:
         notes = [(f.row or "", f.column, f.value, f.rule, count) for f, count in grouped(findings.notes)]
         check = table("What was read", ("file", "content"), findings.facts.items())
-        check += paragraphs([f"No fault was found. {len(notes) or 'No'} notes or stated changes."])
+        check += f"<p>No fault was found. Notes and stated changes: {len(notes) or 'none'}.</p>"
         if notes:
             check += table("Notes", ("first row", "column", "value", "note", "rows"), notes)
     elif findings is not None:
         check = "<p>The holder of the file checked it. What was found is private and not published.</p>"
     links = ""
-    for name, text in (plans or {}).items():
+    for path in plans:
+        text = path.read_text(encoding="utf-8")
         data = base64.b64encode(text.encode()).decode() if len(text) <= LARGEST else ""
-        link = f'<a download="{html.escape(name)}" href="data:application/octet-stream;base64,{data}">'
-        shown = f"{link}{html.escape(name)}</a>" if data else html.escape(name)
+        link = f'<a download="{html.escape(path.name)}" href="data:application/octet-stream;base64,{data}">'
+        shown = f"{link}{html.escape(path.name)}</a>" if data else html.escape(path.name)
         links += f"<li>{shown}, {len(text):,} characters</li>"
+    said = [text.format_map(known) for text in own["promised"]]
     sections = {
         "The question": table("", (), question.items()),
         "The data check": check,
         **answer,
-        "What is promised": _listed(promised),
-        "Limits": _listed(limits) + (f"<h3>The answer as files</h3><ul>{links}</ul>" if links else ""),
-        "Methods": paragraphs([methods]),
+        "What is promised": _listed([*said, *promised]),
+        "Limits": _listed([*own["limits"], *limits]),
+        **({"The answer as files": f"<ul>{links}</ul>"} if links else {}),
+        "Methods": f"<p>{html.escape(own['methods'].format_map(known))}</p>",
     }
-    if not list(limits) and not links:
-        del sections["Limits"]
-    return page(title, lead, sections)
+    return page(own["title"].format_map(known), own["lead"].format_map(known), sections)
 
 
 def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
@@ -110,11 +111,6 @@ def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
     }
     text = files(__package__).joinpath("report_page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text)
-
-
-def paragraphs(texts: Iterable[str]) -> str:
-    """Plain texts as paragraphs."""
-    return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.data.intake import Expected, Finding, Findings, Fixes, check_table, column_kinds, typed
+from forcopt.data.intake import (
+    Expected,
+    Finding,
+    Findings,
+    Fixes,
+    check_table,
+    column_kinds,
+    read_rows,
+    typed,
+)
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
@@ -78,56 +86,37 @@ class FairReport:
     promise: str
 
     @property
-    def lead(self) -> str:
-        """The finding in a sentence."""
-        errors = [float(r.overall["error rate"]) for r in (self.rates, self.before)]
-        return (
-            f"The policy errs in {errors[0]:.1%} of the test records; the learner alone in {errors[1]:.1%}."
-        )
+    def errors(self) -> tuple[float, float]:
+        """The share of wrong predictions of the policy and of the learner alone, on the test records."""
+        policy, alone = (float(r.overall["error rate"]) for r in (self.rates, self.before))
+        return policy, alone
 
     def to_html(self, path: str | Path) -> None:
         """Write the report as a page that needs no other file."""
         answer, head = {}, ("rate", "group", "records", "estimate", "from", "to")
         for title, rates in (("The policy", self.rates), ("The learner alone", self.before)):
+            groups = list(rates.rows)
             rows = [
                 (
-                    row.metric,
-                    row[2],
-                    f"{row.records:,.0f}",
-                    f"{row.estimate:.1%}",
-                    f"{row.low:.1%}",
-                    f"{row.high:.1%}",
+                    row["metric"],
+                    " ".join(str(row[name]) for name in groups),
+                    f"{row['records']:,.0f}",
+                    *(f"{row[name]:.1%}" for name in ("estimate", "low", "high")),
                 )
-                for row in rates.frame().itertuples(index=False)
+                for row in rates.frame().to_dict("records")
             ]
             gaps = ", ".join(f"{name} {gap:.1%}" for name, gap in rates.difference().items())
             alt = f"The rates of the groups with their intervals, as in the table. Differences: {gaps}."
             answer[title] = picture(picture_html(rates.plot()), alt) + table(
                 f"Differences: {gaps}", head, rows
             )
-        gap = self.policy.promise["fresh"]["gap"]
+        promised = [f"On new records: {self.promise}"] if self.promise else []
+        for name, (at, _, high) in self.policy.promise["fresh"]["gap"].items():
+            most = f"{high:.1%} at most in the population they come from, all with 95 % probability together."
+            promised.append(f"{name}: two groups differ by {at:.1%} on the test records, and by {most}")
+        known = {**self.question, "error": self.errors[0], "error_before": self.errors[1]}
         text = report(
-            f"A fair policy for {self.question['label']}",
-            self.lead,
-            question=self.question,
-            findings=self.findings,
-            answer=answer,
-            promised=[
-                *([f"On new records: {self.promise}"] if self.promise else []),
-                *(
-                    f"{name}: two groups differ by {at:.1%} on the test records, and by {high:.1%} at most "
-                    "in the population they come from, all with 95 % probability together."
-                    for name, (at, _, high) in gap.items()
-                ),
-            ],
-            limits=[
-                "The promises hold for people like those of the file, and for its labels as they are.",
-                "The policy looks at the group of a person where its thresholds differ by group.",
-            ],
-            plans={"policy.json": json.dumps(self.policy.to_dict())},
-            methods="A learner of scikit-learn was fitted to a part of the records, and the thresholds of "
-            "its score in each group to another part (Hardt, Price, Srebro 2016); rates and their exact "
-            "intervals (Clopper, Pearson 1934) come from records that neither has seen.",
+            "fair", known, question=self.question, findings=self.findings, answer=answer, promised=promised
         )
         Path(path).write_text(text, encoding="utf-8")
 
@@ -189,10 +178,10 @@ def fair_report(
     >>> found.policy.labels, found.rates.by_group.index.tolist()
     (('no', 'yes'), ['f', 'm'])
     """
-    parts = check_people(frame, label, sensitive, positive, leave_out, fixes, encoding)
-    people, findings, schema, better = parts
-    findings.refuse()
     groups = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if label in groups:
+        raise DeclarationError(f"label is {label!r}, which is sensitive, too; name two columns")
+    people, findings, schema, better = _checked(frame, label, groups, positive, leave_out, fixes, encoding)
     notion = EqualizedOdds(0.05) if notion is None else notion
     features = [name for name in schema if name != label and name not in groups]
     table = typed(people, schema).reset_index(drop=True)
@@ -232,19 +221,16 @@ def fair_report(
     return FairReport(policy, rates, before, findings, question, model.report_.promise)
 
 
-def check_people(
+def _checked(
     frame: Any,
     label: str,
-    sensitive: str | Sequence[str],
-    positive: str | None = None,
-    leave_out: Sequence[str] = (),
-    fixes: Fixes | None = None,
-    encoding: str | None = None,
+    groups: list[str],
+    positive: str | None,
+    leave_out: Sequence[str],
+    fixes: Fixes | None,
+    encoding: str | None,
 ) -> tuple[pd.DataFrame, Findings, dict[str, Expected], str]:
-    """Read a table of people as text, with all findings, what its columns hold, and the better label."""
-    from forcopt.data.intake import read_rows
-
-    groups = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    """The table as text, what was found in it, what its columns hold, and the better label."""
     file = Path(frame).name if isinstance(frame, str | Path) else "frame"
     raw, findings = read_rows(frame, file, Findings(), encoding), Findings()
     names = [name for name in dict.fromkeys(raw.columns) if name and list(raw.columns).count(name) == 1]
@@ -273,6 +259,7 @@ def check_people(
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
             findings.faults.append(Finding(file, 0, "", str(len(people)), rule))
+    findings.refuse()
     return people, findings, schema, better
 
 

@@ -72,24 +72,14 @@ def draw_page(
         "The panels": f'<div class="panels">{panels}</div>',
         "Everyone": table(f"In how many of the {count} panels each person is", head, everyone),
     }
-    return report(
-        f"A public draw of {p.size:g} among {len(names)} people",
-        f"{count} panels of {p.size:g} people were computed before the draw. Each keeps all quotas, and each "
-        f"has the same chance. The chances of the people are {low} to {high}.",
-        question={
-            "volunteers": len(names),
-            "seats": f"{p.size:g}",
-            "quotas": f"{len(p.classes.names)} values of {', '.join(p.quotas)}",
-            "households": "one member at most" if p.households else "not looked at",
-        },
-        findings=findings,
-        answer=answer,
-        promised=[*promised, "Each listed panel keeps all quotas; anyone can check it in the CSV file."],
-        limits=["Who volunteers is not chosen by lot: the panel represents the quotas' features alone."],
-        methods="The lottery makes the chances as equal as the quotas allow (Flanigan, Goelz, Gupta, Hennig "
-        "and Procaccia: Fair algorithms for selecting citizens' assemblies, Nature 596, 2021), and was "
-        "rounded to panels of equal chance before the draw.",
-    )
+    texts = {"size": p.size, "people": len(names), "panels": count, "low": low, "high": high}
+    question = {
+        "volunteers": len(names),
+        "seats": f"{p.size:g}",
+        "quotas": f"{len(p.classes.names)} values of {', '.join(p.quotas)}",
+        "households": "one member at most" if p.households else "not looked at",
+    }
+    return report("panel", texts, question=question, findings=findings, answer=answer, promised=promised)
 
 
 def _drawn(lottery: PublicLottery, number: int | str) -> str:

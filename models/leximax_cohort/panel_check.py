@@ -101,7 +101,7 @@ def panel_intake(
         if feature
     }
     address = [household] if isinstance(household, str) else list(household or ())
-    schema |= dict.fromkeys(address, Expected("text", blank=True))
+    schema |= dict.fromkeys(address, Expected("unit", blank=True))
     if identifier is not None:
         schema = {identifier: Expected("key"), **schema}
     people, _ = check_table(candidates, "candidates", schema, fixes=fixes, findings=found)
@@ -113,16 +113,19 @@ def panel_intake(
             rule = f"is in row {first[key]}, too; delete one"
             found.faults.append(Finding("quotas", row, "value", key, rule))
         first.setdefault(key, row)
-    found.faults += _wrong_numbers(table, present, size)
+    for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
+        into += findings
     return people, table, found
 
 
 _SEATS = Expected("count")
 
 
-def _wrong_numbers(table: DataFrame, present: dict[str, Counter[str]], size: int) -> list[Finding]:
+def _wrong_numbers(
+    table: DataFrame, present: dict[str, Counter[str]], size: int
+) -> tuple[list[Finding], list[Finding]]:
     """Quotas that are no whole numbers, cross, or ask for more than the pool or the panel has."""
-    found, ends = list[Finding](), dict[str, list[tuple[int, int]]]()
+    found, notes, ends = list[Finding](), list[Finding](), dict[str, list[tuple[int, int]]]()
     for row, line in zip(table.index.tolist(), table.to_dict("records"), strict=True):
         feature, value, *texts = (line[name] for name in QUOTA_COLUMNS)
         if not all(is_number(text) for text in texts):
@@ -131,6 +134,10 @@ def _wrong_numbers(table: DataFrame, present: dict[str, Counter[str]], size: int
         ends.setdefault(feature, []).append((least, most))
         if least > most:
             found.append(Finding("quotas", row, "min", str(least), f"is more than max, {most}", str(most)))
+        if most > size:
+            notes.append(
+                Finding("quotas", row, "max", str(most), f"is more than the {size} seats", str(size))
+            )
         if feature in present and least > present[feature][value]:
             many = present[feature][value]
             rule = f"is more than the {many} candidates with this value"
@@ -147,4 +154,4 @@ def _wrong_numbers(table: DataFrame, present: dict[str, Counter[str]], size: int
         if most < size:
             rule = f"is the sum of the greatest numbers of {feature!r}, fewer than the {size} seats"
             found.append(Finding("quotas", row, "max", str(most), rule, str(size)))
-    return found
+    return found, notes
