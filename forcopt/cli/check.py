@@ -78,13 +78,13 @@ def _people(file: Path) -> str:
 
 def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     """Check a table by what its columns seem to hold."""
-    from forcopt.data.intake import Finding, Findings, check_table, column_kinds, read_rows
+    from forcopt.data.intake import Findings, check_table, column_kinds, read_rows
 
     rows = read_rows(file, file.name, Findings(), encoding)
     names = [name for name in dict.fromkeys(rows.columns) if name and list(rows.columns).count(name) == 1]
 
     def say(name: str, why: str) -> None:
-        found.notes.append(Finding(file.name, 1, name, name, why))
+        found.note(file.name, 1, name, name, why)
 
     schema = column_kinds(rows, names, say)
     check_table(file, file.name, schema, findings=found, encoding=encoding)

@@ -39,6 +39,10 @@ Fixes = Mapping[str, Any]
 stands for itself is confirmed; a column's name stands for its right name."""
 
 
+_DOUBLED = "doubled rows"
+"""What a fix names that confirms rows that are the same."""
+
+
 class Finding(NamedTuple):
     """A fault of a file, or a note about it.
 
@@ -96,6 +100,14 @@ class Findings:
     faults: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+
+    def fault(self, *cell: Any) -> None:
+        """Add a fault, given as the fields of a `Finding`."""
+        self.faults.append(Finding(*cell))
+
+    def note(self, *cell: Any) -> None:
+        """Add a note, given as the fields of a `Finding`."""
+        self.notes.append(Finding(*cell))
 
     def refuse(self) -> None:
         """Raise an error if there is a fault.
@@ -254,7 +266,7 @@ def _csv_rows(path: Path, file: str, found: Findings, encoding: str | None) -> l
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except csv.Error as error:
         rule = f"has an open or a misplaced quotation mark ({error}); close it, or double it within a cell"
-        found.faults.append(Finding(file, 0, "", path.name, rule))
+        found.fault(file, 0, "", path.name, rule)
         return []
     return [[cell.strip() for cell in row] for row in rows]
 
@@ -273,21 +285,21 @@ def _decoded(data: bytes, file: str, found: Findings, encoding: str | None) -> t
         row = data.count(b"\n", 0, error.start) + 1
         near = text.splitlines()[row - 1][:60]
         rule = f"is no {(encoding or 'utf-8').upper()}; save the file as UTF-8, or give encoding cp1252:"
-        found.faults.append(Finding(file, row, "", f"byte {data[error.start]:#x}", f"{rule} {near!r}"))
+        found.fault(file, row, "", f"byte {data[error.start]:#x}", f"{rule} {near!r}")
     for sign, rule in (
         ("\0", "is no text; is it a spreadsheet or a picture?"),
         ("\ufffd", "is a lost letter"),
     ):
         if sign in text:
             row = text.count("\n", 0, text.index(sign)) + 1
-            found.faults.append(Finding(file, row, "", sign, f"{rule} Save the file as UTF-8 again"))
+            found.fault(file, row, "", sign, f"{rule} Save the file as UTF-8 again")
             text = text.replace("\0", "")
     for row, line in enumerate(text.splitlines(), 1):
         if broken := re.search(
             "\u00c3[\u0080-\u00bf]|\u00e2\u20ac", line
         ):  # UTF-8 that was read as Windows-1252
             rule = "was saved in the wrong encoding; export it again as UTF-8"
-            found.faults.append(Finding(file, row, "", line[max(0, broken.start() - 9) :][:20], rule))
+            found.fault(file, row, "", line[max(0, broken.start() - 9) :][:20], rule)
             break
     return text, f", {encoding or 'utf-8'}"
 
@@ -301,30 +313,28 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
     head = lines[0] if lines else []
     if not any(head):
         rule = "has no heading: the first row must name the columns" if lines else "is empty"
-        found.faults.append(Finding(file, 1, "", "", rule))
+        found.fault(file, 1, "", "", rule)
         return pd.DataFrame()
     if len(lines) == 1:
-        found.faults.append(Finding(file, 1, "", ", ".join(head)[:60], "is all there is: there are no rows"))
+        found.fault(file, 1, "", ", ".join(head)[:60], "is all there is: there are no rows")
     for name, count in Counter(head).items():
         filled = any(len(row) > head.index(name) and row[head.index(name)] for row in lines[1:])
         if not name and filled:
-            found.faults.append(
-                Finding(file, 1, f"number {head.index(name) + 1}", "", "is a column without a name")
-            )
+            found.fault(file, 1, f"number {head.index(name) + 1}", "", "is a column without a name")
         elif count > 1 and name:
-            found.notes.append(Finding(file, 1, name, name, f"is the name of {count} columns"))
+            found.note(file, 1, name, name, f"is the name of {count} columns")
     rows, numbers = [], []
     for number, row in enumerate(lines[1:], FIRST_ROW):
         shown = ", ".join(row)[:60]
         if not row:
             continue  # a blank line
         if not any(row):
-            found.faults.append(Finding(file, number, "", "", "is an empty row; delete it"))
+            found.fault(file, number, "", "", "is an empty row; delete it")
         elif len(row) != len(head):
             rule = f"has {len(row)} cells where the heading names {len(head)} columns; check the separators"
-            found.faults.append(Finding(file, number, "", shown, rule))
+            found.fault(file, number, "", shown, rule)
         elif row == head:
-            found.faults.append(Finding(file, number, "", shown, "is the heading again; delete it"))
+            found.fault(file, number, "", shown, "is the heading again; delete it")
         else:
             rows.append(row)
             numbers.append(number)
@@ -368,13 +378,13 @@ def check_table(
     for name in schema:
         if (count := names.count(name)) > 1:
             rule = f"is the name of {count} columns; there must be one"
-            found.faults.append(Finding(file, 1, name, name, rule))
+            found.fault(file, 1, name, name, rule)
         if name not in names and names:
             near = nearest_level(name, [other for other in names if other not in schema]) or nearest_level(
                 name, names
             )
             words = "" if near else f"; the columns are {', '.join(names)}"
-            found.faults.append(Finding(file, 1, name, name, f"is a column that is missing{words}", near))
+            found.fault(file, 1, name, name, f"is a column that is missing{words}", near)
     confirmed = {value for value, right in dict(fixes or {}).items() if value == right}
     groups = {name: frame[name] for name, e in schema.items() if e.kind == "group" and names.count(name) == 1}
     for name, expected in schema.items():
@@ -382,7 +392,7 @@ def check_table(
             own = confirmed | {v for v, right in _of_column(fixes, name).items() if v == right}
             others = {other: set(values) for other, values in groups.items() if other != name}
             _check_column(frame[name], file, expected, others, own, found)
-    _check_doubled_rows(frame, file, schema, found)
+    _check_doubled_rows(frame, file, schema, found, _DOUBLED in confirmed)
     return frame, found
 
 
@@ -410,7 +420,7 @@ def _fixed(
     for wrong, right in fixes.items():
         if wrong in frame.columns and isinstance(right, str):
             frame = frame.rename(columns={wrong: right})
-            found.notes.append(Finding(file, 1, wrong, wrong, f"was renamed to {right!r}"))
+            found.note(file, 1, wrong, wrong, f"was renamed to {right!r}")
             continue
         by_column = {wrong: right} if isinstance(right, Mapping) else {key: {wrong: right} for key in schema}
         used = False
@@ -429,9 +439,9 @@ def _fixed(
                     frame.loc[hit, column] = str(new)
                 if hit.any():
                     row = int(hit.index[int(np.argmax(hit.to_numpy()))])
-                    found.notes.append(Finding(file, row, column, old, rule))
-        if not used:
-            found.faults.append(Finding(file, 0, "", str(wrong), "is fixed, but no cell or column has it"))
+                    found.note(file, row, column, old, rule)
+        if not used and wrong != _DOUBLED:
+            found.fault(file, 0, "", str(wrong), "is fixed, but no cell or column has it")
     return frame
 
 
@@ -454,7 +464,7 @@ def _check_column(
         wrong = {v: (rule, nearest_level(v, expected.levels)) for v in counts if v not in expected.levels}
         for level in expected.levels:
             if level not in counts:
-                found.notes.append(Finding(file, 0, str(cells.name), level, "is a level of no row"))
+                found.note(file, 0, str(cells.name), level, "is a level of no row")
     elif expected.kind in ("group", "unit"):
         wrong, notes = _level_faults(counts, others, many=expected.kind == "unit")
         if expected.kind == "unit":
@@ -518,7 +528,7 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
     notes: dict[str, tuple[str, str]] = {}
     numbers = {text: float(text) for text in counts if is_number(text)}
     for text in counts:
-        if text and text not in numbers:
+        if text and (text not in numbers or re.match("[+-]?0[0-9]", text)):
             wrong[text] = ("is no plain number, such as 1234.5", near_number(text))
     lower, upper = expected.lower, expected.upper
     if expected.kind in ("count", "share"):
@@ -707,9 +717,7 @@ def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
             rule = (
                 f"is in row {at}, too" if other == value else f"is {other!r} of row {at} in another spelling"
             )
-            found.faults.append(
-                Finding(file, row, str(cells.name), value, f"{rule}; delete one, or rename it")
-            )
+            found.fault(file, row, str(cells.name), value, f"{rule}; delete one, or rename it")
 
 
 def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
@@ -728,7 +736,7 @@ def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
 
 
 def _check_doubled_rows(
-    frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings
+    frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings, confirmed: bool
 ) -> None:
     """Doubled names in a column that is a key by its name, and rows that repeat others where that is rare."""
     if any(e.kind == "key" for e in schema.values()) or len(frame) < 2:
@@ -746,16 +754,16 @@ def _check_doubled_rows(
             for row, value in zip(cells.index.tolist(), cells, strict=True):
                 if not value or value in odd:
                     rule = "is empty or written unlike the other names; correct it, or leave the column out"
-                    found.faults.append(Finding(file, row, name, value, rule))
+                    found.fault(file, row, name, value, rule)
             return
     again = frame.duplicated().to_numpy()
-    if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
+    if not confirmed and again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
         for row, values in zip(
             frame.index[again].tolist(), frame[again].itertuples(index=False), strict=True
         ):
             shown = ", ".join(map(str, values))[:60]
-            rule = "is the same as an earlier row; delete it, or name a column that tells the rows apart"
-            found.faults.append(Finding(file, row, "", shown, rule))
+            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {_DOUBLED}={_DOUBLED}"
+            found.fault(file, row, "", shown, rule)
 
 
 def column_kinds(

@@ -13,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.data.graphs import graph_from_dict
-from forcopt.data.intake import FIRST_ROW, Expected, Finding, Findings, Fixes, cell_text, check_table, typed
+from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, typed
 from forcopt.data.tolerances import CORNERS, OVERLAP
 from forcopt.errors import DeclarationError
 
@@ -91,7 +91,7 @@ def read_map(
     names: list[Any] = frame[identifier].tolist() if identifier else kept
     if not 0 < people.sum() < _PEOPLE:
         rule = "is the sum of the column; is it the number of people?"
-        found.faults.append(Finding(file, 0, population, f"{people.sum():,}", rule))
+        found.fault(file, 0, population, f"{people.sum():,}", rule)
     if len(graph):
         nodes = [list(graph)[i] for i in kept]
         graph = nx.relabel_nodes(graph.subgraph(nodes), dict(zip(nodes, names, strict=True)))
@@ -138,7 +138,7 @@ def map_facts(
             raise DeclarationError(f"{path} is no map that geopandas reads: {error}") from None
         if frame.crs is None:
             rule = "states no projection; its coordinates are taken as they are"
-            found.notes.append(Finding(file, 0, "", path.name, rule))
+            found.note(file, 0, "", path.name, rule)
         data = (frame.to_crs(4326) if frame.crs is not None else frame).__geo_interface__
     features = data.get("features")
     if not isinstance(features, list) or not all(isinstance(feature, Mapping) for feature in features):
@@ -168,15 +168,13 @@ def _add_borders(
         try:
             rings.append(_rings_of(shape))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            found.faults.append(
-                Finding(file, row, "geometry", str(name), f"has no area: {error}; draw it again")
-            )
+            found.fault(file, row, "geometry", str(name), f"has no area: {error}; draw it again")
             rings.append([])
     corners = np.concatenate([ring for part in rings for ring in part] or [np.zeros((1, 2))])
     degrees = bool((np.abs(corners) <= (180, 90)).all())
     if not degrees and (np.abs(corners) <= (90, 180)).all():
         rule = "has latitudes beyond 90 degrees: longitude must come before latitude"
-        found.faults.append(Finding(file, 0, "geometry", f"{corners[0].tolist()}", rule))
+        found.fault(file, 0, "geometry", f"{corners[0].tolist()}", rule)
     if found.faults:
         return rings
     if degrees:
@@ -188,15 +186,13 @@ def _add_borders(
         import shapely
     except ImportError:
         rule = "shapely is not installed: neighbours are units with the same corners"
-        found.notes.append(Finding(file, 0, "geometry", "", rule))
+        found.note(file, 0, "geometry", "", rule)
         pairs = _same_corners(rings)
     else:
         pairs = _intersections(rings, names, sizes, file, found, shapely)
     for i, name in enumerate(names):
         if sizes[i] == 0:
-            found.faults.append(
-                Finding(file, i + FIRST_ROW, "geometry", str(name), "has no area; draw it again")
-            )
+            found.fault(file, i + FIRST_ROW, "geometry", str(name), "has no area; draw it again")
             continue
         x, y = np.mean(rings[i][0][:-1], axis=0).tolist()
         graph.nodes[name].update(geometry=shapes[i], area=round(float(sizes[i]), 1), x=x, y=y)
@@ -279,7 +275,7 @@ def _intersections(
             valid = line.is_valid
             if not valid:
                 rule = f"has a border that crosses itself ({shapely.is_valid_reason(line)}); draw it again"
-                found.faults.append(Finding(file, i + FIRST_ROW, "geometry", str(names[i]), rule))
+                found.fault(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
                 line = shapely.make_valid(line)
             shape = shape | line if _signed_area(ring) > 0 else shape - line
         areas.append(shape)
@@ -289,7 +285,7 @@ def _intersections(
     for i, j, over in zip(left.tolist(), right.tolist(), shapely.area(common).tolist(), strict=True):
         if (share := over / min(sizes[i], sizes[j])) > OVERLAP:
             rule = f"overlaps {names[i]!r} of row {i + FIRST_ROW} by {share:.0%}; draw it again"
-            found.faults.append(Finding(file, j + FIRST_ROW, "geometry", str(names[j]), rule))
+            found.fault(file, j + FIRST_ROW, "geometry", str(names[j]), rule)
     return dict(
         zip(zip(left.tolist(), right.tolist(), strict=True), shapely.length(common).tolist(), strict=True)
     )
@@ -321,7 +317,7 @@ def _join_parts(
         row = place[own[0]] + FIRST_ROW
         if not bridge or not rings:
             rule = f"is {what}; join it by bridge=True (--bridge)" if rings else f"is {what}; add an edge"
-            found.faults.append(Finding(file, row, "geometry", shown, rule))
+            found.fault(file, row, "geometry", shown, rule)
             continue
         others = [(name, point) for name in reached for ring in rings[place[name]] for point in ring]
         ours = [(name, point) for name in own for ring in rings[place[name]] for point in ring]
@@ -332,5 +328,5 @@ def _join_parts(
         ends = ours[near][0], others[int(at[near])][0]
         graph.add_edge(*ends, shared_perim=0.0, bridge=True)
         rule = f"is {what}; {ends[0]} was joined to {ends[1]}, {away[near]:,.0f} away"
-        found.notes.append(Finding(file, row, "geometry", shown, rule))
+        found.note(file, row, "geometry", shown, rule)
         reached |= part

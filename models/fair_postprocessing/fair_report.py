@@ -12,7 +12,6 @@ import numpy as np
 
 from forcopt.data.intake import (
     Expected,
-    Finding,
     Findings,
     Fixes,
     check_table,
@@ -236,7 +235,7 @@ def _checked(
     names = [name for name in dict.fromkeys(raw.columns) if name and list(raw.columns).count(name) == 1]
 
     def say(name: str, why: str) -> None:
-        findings.notes.append(Finding(file, 1, name, name, f"is no feature: it {why}"))
+        findings.note(file, 1, name, name, f"is no feature: it {why}")
 
     features = [name for name in names if name not in (label, *groups, *leave_out)]
     schema = {label: Expected("group"), **dict.fromkeys(groups, Expected("group"))}
@@ -250,15 +249,15 @@ def _checked(
             rare = people[label].value_counts().index[-1]
             row = int(people.index[people[label] == rare][0])
             rule = f"is one of {len(values)} labels, {', '.join(values[:5])}; there must be two"
-            findings.faults.append(Finding(file, row, label, rare, rule))
+            findings.fault(file, row, label, rare, rule)
         elif positive is None and len(named) == 1:
             better = named[0]
         elif positive not in values:
             rule = f"is not among {', '.join(values)}: name the better label by positive (--positive)"
-            findings.faults.append(Finding(file, 1, label, str(positive or ""), rule))
+            findings.fault(file, 1, label, str(positive or ""), rule)
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
-            findings.faults.append(Finding(file, 0, "", str(len(people)), rule))
+            findings.fault(file, 0, "", str(len(people)), rule)
     findings.refuse()
     return people, findings, schema, better
 

@@ -111,7 +111,7 @@ def panel_intake(
         key = f"{feature} = {value}"
         if key in first:
             rule = f"is in row {first[key]}, too; delete one"
-            found.faults.append(Finding("quotas", row, "value", key, rule))
+            found.fault("quotas", row, "value", key, rule)
         first.setdefault(key, row)
     for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
         into += findings

@@ -195,8 +195,8 @@ MESSES = [
     # keys and rows that stand twice
     ("panel", double(9), "row 152 id row 9"),
     ("panel", cell(9, "id", "V003"), "row 9 id V003 v003"),
-    ("sample", double(9), "row 4002 firm row 9"),
-    ("fair", double(9), "row 3002 id row 9"),
+    ("sample", double(9), "row 2002 firm row 9"),
+    ("fair", double(9), "row 1502 id row 9"),
     ("quotas", double(3), "row 10 value sex = male row 3"),
     # columns that are renamed, swapped, doubled or nameless
     ("panel", rename(region="Region"), "row 1 region Region"),
@@ -302,7 +302,7 @@ MESSES = [
     ("fair", options(notion="equalized_odds=5"), "5%"),
     ("fair", options(notion="equal_odds=5%"), "equalized_odds"),
     ("fair", options(sensitive="gender"), "gender"),
-    ("sample", options(size="4001"), "4000"),
+    ("sample", options(size="2001"), "2000"),
     ("sample", options(size="0"), "size 0"),
     ("sample", options(strata="turnover"), "strata turnover value"),
     ("sample", options(strata="firm"), "strata firm name"),
