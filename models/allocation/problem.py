@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import COLOURS, finished, panel, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +149,7 @@ class Allocation:
         return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the records and the sampled records of each stratum, on a logarithmic scale.
+        """Draw the sampled records of each stratum, with the number of its records beside the bar.
 
         Parameters
         ----------
@@ -159,18 +159,17 @@ class Allocation:
             The axes to draw on; a new figure if left out.
         """
         count = len(self.names)
-        figure, axes = panel(ax, (6.5, 1.4 + 0.26 * min(count, 40)))
+        figure, axes = panel(ax, (6.5, 1.2 + 0.28 * min(count, 40)))
         places = np.arange(count)
-        axes.barh(places, self.strata, color="#d9d9d9", label="records")
-        axes.barh(places, self.sizes, color="#0072B2", label="sample")
+        bars = axes.barh(places, self.sizes, color=COLOURS[0])
         if count <= 40:
             axes.set_yticks(places, self.names)
-        axes.set(xscale="log", xlabel="records", xlim=(0.8, None), ylim=(count - 0.5, -0.5))
-        axes.set_title(f"{self.size:.10g} of {self.strata.sum():.10g} records", loc="left", fontsize=11)
-        if ax is None:
-            figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        else:
-            axes.legend(frameon=False)
+            of = [f"{m:.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
+            axes.bar_label(bars, of, padding=3, fontsize=9)
+            axes.margins(x=0.25)
+        whole_ticks(axes.xaxis)
+        axes.set(xlabel="sampled records", ylim=(count - 0.5, -0.5))
+        axes.set_title(f"{self.size:.10g} of {self.strata.sum():,} records", loc="left", fontsize=11)
         return finished(figure, path)
 
 
