@@ -84,25 +84,28 @@ def districts(
         rows.append((d + 1, len(part), f"{people:,}", f"{people / means - 1:+.2%}", score))
     head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
     low, high = problem.population_bounds
+    drawing = found.plot()
+    for d, text in enumerate(drawing.legends[0].get_texts() if drawing.legends else ()):
+        text.set_text(f"{d + 1}: {found.populations[d]:,}")  # as in the table and in the files
     alt = f"A map of {count} districts of {len(graph)} units; {cut}."
     question = {
         "map": units.name,
         "units": f"{len(graph):,}",
         "people": f"{problem.total:,}",
         "districts": count,
-        "people of a district": f"{low:,} to {high:,}, within {share:g} of the mean, {means:,.1f}",
+        "people of a district": f"{low:,} to {high:,}; the mean is {means:,.1f}, the tolerance {share:.6g}",
         "goal": "the fewest pairs of neighbours in different districts",
     }
     known |= {"cut": cut, "proof": proof, "report": str(out)} | ({"plan": str(plan)} if plan else {})
     texts = {"count": count, "low": low, "high": high, "method": solution.method, "seconds": solution.seconds}
-    text = report(
+    page = report(
         "districts",
         texts | known,
         question=question,
         findings=findings,
-        answer={"The map": picture(picture_html(found.plot()), alt) + table("The districts", head, rows)},
+        answer={"The map": picture(picture_html(drawing), alt) + table("The districts", head, rows)},
         limits=[f"{note.value} {note.rule}." for note in findings.notes],
         plans=[plan] if plan else [],
     )
-    out.write_text(text, encoding="utf-8")
+    out.write_text(page, encoding="utf-8")
     show_facts(known, as_json)

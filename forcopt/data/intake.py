@@ -271,6 +271,14 @@ def _csv_rows(path: Path, file: str, found: Findings, encoding: str | None) -> l
     return [[cell.strip() for cell in row] for row in rows]
 
 
+_BROKEN = {
+    "\0": "is no text; is it a spreadsheet or a picture? Save it as CSV in UTF-8",
+    "\ufffd": "holds a lost letter; save the file as UTF-8 again",
+    "\u00c3[\u0080-\u00bf]|\u00e2\u20ac": "was saved in a wrong encoding; export it again as UTF-8",
+}
+"""Signs that tell of a broken text, the last ones of UTF-8 that was read as Windows-1252."""
+
+
 def _decoded(data: bytes, file: str, found: Findings, encoding: str | None) -> tuple[str, str]:
     """The text of a file, and words about its encoding."""
     for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
@@ -286,22 +294,11 @@ def _decoded(data: bytes, file: str, found: Findings, encoding: str | None) -> t
         near = text.splitlines()[row - 1][:60]
         rule = f"is no {(encoding or 'utf-8').upper()}; save the file as UTF-8, or give encoding cp1252:"
         found.fault(file, row, "", f"byte {data[error.start]:#x}", f"{rule} {near!r}")
-    for sign, rule in (
-        ("\0", "is no text; is it a spreadsheet or a picture?"),
-        ("\ufffd", "is a lost letter"),
-    ):
-        if sign in text:
-            row = text.count("\n", 0, text.index(sign)) + 1
-            found.fault(file, row, "", sign, f"{rule} Save the file as UTF-8 again")
-            text = text.replace("\0", "")
-    for row, line in enumerate(text.splitlines(), 1):
-        if broken := re.search(
-            "\u00c3[\u0080-\u00bf]|\u00e2\u20ac", line
-        ):  # UTF-8 that was read as Windows-1252
-            rule = "was saved in the wrong encoding; export it again as UTF-8"
-            found.fault(file, row, "", line[max(0, broken.start() - 9) :][:20], rule)
-            break
-    return text, f", {encoding or 'utf-8'}"
+    for pattern, rule in _BROKEN.items():
+        if broken := re.search(pattern, text):
+            row = text.count("\n", 0, broken.start()) + 1
+            found.fault(file, row, "", text[max(0, broken.start() - 9) :][:20], rule)
+    return text.replace("\0", ""), f", {encoding or 'utf-8'}"
 
 
 def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFrame:
@@ -373,7 +370,15 @@ def check_table(
     """
     found = Findings() if findings is None else findings
     frame = read_rows(table, file, found, encoding)
-    frame = _fixed(frame, file, schema, dict(fixes or {}), found)
+    changes: dict[str, dict[str, Any]] = {}
+    for wrong, right in dict(fixes or {}).items():
+        if wrong in frame.columns and isinstance(right, str):
+            frame = frame.rename(columns={wrong: right})
+            found.note(file, 1, wrong, wrong, f"was renamed to {right!r}")
+        elif wrong != _DOUBLED:
+            for column in [wrong] if isinstance(right, Mapping) else schema:
+                changes.setdefault(column, {}).update(right if isinstance(right, Mapping) else {wrong: right})
+    frame = _fixed(frame, file, changes, found)
     names = [str(name) for name in frame.columns]
     for name in schema:
         if (count := names.count(name)) > 1:
@@ -385,14 +390,14 @@ def check_table(
             )
             words = "" if near else f"; the columns are {', '.join(names)}"
             found.fault(file, 1, name, name, f"is a column that is missing{words}", near)
-    confirmed = {value for value, right in dict(fixes or {}).items() if value == right}
     groups = {name: frame[name] for name, e in schema.items() if e.kind == "group" and names.count(name) == 1}
     for name, expected in schema.items():
         if names.count(name) == 1 and len(frame):
-            own = confirmed | {v for v, right in _of_column(fixes, name).items() if v == right}
+            own = {value for value, right in changes.get(name, {}).items() if value == right}
             others = {other: set(values) for other, values in groups.items() if other != name}
             _check_column(frame[name], file, expected, others, own, found)
-    _check_doubled_rows(frame, file, schema, found, _DOUBLED in confirmed)
+    if _DOUBLED not in (fixes or {}):
+        _check_doubled_rows(frame, file, schema, found)
     return frame, found
 
 
@@ -408,40 +413,28 @@ def typed(frame: pd.DataFrame, schema: Mapping[str, Expected]) -> pd.DataFrame:
     return columns
 
 
-def _of_column(fixes: Fixes | None, name: str) -> dict[str, Any]:
-    given = (fixes or {}).get(name)
-    return dict(given) if isinstance(given, Mapping) else {}
-
-
 def _fixed(
-    frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], fixes: dict[str, Any], found: Findings
+    frame: pd.DataFrame, file: str, changes: dict[str, dict[str, Any]], found: Findings
 ) -> pd.DataFrame:
-    """The table after the stated fixes, each of which is noted."""
-    for wrong, right in fixes.items():
-        if wrong in frame.columns and isinstance(right, str):
-            frame = frame.rename(columns={wrong: right})
-            found.note(file, 1, wrong, wrong, f"was renamed to {right!r}")
-            continue
-        by_column = {wrong: right} if isinstance(right, Mapping) else {key: {wrong: right} for key in schema}
-        used = False
-        for column, changes in by_column.items():
-            if column not in frame.columns:
+    """The table after the stated changes of each column, each of which is noted."""
+    unused = {str(old) for by_value in changes.values() for old in by_value}
+    for column, by_value in changes.items():
+        for old, new in by_value.items() if list(frame.columns).count(column) == 1 else ():
+            hit = (frame[column] == old).to_numpy()
+            if not hit.any():
                 continue
-            for old, new in changes.items():
-                hit = frame[column] == old
-                used |= bool(hit.any())
-                if not hit.any() or old == new:
-                    rule = f"was confirmed in {int(hit.sum())} rows"
-                elif new is None:
-                    rule, frame = f"was dropped, {int(hit.sum())} rows", frame[~hit]
-                else:
-                    rule, frame = f"was changed to {new!r} in {int(hit.sum())} rows", frame.copy()
-                    frame.loc[hit, column] = str(new)
-                if hit.any():
-                    row = int(hit.index[int(np.argmax(hit.to_numpy()))])
-                    found.note(file, row, column, old, rule)
-        if not used and wrong != _DOUBLED:
-            found.fault(file, 0, "", str(wrong), "is fixed, but no cell or column has it")
+            unused.discard(str(old))
+            row, frame = int(frame.index[hit][0]), frame.copy()
+            if new is None:
+                rule, frame = "was dropped with its row", frame[~hit]
+            elif old == new:
+                rule = "was confirmed"
+            else:
+                rule = f"was changed to {new!r}"
+                frame.loc[hit, column] = str(new)
+            found.note(file, row, column, old, f"{rule}, in {int(hit.sum())} rows")
+    for old in sorted(unused):
+        found.fault(file, 0, "", old, "is fixed, but no cell or column has it")
     return frame
 
 
@@ -705,6 +698,10 @@ def _near_spelling(value: str, counts: Counter[str]) -> str:
 # -- doubles -------------------------------------------------------------------------------------------------
 
 
+_ID = re.compile(r"(^|[_ -])(id|key|code|geoid|number|nr|email|e-mail)$", re.IGNORECASE)
+"""Names of columns that name rows."""
+
+
 def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
     """Keys that stand in two rows, or that only case and spaces tell apart."""
     first: dict[str, tuple[int, str]] = {}
@@ -736,16 +733,14 @@ def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
 
 
 def _check_doubled_rows(
-    frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings, confirmed: bool
+    frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings
 ) -> None:
     """Doubled names in a column that is a key by its name, and rows that repeat others where that is rare."""
     if any(e.kind == "key" for e in schema.values()) or len(frame) < 2:
         return
     for name in frame.columns:
         cells = frame[name] if list(frame.columns).count(name) == 1 else None
-        if cells is None or not re.search(
-            r"(^|[_ -])(id|key|code|geoid|number|nr|email|e-mail)$", name.casefold()
-        ):
+        if cells is None or not _ID.search(name):
             continue
         filled = cells[cells != ""]
         if filled.nunique() > (1 - 5 * RARE) * len(frame) and name not in schema:
@@ -757,7 +752,7 @@ def _check_doubled_rows(
                     found.fault(file, row, name, value, rule)
             return
     again = frame.duplicated().to_numpy()
-    if not confirmed and again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
+    if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
         for row, values in zip(
             frame.index[again].tolist(), frame[again].itertuples(index=False), strict=True
         ):
@@ -794,7 +789,7 @@ def column_kinds(
         )
         if not len(filled) or filled.nunique() == 1:
             say(name, "has the same value in all rows")
-        elif numeric and not re.search(r"(^|[_ -])(id|key|code|geoid|nr)$", name.casefold()):
+        elif numeric and not _ID.search(name):
             found[name] = Expected("number", blank=True)
         elif filled.nunique() > max(TINY_GROUP, len(filled) / 3):
             say(name, f"names rows rather than groups: {filled.nunique()} values in {len(filled)} rows")

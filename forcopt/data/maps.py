@@ -29,6 +29,9 @@ _PEOPLE = 8e9
 _NAMES = ("GEOID20", "GEOID10", "GEOID", "id", "code", "name")
 """Properties that name the units of a file of which the user names none."""
 
+_MOST_HOLES = 5
+"""Holes of the map that are noted; lakes are, too."""
+
 Pairs = dict[tuple[int, int], float]
 
 
@@ -279,13 +282,20 @@ def _intersections(
                 line = shapely.make_valid(line)
             shape = shape | line if _signed_area(ring) > 0 else shape - line
         areas.append(shape)
-    left, right = shapely.STRtree(areas).query(areas, predicate="intersects")
+    tree = shapely.STRtree(areas)
+    left, right = tree.query(areas, predicate="intersects")
     left, right = left[left < right], right[left < right]
     common = shapely.intersection(np.array(areas)[left], np.array(areas)[right])
     for i, j, over in zip(left.tolist(), right.tolist(), shapely.area(common).tolist(), strict=True):
         if (share := over / min(sizes[i], sizes[j])) > OVERLAP:
             rule = f"overlaps {names[i]!r} of row {i + FIRST_ROW} by {share:.0%}; draw it again"
             found.fault(file, j + FIRST_ROW, "geometry", str(names[j]), rule)
+    whole = shapely.get_parts(shapely.union_all(areas))
+    holes = [shapely.Polygon(hole) for part in whole for hole in part.interiors]
+    for hole in sorted(holes, key=shapely.area, reverse=True)[:_MOST_HOLES]:
+        i = int(tree.nearest(hole))
+        rule = f"is beside a hole of {hole.area:,.0f} in the map ({len(holes)} in all); is a unit missing?"
+        found.note(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
     return dict(
         zip(zip(left.tolist(), right.tolist(), strict=True), shapely.length(common).tolist(), strict=True)
     )

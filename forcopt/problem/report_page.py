@@ -129,7 +129,7 @@ def table(caption: str, head: Iterable[str], rows: Iterable[Iterable[Any]]) -> s
     for first, *cells in rows:
         body += f'<tr><th scope="row">{html.escape(str(first))}</th>'
         for cell in map(str, cells):
-            kind = ' class="number"' if names and re.fullmatch(r"[±\d.,% –-]+", cell) else ""
+            kind = ' class="number"' if names and re.fullmatch(r"[±+\d.,% –-]+", cell) else ""
             body += f"<td{kind}>{html.escape(cell)}</td>"
         body += "</tr>\n"
     top = f"<thead><tr>{names}</tr></thead>" if names else ""
