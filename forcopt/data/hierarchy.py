@@ -20,7 +20,7 @@ from forcopt.arrays import (
     is_missing,
 )
 from forcopt.data.dataset import check_levels, refuse_doubles
-from forcopt.data.intake import Expected, Fixes, check_table, typed
+from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
@@ -319,10 +319,9 @@ class Hierarchy(Declared):
         if isinstance(columns, str) or not len(columns):
             raise DeclarationError(f"columns is {columns!r}; it must be a list of at least one name")
         schema = dict.fromkeys(columns, Expected("unit")) | dict.fromkeys(kinds, Expected("count"))
-        frame, found = check_table(table, "table", schema, fixes=fixes)
-        found.refuse()
+        frame = take_table(table, "table", schema, fixes)
         rows = list(zip(*(frame[name] for name in columns), strict=True))
-        people = [typed(frame, schema)[name].to_numpy() for name in kinds] or [np.ones(len(rows))]
+        people = [frame[name].to_numpy() for name in kinds] or [np.ones(len(rows))]
         paths = {row: i for i, row in enumerate(dict.fromkeys(rows))}
         counts = np.zeros((len(paths), len(people)))
         np.add.at(counts, [paths[row] for row in rows], np.stack(people, axis=1))

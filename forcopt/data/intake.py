@@ -305,7 +305,7 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
     """The rows below the heading, and the faults of their form."""
     import pandas as pd
 
-    while lines and not any(lines[-1]):
+    while lines and not lines[-1]:
         lines.pop()
     head = lines[0] if lines else []
     if not any(head):
@@ -411,6 +411,15 @@ def typed(frame: pd.DataFrame, schema: Mapping[str, Expected]) -> pd.DataFrame:
             kind = float if expected.blank else kinds[expected.kind]
             columns[name] = np.array(numbers).astype(kind)
     return columns
+
+
+def take_table(
+    table: Any, file: str, schema: Mapping[str, Expected], fixes: Fixes | None = None
+) -> pd.DataFrame:
+    """The declared columns of a table, as `typed` gives them; any fault is an error, see `check_table`."""
+    frame, found = check_table(table, file, schema, fixes=fixes)
+    found.refuse()
+    return typed(frame, schema)
 
 
 def _fixed(

