@@ -30,7 +30,7 @@ from forcopt.backends.registry import register_backend
 from forcopt.backends.tolerances import NOISE, SUM_NOISE
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.elimination import Rows, eliminate, value_of
-from forcopt.compile.program import Program, RowBlock, Schedule
+from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import BackendError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.columns import product_interval
 from forcopt.status import Status
@@ -169,8 +169,6 @@ def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> tupl
         called = partial("row {1} of indicator {0}".format, number)
         literals = indicator.columns if indicator.active else ~indicator.columns
         _add_rows(indicator.rows, reach, called, literals.tolist(), proto)
-    for schedule in program.schedules:
-        _add_schedule(schedule, proto)
     for products in program.products:
         for z, *factors in zip(*(a.tolist() for a in products.columns), strict=True):
             _check_size(
@@ -252,33 +250,6 @@ def _add_rows(
         constraint.linear.domain.extend((first, last))
 
 
-def _add_schedule(schedule: Schedule, proto: Any) -> None:
-    """Add the intervals of a schedule, and the constraint on all of them."""
-    numbers = range(len(proto.constraints), len(proto.constraints) + len(schedule.start))
-    for i, (start, size) in enumerate(zip(schedule.start.tolist(), schedule.size.tolist(), strict=True)):
-        constraint = proto.constraints.add()
-        if schedule.present is not None:
-            constraint.enforcement_literal.append(int(schedule.present[i]))
-        held = constraint.interval
-        columns = start, start if schedule.end is None else schedule.end[i]
-        for part, column in zip((held.start, held.end), columns, strict=True):
-            part.vars.append(int(column))
-            part.coeffs.append(1)
-        if schedule.duration is None:
-            held.size.offset = held.end.offset = int(size)
-        else:
-            held.size.vars.append(int(schedule.duration[i]))
-            held.size.coeffs.append(1)
-    constraint = proto.constraints.add()
-    if schedule.demands is None:
-        constraint.no_overlap.intervals.extend(numbers)
-        return
-    constraint.cumulative.intervals.extend(numbers)
-    constraint.cumulative.capacity.offset = schedule.capacity
-    for demand in schedule.demands.tolist():
-        constraint.cumulative.demands.add().offset = int(demand)
-
-
 def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
     values: dict[str, Any] = {"log_search_progress": True, "log_to_stdout": False}
     values |= options.named(
@@ -309,14 +280,13 @@ class _Run:
         self.program, self.solver, self.scale, self.error, self.held = program, solver, scale, error, held
         self.monitor = monitor = SolveMonitor(program, options)
         self.bound = -np.inf
-        unscaled, completed = self._unscaled, self._completed
+        unscaled = self._unscaled
 
         class Callback(cp_model.CpSolverSolutionCallback):  # type: ignore[misc, unused-ignore]
             def on_solution_callback(self) -> None:
                 with monitor.capture(self.stop_search):
                     bound = unscaled(self.best_objective_bound) - error
                     monitor.improved(unscaled(self.objective_value), bound)
-                    monitor.found(lambda: completed(self.response_proto.solution))
 
         def logged(line: str) -> None:
             with monitor.capture():
@@ -360,7 +330,6 @@ class _Run:
         if result.status.has_solution:
             result.x = self._completed(answer.solution)
             result.objective = self.program.stages[0].value(result.x)
-            result.pool = self.monitor.pool
             # Only with a point is the bound in the answer more than a number that was never set.
             result.bound = self._unscaled(answer.best_objective_bound) - self.error
         return result
@@ -372,9 +341,7 @@ class CpSat(Backend):
     name = "cp-sat"
     through = "ortools"
     install = "pip install 'ortools>=9.12'"
-    capabilities = Capabilities(
-        frozenset({"rows", "integer", "indicator", "schedule", "nonconvex"}), only_integer=True
-    )
+    capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "nonconvex"}), only_integer=True)
     accuracy: float = 1e-8
 
     def session(self, program: Program) -> CpSatSession:

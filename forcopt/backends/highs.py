@@ -338,16 +338,12 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[
             monitor.log_text(message)
         elif event == kind.kCallbackMipImprovingSolution:
             monitor.improved(float(out.objective_function_value), float(out.mip_dual_bound))
-        elif event == kind.kCallbackMipSolution:
-            monitor.found(lambda: np.array(out.mip_solution))
         elif monitor.stop:
             answer.user_interrupt = True
 
     kinds = [kind.kCallbackLogging]
     if integer:  # branch and bound may take ever more memory
         kinds += [kind.kCallbackMipImprovingSolution, kind.kCallbackMipInterrupt]
-    if monitor.options.pool:
-        kinds.append(kind.kCallbackMipSolution)
     if watches_interrupts():
         kinds += [kind.kCallbackSimplexInterrupt, kind.kCallbackIpmInterrupt]
     highs.setCallback(call, None)
@@ -398,7 +394,6 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         nodes=max(info("mip_node_count"), 0),
         log=monitor.log,
         trace=monitor.trace,
-        pool=monitor.pool,
     )
     if status.has_solution:
         solution = highs.getSolution()

@@ -68,6 +68,9 @@ class _Commands(TyperGroup):
                 text = str(error)
             print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
+        except ModuleNotFoundError as error:
+            print(f"error: {error.name} is not installed: pip install {error.name}", file=sys.stderr)
+            raise typer.Exit(2) from None
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:

@@ -16,7 +16,7 @@ from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.elimination import only_in_rows
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
-from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Products, Program, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
@@ -130,7 +130,7 @@ def _compile(
     only: Collection[Constraint | Condition] | None = None,
     outward: bool = False,
 ) -> tuple[Program, list[ParameterProduct], list[AtomRelation]]:
-    draft = BridgeContext(model, capabilities.only_integer, only, outward, capabilities.mccormick)
+    draft = BridgeContext(model, capabilities.only_integer, only, outward)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
     plan = _plan(capabilities)
@@ -172,8 +172,6 @@ def _compile(
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    if only is None:
-        program = replace(program, callbacks=tuple(model.callbacks))
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
     return program, draft.products, _scaled_squares(draft, squares)
@@ -198,7 +196,7 @@ def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> li
 
 def fits(model: Model, capabilities: Capabilities) -> bool:
     """Whether chains of bridges turn a model into kinds that a backend takes; writes nothing."""
-    draft = BridgeContext(model, capabilities.only_integer, mccormick=capabilities.mccormick)
+    draft = BridgeContext(model, capabilities.only_integer)
     plan = _plan(capabilities)
     stages = model.objective.stages if model.objective else ()
     squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
@@ -261,9 +259,7 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
         "multiplication": "products of variables, which are not convex,",
     }
     kinds = ", ".join(words.get(kind, kind) for kind in missing)
-    hint = ", and with mccormick=1 as a relaxation, which bounds the optimum, all that take the rest"
-    hint = hint if "multiplication" in missing else ""
-    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}{hint}"
+    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}"
 
 
 def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[AtomRelation]:
@@ -324,15 +320,13 @@ def _fill(
         tolerance=objective.tolerance if objective else 1e-7,
         cones=tuple(_cone(r, width) for r in taken if not isinstance(r, _HELD)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
-        schedules=tuple(r for r in taken if isinstance(r, Schedule)),
         products=tuple(r for r in taken if isinstance(r, Products)),
         lazies=lazies,
         bridges=tuple(draft.applied),
-        relaxed=draft.relaxed,
     )
 
 
-_HELD = Indicator | Schedule | Products
+_HELD = Indicator | Products
 """Relations that a program holds otherwise than as cones."""
 
 
@@ -362,7 +356,7 @@ def _cone(relation: Any, width: int) -> Cone:
         raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
     flat = both.ravel()
     matrix = flat.linear_rows().matrix(width)
-    return Cone(kind, size, matrix, np.array(flat.constant), alpha, relation.source)
+    return Cone(kind, size, matrix, np.array(flat.constant), alpha)
 
 
 def _indicator(relation: Indicator) -> IndicatorRows:
@@ -380,8 +374,7 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, ``cut`` and ``heuristic``
-        (callbacks; ignored elsewhere), and any other kind of relation that it takes as it is.
+        ``nonconvex`` (products of columns), ``lazy``, and any other kind of relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -389,8 +382,6 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
-    mccormick : int, default 0
-        Above 0, products are relaxed over this many pieces of the range of their first factor.
 
     Examples
     --------
@@ -403,7 +394,6 @@ class Capabilities:
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
     smallest: float = 0.0
-    mccormick: int = 0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""
@@ -438,6 +428,4 @@ class Capabilities:
                     for kind, label in mixed[1:]
                     if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
                 ]
-        return ", ".join(
-            classes + [kind for kind in ("nonconvex", "lazy", "cut", "heuristic") if kind in self.kinds]
-        )
+        return ", ".join(classes + [kind for kind in ("nonconvex", "lazy") if kind in self.kinds])

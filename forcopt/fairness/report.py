@@ -31,7 +31,7 @@ Metric = Rate | Callable[..., float]
 class GroupReport:
     """Metrics of predictions in each group and overall, with confidence intervals.
 
-    Made by `from_predictions`, or by `from_fairlearn` of a ``MetricFrame``.
+    Made by `from_predictions`.
 
     Attributes
     ----------
@@ -198,40 +198,6 @@ class GroupReport:
             tables=tables,
             sampled=drawn if weights is None else "weighted",
             confidence=confidence,
-        )
-
-    @classmethod
-    def from_fairlearn(cls, frame: Any) -> Self:
-        """Take the estimates of a fairlearn ``MetricFrame`` that was given a mapping of metrics."""
-        import pandas as pd
-
-        controls, own = list(frame.control_levels or ()), frame.by_group.index.to_frame(index=False)
-        overall = frame.overall if controls else frame.overall.to_frame().T
-        whole = overall.index.to_frame(index=False)[controls]
-        levels = [own[controls].eq(whole.iloc[i]).all(axis=1) for i in range(len(whole))]
-        return cls(
-            metrics=dict.fromkeys(frame.by_group.columns, lambda *_: np.nan),
-            rows=pd.concat([own, whole.reindex(columns=own.columns)], ignore_index=True),
-            samples=np.vstack([frame.by_group, overall]).astype(float)[None],
-            levels=np.append(np.argmax(levels, axis=0), np.arange(len(whole))),
-            controls=tuple(controls),
-        )
-
-    def to_fairlearn(self) -> Any:
-        """Give a fairlearn ``MetricFrame`` of these estimates; its records are the rows of groups."""
-        from fairlearn.metrics import MetricFrame
-
-        at, cells = np.arange(self._cells), self.rows.iloc[: self._cells]
-
-        def metric(column: int) -> Callable[[Any, Any], Any]:
-            whole = self._cells + self.levels
-            return lambda rows, _: self.samples[0, rows[0] if len(rows) == 1 else whole[rows[0]], column]
-
-        sensitive, control = cells.drop(columns=list(self.controls)), cells[list(self.controls)]
-        metrics = {name: metric(j) for j, name in enumerate(self.metrics)}
-        held = control if self.controls else None
-        return MetricFrame(
-            metrics=metrics, y_true=at, y_pred=at, sensitive_features=sensitive, control_features=held
         )
 
     # -- tables ----------------------------------------------------------------------------------------------

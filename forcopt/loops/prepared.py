@@ -30,7 +30,6 @@ class _Prepared:
 def prepared(
     model: Model,
     backend: Backend,
-    key: str,
     options: SolveOptions,
     compile_anew: Callable[[], ParametricProgram],
 ) -> tuple[Program, Session]:
@@ -42,33 +41,31 @@ def prepared(
         With parameters, or edited after it was declared.
     backend : Backend
         Solves it.
-    key : str
-        Names the way of compiling.
     options : SolveOptions
         A session is only kept for the same options of the solver.
     compile_anew : Callable[[], ParametricProgram]
         Called if the model has changed otherwise.
     """
     marks = model.marks()
-    kept = model.prepared.get(key)
+    kept = model.prepared.get(backend.name)
     if kept is None or not same_marks(kept.marks, marks):
         compiled = compile_anew()
         if kept is not None and kept.session is not None and kept.session.goes_on(compiled):
             kept = _Prepared(marks, compiled, kept.settings, kept.session)
         else:
             kept = _Prepared(marks, compiled)
-    model.prepared.pop(key, None)  # back in place only after all has gone well
+    model.prepared.pop(backend.name, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
     session = kept.session
-    # Cutting planes and stages leave rows behind, scales depend on the numbers, callbacks read all columns.
-    lasting = not model.lazies and not model.callbacks and not program.is_staged
+    # Cutting planes and stages leave rows behind, scales depend on the numbers.
+    lasting = not model.lazies and not program.is_staged
     if session is not None and lasting and kept.settings == settings:
         session.update(program)
     elif lasting:
         session = _TrimmedSession(backend, program, kept.compiled.gone)
     kept.session, kept.settings = (session if lasting and session and session.lasting else None), settings
-    model.prepared[key] = kept
+    model.prepared[backend.name] = kept
     return program, session if lasting and session else open_session(backend, program)
 
 
@@ -137,7 +134,6 @@ class _TrimmedSession(Session):
         result = self.inner.solve(options)
         if result.x is not None:
             result.x = self._whole(result.x)
-        result.pool = [self._whole(point) for point in result.pool]
         if result.reduced_cost is not None:
             reduced = np.zeros(self.program.columns)
             reduced[self._left] = result.reduced_cost

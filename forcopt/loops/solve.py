@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.outer import with_tangents
@@ -18,17 +16,14 @@ from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
-from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.checks import Claim, examined
-from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
-from forcopt.loops.tolerances import POOL
 from forcopt.status import Status
 
 
@@ -43,8 +38,6 @@ def solve_model(
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
-    pool: int = 0,
-    mccormick: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -71,14 +64,6 @@ def solve_model(
         Values to start a search from, for some or all variables; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with every improvement, where the solver reports them; stop by returning True.
-    pool : int, default 0
-        The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
-        CP-SAT report them, for integer models with one objective.
-    mccormick : int, default 0
-        Relax the products that are not convex: their convex hulls over this many pieces of the range of one
-        factor take their place, which needs bounds on all their variables. ``s.bound`` then bounds the
-        model. A point of the relaxation is the answer only if it satisfies the model; without one the status
-        is LIMIT.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -106,35 +91,27 @@ def solve_model(
     6.0
     """
     deadline = Deadline(time_limit)
-    given: object = mccormick
-    if isinstance(given, bool) or not isinstance(given, Integral) or mccormick < 0:
-        raise DeclarationError(f"mccormick is {mccormick!r}; it must be a number of pieces, an integer >= 0")
-    chosen = get_backend(default_backend(model, int(mccormick)) if backend is None else backend)
+    chosen = get_backend(default_backend(model) if backend is None else backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
-        time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
+        time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
-    program, session = _opened(model, chosen, asked, int(mccormick))
+    program, session = _opened(model, chosen, asked)
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     solved = session.program if model.lazies else program  # with the rows of the lazy families
-    if solved.callbacks:
-        solved = replace(solved, callbacks=())  # no check rests on a cut
-    solution = read_claim(_with_ignored(examined(solved, claim)))
-    del solution.points[pool:]
-    return solution
+    return read_claim(examined(solved, claim))
 
 
-def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
+def _opened(model: Model, backend: Backend, options: SolveOptions) -> tuple[Program, Session]:
     """Compile a model for a backend and hand it over; one with parameters or edits may be there already."""
-    capabilities = replace(with_tangents(backend), mccormick=mccormick)
+    capabilities = with_tangents(backend)
     if not (model.parameters or model.is_edited):
         program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)
-    key = f"{backend.name} {mccormick}" if mccormick else backend.name
     anew = partial(compile_parametric, model, capabilities, backend.name, all_capabilities)
-    return prepared(model, backend, key, options, anew)
+    return prepared(model, backend, options, anew)
 
 
 def _fitted(options: SolveOptions, model: Model, program: Program, session: Session) -> SolveOptions:
@@ -179,17 +156,7 @@ def _run(
     return Claim(model, program, backend, resumed(result), deadline, result, tuple(results))
 
 
-def _with_ignored(claim: Claim) -> Claim:
-    """Name in the message the cuts and heuristics that the backend does without."""
-    takes = claim.backend.capabilities.kinds if claim.compiled.is_integer else frozenset[str]()
-    ignored = [f"{c.kind} {c.name!r}" for c in claim.model.callbacks if c.kind not in takes]
-    if not ignored:
-        return claim
-    message = f"{claim.result.message}; {claim.backend.name} does without {', '.join(ignored)}"
-    return replace(claim, result=replace(claim.result, message=message))
-
-
-def default_backend(model: Model, mccormick: int = 0) -> str:
+def default_backend(model: Model) -> str:
     """The backend for a model's kind, among the installed ones.
 
     Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers, and
@@ -199,8 +166,6 @@ def default_backend(model: Model, mccormick: int = 0) -> str:
     ----------
     model : Model
         Any.
-    mccormick : int, default 0
-        As of `solve_model`.
 
     Examples
     --------
@@ -214,12 +179,12 @@ def default_backend(model: Model, mccormick: int = 0) -> str:
     >>> default_backend(m)
     'clarabel'
     """
-    linear = Capabilities(frozenset({"rows", "integer"}), mccormick=mccormick)
+    linear = Capabilities(frozenset({"rows", "integer"}))
     if not model.relations or fits(model, linear):
         return "highs"
     ready = {name: b for name, b in backends().items() if b.missing() is None}
     for name in ("clarabel", "scip", "gscip"):
-        if name in ready and fits(model, replace(ready[name].capabilities, mccormick=mccormick)):
+        if name in ready and fits(model, ready[name].capabilities):
             return name
     return "highs"
 
@@ -249,18 +214,4 @@ def read_claim(claim: Claim) -> ModelSolution:
         trace=[Improvement(t.seconds, sign * t.objective, sign * t.bound) for t in results[0].trace],
         row_dual=None if rows is None else sign * rows[: model.row_count],
         reduced_costs=None if columns is None else sign * columns[: model.column_count],
-        cone_duals=declared_cone_duals(program, result) if duals else None,
-        points=_pool(claim),
     )
-
-
-def _pool(claim: Claim) -> list[Array]:
-    """The distinct feasible points of the search, best first."""
-    if claim.compiled.is_staged or claim.point is None or not claim.result.pool:
-        return []
-    model = claim.model
-    distinct = {point.tobytes(): point for point in map(claim.completed, claim.result.pool)}
-    near = [p for p in distinct.values() if max(model.violations(p).values(), default=0.0) <= POOL]
-    worth = model.objective.stages[0].values if model.objective else lambda point: (0.0,)
-    sign = claim.compiled.stages[0].sign
-    return sorted(near, key=lambda point: sign * worth(point)[0])

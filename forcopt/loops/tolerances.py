@@ -44,20 +44,11 @@ HIGHS_DUAL = 1e-10
 """In units of the objective per unit of a column: the reduced costs that HiGHS counts as optimal, the least
 that it takes."""
 
-POOL = 1e-6
-"""Relative; the largest violation of a point of the pool."""
-
-STATIONARY = 1e-3
-"""Relative to the largest entry of the gradient; what a program's multipliers may leave of it."""
-
 FALLS = -NOISE
 """In units of the objective, over the unit box; an objective that falls by less along a ray does not fall."""
 
 MOVES = 1e-7
 """In units of a column, over the unit box; a ray along which a variable moves by less does not name it."""
-
-NO_MOVE = 1e-11
-"""Relative to the fastest; a value of the basis that moves by less stands still up to rounding."""
 
 REFINED = 1e-9
 """In units of a row or column; HiGHS's tolerances for the runs that exact arithmetic refines."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from forcopt.backends.registry import get_backend
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError, NotInstalledError, required
 from forcopt.status import Status
 from forcopt.study.isolate import pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
@@ -153,13 +153,8 @@ def executor_at(address: str) -> Iterator[Executor]:
     """
     kind, _, rest = address.partition(":")
     if kind == "dask":
-        try:
-            from distributed import Client
-        except ImportError:
-            raise NotInstalledError(
-                "an executor dask://... needs Dask; install it with: pip install 'dask[distributed]'"
-            ) from None
-        with Client(f"tcp:{rest}") as client:  # type: ignore[no-untyped-call]
+        distributed = required("distributed", "an executor dask://...", "'dask[distributed]'")
+        with distributed.Client(f"tcp:{rest}") as client:
             yield client.get_executor(pure=False)
         return
     pools: dict[str, type[Executor]] = {"processes": ProcessPoolExecutor, "threads": ThreadPoolExecutor}

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError, check_choice
@@ -356,8 +356,7 @@ class Release:
         0.1
         """
         true = as_numbers(counts, "the counts")
-        if true.shape != self.leaves.shape:
-            raise DeclarationError(f"the counts have shape {true.shape}; it must be {self.leaves.shape}")
+        check_shape(true, self.leaves.shape, "the counts")
         if not true.sum() > 0:
             raise DeclarationError("the counts sum to 0, so that no error is relative to them")
         return float(np.abs(self.leaves - true).sum() / (2 * true.sum()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.errors import DeclarationError, NotInstalledError, unknown
+from forcopt.errors import DeclarationError, required, unknown
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
@@ -138,12 +138,11 @@ def recom_chain(
         spanning tree of two districts can be cut within the bounds.
     """
     partition = start.to_gerrychain()
-    try:
-        from gerrychain import MarkovChain, accept, constraints, tree
-        from gerrychain.proposals import recom as proposal
-        from gerrychain.proposals.tree_proposals import MetagraphError
-    except ImportError:
-        raise NotInstalledError("the package gerrychain is missing: pip install gerrychain") from None
+    required("gerrychain", "a chain of plans")
+    from gerrychain import MarkovChain, accept, constraints, tree
+    from gerrychain.proposals import recom as proposal
+    from gerrychain.proposals.tree_proposals import MetagraphError
+
     if problem.total == 0:
         raise ChainStuckError("the populations are 0, so no tree can be cut in proportion to them")
     low, high = problem.population_bounds

@@ -14,12 +14,9 @@ from forcopt.models.secure_sum.faults import (
     ReplaceShare,
     WrongProjection,
     WrongSums,
-    poisoned_disparity,
-    poisoned_rate,
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
-from forcopt.models.secure_sum.share_design import ShareDesign, worst_coalition
 from forcopt.models.secure_sum.shares import (
     SharedNoise,
     Shares,
@@ -37,7 +34,6 @@ __all__ = [
     "LostServer",
     "ReplaceShare",
     "SecureSum",
-    "ShareDesign",
     "SharedNoise",
     "Shares",
     "SumProtocol",
@@ -46,9 +42,6 @@ __all__ = [
     "WrongProjection",
     "WrongSums",
     "even_shares",
-    "poisoned_disparity",
-    "poisoned_rate",
     "shared_noise",
     "talwar_shares",
-    "worst_coalition",
 ]

@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from dp_events import dp_event
 
 from forcopt import DeclarationError
 from forcopt.privacy import (
@@ -17,7 +18,6 @@ from forcopt.privacy import (
     Ledger,
     PoissonSample,
     Profile,
-    dp_event,
 )
 
 

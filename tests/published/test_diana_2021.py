@@ -7,6 +7,7 @@ least-squares example by hand.
 import itertools
 from math import log
 
+import lexifair_enumeration  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
 
