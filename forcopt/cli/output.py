@@ -77,9 +77,6 @@ FixOption = Annotated[
         "it. Repeat for more.",
     ),
 ]
-ReportOption = Annotated[
-    Path, typer.Option("--report", "-o", metavar="FILE.html", help="The report to write.")
-]
 EncodingOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
 ]

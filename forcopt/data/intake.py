@@ -235,7 +235,7 @@ def cell_text(value: Any) -> str:
     """A cell as text: empty if it is missing, and a whole number without a point."""
     if is_missing(value):
         return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < 2**53:
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < 2**53:
         return str(int(value))
     return str(value).strip()
 

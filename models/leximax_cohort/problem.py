@@ -286,8 +286,9 @@ class LeximaxCohort(Problem):
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
         if fixes is not None:
-            named = {"identifier": identifier, "household": household}
-            candidates, quotas, found = panel_intake(candidates, quotas, size, **named, fixes=fixes)
+            candidates, quotas, found = panel_intake(
+                candidates, quotas, size, identifier=identifier, household=household, fixes=fixes
+            )
             found.refuse()
         read = panel_fields(candidates, quotas, identifier=identifier, household=household)
         made = cls(size=size, **{**read, **fields})
