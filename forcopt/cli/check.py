@@ -37,43 +37,41 @@ def check(
 
 def _kind(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     """What a file is, and the command that takes it; adds the findings."""
-    from forcopt.data.maps import read_map
+    from forcopt.data.maps import map_facts, read_map
     from forcopt.loops.exchange import MODEL_SUFFIXES, read
+    from forcopt.privacy import Schema
     from forcopt.problem.registry import load
 
     if file.name.lower().endswith(MODEL_SUFFIXES):
-        model = read(file)
-        found.facts[file.name] = str(model.summary())
+        found.facts[file.name] = str(read(file).summary())
         return "a model", f"forcopt solve {file}"
     if file.suffix.lower() in (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods"):
         return _table(file, found, encoding)
-    if file.suffix.lower() in (".json", ".geojson", ".toml"):
+    if file.suffix.lower() == ".toml":
+        data: Any = {"model": ""}
+    elif file.suffix.lower() in (".json", ".geojson"):
         try:
-            data = (
-                json.loads(file.read_text(encoding="utf-8-sig")) if file.suffix != ".toml" else {"model": ""}
-            )
+            data = json.loads(file.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise DeclarationError(f"{file} is no JSON in UTF-8: {error}") from None
         if not isinstance(data, dict):
             raise DeclarationError(f"{file} is a {type(data).__name__} in JSON, which no command takes")
-        if not {"nodes", "features"} & data.keys():
-            what = "a policy" if "policy" in data else "a declaration"
-            found.facts[file.name] = repr(load(file))[:200]
-            return what, f"forcopt {'predict' if 'policy' in data else 'solve'} {file}"
-    people = _people(file)
+    else:
+        data = {"features": []}
+    if not {"nodes", "features"} & data.keys():
+        if not {"model", "policy"} & data.keys():
+            found.facts[file.name] = repr(Schema.from_dict(data))
+            return "a schema of a private table", f"forcopt release PEOPLE --schema {file} --budget rho=.5"
+        found.facts[file.name] = repr(load(file))[:200]
+        if "policy" in data:
+            return "a policy", f"forcopt predict {file} PEOPLE"
+        return "a declaration", f"forcopt solve {file}"
+    names = [name for facts in map_facts(file, file.name, found)[1][:1] for name in facts]
+    likely = [name for name in names if name.upper().startswith(("TOTPOP", "POP", "P1_001N", "PEOPLE"))]
+    people = (likely or ["TOTPOP"])[0]  # most likely it counts people
     _, seen = read_map(file, people)
     found.faults, found.notes, found.facts = seen.faults, seen.notes, seen.facts
     return "a map", f"forcopt districts {file} --population {people} -k DISTRICTS"
-
-
-def _people(file: Path) -> str:
-    """The property of a map that most likely counts people."""
-    from forcopt.data.intake import Findings
-    from forcopt.data.maps import map_facts
-
-    names = list(map_facts(file, file.name, Findings())[1][0]) if file.stat().st_size else []
-    likely = [name for name in names if name.upper().startswith(("TOTPOP", "POP", "P1_001N", "PEOPLE"))]
-    return str((likely or ["TOTPOP"])[0])
 
 
 def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
@@ -82,23 +80,11 @@ def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
 
     rows = read_rows(file, file.name, Findings(), encoding)
     names = [name for name in dict.fromkeys(rows.columns) if name and list(rows.columns).count(name) == 1]
-
-    def say(name: str, why: str) -> None:
-        found.note(file.name, 1, name, name, why)
-
-    schema = column_kinds(rows, names, say)
+    schema = column_kinds(rows, names, lambda name, why: found.note(file.name, 1, name, name, why))
     check_table(file, file.name, schema, findings=found, encoding=encoding)
     for name, expected in schema.items():
-        blanks = int((rows[name] == "").sum())
-        levels = sorted(set(rows[name]) - {""})[:8]
-        words = f"groups {', '.join(levels)}" if expected.kind == "group" else "numbers"
-        found.facts[name] = f"{name}: {words}" + (f"; {blanks} blanks" if blanks else "")
-    quotas = {"min", "max"} <= set(names)
-    return (
-        ("a table of quotas", "forcopt panel PEOPLE QUOTAS")
-        if quotas
-        else (
-            "a table",
-            "forcopt panel, fair, sample or release",
-        )
-    )
+        levels = ", ".join(sorted(set(rows[name]) - {""})[:8])
+        found.facts[name] = f"{name}: {f'groups {levels}' if expected.kind == 'group' else 'numbers'}"
+    if {"min", "max"} <= set(names):
+        return "a table of quotas", f"forcopt panel PEOPLE {file} --size SEATS"
+    return "a table", "forcopt panel, fair, sample or release"

@@ -16,6 +16,7 @@ from forcopt.data.intake import (
     Fixes,
     check_table,
     column_kinds,
+    is_number,
     read_rows,
     typed,
 )
@@ -37,20 +38,7 @@ from forcopt.problem.report_page import picture, report, table
 if TYPE_CHECKING:
     import pandas as pd
 
-_BETTER = {
-    "1",
-    "yes",
-    "true",
-    "y",
-    "t",
-    "hired",
-    "repaid",
-    "accepted",
-    "approved",
-    "admitted",
-    "passed",
-    "good",
-}
+_BETTER = "1 yes true y t hired repaid accepted approved admitted passed good".split()  # noqa: SIM905
 """Labels that are the better treatment by their name."""
 
 _FEWEST = 100
@@ -295,32 +283,16 @@ def notion_from(text: str) -> Notion:
     """
     from forcopt import fairness
 
-    known = {
-        re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): getattr(fairness, name)
-        for name in (
-            "DemographicParity",
-            "EqualizedOdds",
-            "EqualOpportunity",
-            "FalsePositiveParity",
-            "ErrorParity",
-        )
-    }
     name, _, value = text.partition("=")
-    plain = name.strip().lower().replace("-", "_")
-    if plain not in known:
+    known = ("DemographicParity", "EqualizedOdds", "EqualOpportunity", "FalsePositiveParity", "ErrorParity")
+    kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
+    number, plain = value.strip().rstrip("%"), name.strip().lower().replace("-", "_")
+    if plain not in kinds or not is_number(number):
         raise DeclarationError(
-            f"notion is {text!r}; it must be one of {', '.join(known)}, such as equalized_odds=2%"
+            f"notion is {text!r}; it must be one of {', '.join(kinds)}, such as equalized_odds=2%"
         )
-    percent = value.strip().endswith("%")
-    try:
-        share = float(value.strip().rstrip("%")) / (100 if percent else 1)
-    except ValueError:
-        raise DeclarationError(
-            f"notion is {text!r}; its tolerance must be a share, such as 0.02 or 2%"
-        ) from None
+    share = float(number) / (100 if value.strip().endswith("%") else 1)
     if not 0 <= share < 1:
-        raise DeclarationError(
-            f"notion is {text!r}; its tolerance must be a share below 1: write {value.strip()}%"
-        )
-    made: Notion = known[plain](share)
+        raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")
+    made: Notion = kinds[plain](share)
     return made
