@@ -281,7 +281,7 @@ def release(
         raise DeclarationError(f"{schema} has no categories to count by; add a column such as sex: [f, m]")
     expected = {}
     for name, column in public.items():
-        ends = {end: getattr(column, end, 0.0) for end in ("lower", "upper")}
+        ends: dict[str, Any] = {end: getattr(column, end, 0.0) for end in ("lower", "upper")}
         levels = tuple(map(str, getattr(column, "values", ())))
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
     rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
