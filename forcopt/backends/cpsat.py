@@ -340,7 +340,7 @@ class CpSat(Backend):
 
     name = "cp-sat"
     through = "ortools"
-    install = "pip install 'ortools>=9.12'"
+    install = "pip install 'ortools>=9.15'"
     capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "nonconvex"}), only_integer=True)
     accuracy: float = 1e-8
 

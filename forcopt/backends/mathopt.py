@@ -273,7 +273,7 @@ class MathOpt(Backend):
     """One solver of MathOpt; options by its own names are the fields of its parameters' protocol buffer."""
 
     through = "ortools"
-    install = "pip install 'ortools>=9.12'"
+    install = "pip install 'ortools>=9.15'"
 
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
