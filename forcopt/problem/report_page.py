@@ -8,11 +8,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from forcopt import __version__
 from forcopt.data.intake import Findings, grouped
 
 __all__ = ["page", "picture", "report", "table"]
@@ -107,7 +107,7 @@ def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
             f'<section id="{names[name]}"><h2>{html.escape(name)}</h2>\n{text}\n</section>'
             for name, text in sections.items()
         ),
-        "made": f"Made on {date.today().isoformat()} with forcopt {__version__}.",
+        "made": f"Made on {date.today().isoformat()} with forcopt {version('forcopt')}.",
     }
     text = files(__package__).joinpath("report_page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text)
