@@ -271,8 +271,8 @@ def release(
     values, make = _budget_from(budget)
     try:
         public = Schema.from_dict(json.loads(schema.read_text(encoding="utf-8-sig")))
-    except json.JSONDecodeError as error:
-        raise DeclarationError(f"{schema} is no JSON: {error}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DeclarationError(f"{schema} is no JSON in UTF-8: {error}") from None
     names = [name for name, column in public.items() if not isinstance(column, Bounded)]
     wanted = list(map(_names, tables or [])) or [
         list(pair) for k in (1, 2) for pair in combinations(names, k)
