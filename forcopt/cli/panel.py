@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from forcopt.cli.output import (
+    EncodingOption,
     FixOption,
     JsonOption,
     TimeLimitOption,
@@ -57,6 +58,7 @@ def panel(
     reserves: Annotated[int, typer.Option(metavar="R", help="How many reserves the drawn panel gets.")] = 0,
     attendance: Annotated[float, typer.Option(help="The probability that a member attends.")] = 0.9,
     fix: FixOption = None,
+    encoding: EncodingOption = None,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -73,7 +75,13 @@ def panel(
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
     pool, table, findings = panel_intake(
-        people, quotas, size, identifier=identifier, household=household, fixes=fixes_from(fix)
+        people,
+        quotas,
+        size,
+        identifier=identifier,
+        household=household,
+        fixes=fixes_from(fix),
+        encoding=encoding,
     )
     stop_at_faults(findings, as_json)
     problem = LeximaxCohort.from_candidates(

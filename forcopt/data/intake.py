@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FIRST_ROW = 2
 """The number of the first row below the heading, as spreadsheets count."""
 
+_ROWS = "row of the file"
+"""The name of the index of a frame that was read."""
+
 _MOST_SHOWN = 20
 """Faults that an error names; the report has all."""
 
@@ -225,6 +228,8 @@ def read_rows(
     else:
         raise DeclarationError(f"{file} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
     frame = _frame_of(lines, file, found)
+    if isinstance(table, pd.DataFrame) and table.index.name == _ROWS and len(table) == len(frame):
+        frame.index = table.index  # read before
     found.facts[file] = f"{len(frame):,} rows, {frame.shape[1]} columns" + found.facts.get(file, "")
     if findings is None:
         found.refuse()
@@ -335,7 +340,7 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
         else:
             rows.append(row)
             numbers.append(number)
-    return pd.DataFrame(rows, columns=head, index=pd.Index(numbers, dtype=int), dtype=str)
+    return pd.DataFrame(rows, columns=head, index=pd.Index(numbers, dtype=int, name=_ROWS), dtype=str)
 
 
 # -- checking ------------------------------------------------------------------------------------------------

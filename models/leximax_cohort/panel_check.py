@@ -71,6 +71,7 @@ def panel_intake(
     identifier: str | None = None,
     household: str | Sequence[str] | None = None,
     fixes: Fixes | None = None,
+    encoding: str | None = None,
 ) -> tuple[DataFrame, DataFrame, Findings]:
     """Read both files as text, after the stated fixes, with everything that was found in them.
 
@@ -80,6 +81,8 @@ def panel_intake(
         See `panel_findings`.
     fixes : mapping, optional
         Of the candidates, see `forcopt.data.intake.Fixes`.
+    encoding : str, optional
+        Of both files, see `forcopt.data.read_rows`.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def panel_intake(
         The candidates, the quotas, and faults and notes.
     """
     found = Findings()
-    table = quota_columns(read_rows(quotas, "quotas", found))
+    table = quota_columns(read_rows(quotas, "quotas", found, encoding))
     columns = {"feature": Expected("text"), "value": Expected("text"), "min": _SEATS, "max": _SEATS}
     table, _ = check_table(table, "quotas", columns, findings=found)
     if not set(QUOTA_COLUMNS) <= set(table.columns):
@@ -104,7 +107,7 @@ def panel_intake(
     schema |= dict.fromkeys(address, Expected("unit", blank=True))
     if identifier is not None:
         schema = {identifier: Expected("key"), **schema}
-    people, _ = check_table(candidates, "candidates", schema, fixes=fixes, findings=found)
+    people, _ = check_table(candidates, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
     present = {feature: Counter(people[feature]) for feature in wanted if feature in people.columns}
     first: dict[str, int] = {}
     for row, feature, value in zip(table.index, table.feature, table.value, strict=True):
@@ -115,7 +118,7 @@ def panel_intake(
         first.setdefault(key, row)
     for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
         into += findings
-    return people, table, found
+    return people.reset_index(drop=True), table, found
 
 
 _SEATS = Expected("count")
