@@ -16,6 +16,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, fie
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
+from forcopt.data.maps import read_map
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import (
@@ -34,8 +35,11 @@ from forcopt.problem.parts import RULES, Function, Measure, Meets, OfParts, Part
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pandas import Series
 
+    from forcopt.data.intake import Fixes
     from forcopt.language.model import Model
     from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.ensemble import Ensemble
@@ -137,6 +141,56 @@ class Districting(OfParts):
     county: str = "county"
     seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        population: str = "population",
+        identifier: str | None = None,
+        adjacency: Literal["rook", "queen"] = "rook",
+        bridge: bool = False,
+        fixes: Fixes | None = None,
+        **fields: Any,
+    ) -> Districting:
+        """Declare the districts of a map: GeoJSON, a shapefile, a GeoPackage, or the JSON of a graph.
+
+        Parameters
+        ----------
+        path, population, identifier, adjacency, bridge, fixes
+            See `forcopt.data.read_map`.
+        fields : Any
+            Of the problem, such as ``districts=4, tolerance=0.005``.
+
+        Raises
+        ------
+        DeclarationError
+            For a fault of the file, naming the unit: a missing property, a number in words, a name that
+            stands twice, an area that crosses itself or overlaps another one, and units that no border joins
+            to the others.
+
+        Notes
+        -----
+        Stated changes of the file stay in ``graph.graph["intake"]``, also when the problem is saved.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile
+        >>> def square(x):
+        ...     return {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]}
+        >>> rows = [{"properties": {"name": f"u{x}", "people": 5}, "geometry": square(x)} for x in range(4)]
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "row.geojson"
+        >>> _ = path.write_text(json.dumps({"type": "FeatureCollection", "features": rows}))
+        >>> p = Districting.from_file(path, population="people", districts=2, tolerance=0)
+        >>> list(p.graph.edges), p.solve("set-partitioning").objective
+        ([('u0', 'u1'), ('u1', 'u2'), ('u2', 'u3')], 1.0)
+        """
+        graph, found = read_map(
+            path, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
+        )
+        found.refuse()
+        return cls(graph=graph, population=population, **fields)
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
