@@ -148,11 +148,14 @@ def _reachable(prices, root, bar, inside):  # type: ignore[no-untyped-def]
             if rank[v] > rank[root]:
                 far[v] = min(far[v], far[u] + max(0, -net[v]))
     most, before = 0, -1
+    for v in range(n):
+        inside[v] = done[v] and v != root
+        most += max(0, net[v]) if inside[v] else 0
     while most != before:  # what may be won decides how far a path may lead
         before = most
         most = 0
         for v in range(n):
-            inside[v] = far[v] < net[root] + before - bar and v != root
+            inside[v] = inside[v] and far[v] < net[root] + before - bar
             if inside[v] and net[v] > 0:
                 most += net[v]
     return most

@@ -80,6 +80,7 @@ class CountyClustering(Problem):
     def _check(self) -> CountyClustering:
         if (self.tolerance is None) == (self.bounds is None):
             raise DeclarationError("give either tolerance or bounds, and not both")
+        _ = self.whole.arrays
         low, high = self.window
         if not 1 <= low <= high:
             raise DeclarationError(

@@ -123,14 +123,14 @@ def sets_above(
         left.add_edge(v, u, pays=max(0, -net[u]))
     looked = 0
     for root in sorted(graph, key=lambda v: -price[v]):
-        if price[root] < 0:
-            return
-        far, may = nx.single_source_dijkstra_path_length(left, root, weight="pays"), {root}
-        before: set[int] = set()
+        if price[root] < 0 or (price[root] == 0 and sigma + above >= 0):
+            return  # sets of the vertices that are left have no price above 0
+        far = nx.single_source_dijkstra_path_length(left, root, weight="pays")
+        may, before = set(far), set[int]()
         while may != before:  # a set pays the path to each vertex, and wins the nets above 0 at most
             before = may
             room = net[root] - above * high + sum(max(0, net[v]) for v in before if v != root)
-            may = {root} | {v for v, pays in far.items() if pays < room}
+            may = {root} | {v for v in before if far[v] < room}
         stack = [([root], [v for v in left[root] if v in may], frozenset([root]), True)]
         while stack:
             inside, border, decided, new = stack.pop()

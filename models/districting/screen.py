@@ -7,6 +7,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.models.districting.cluster_search import _grow, _Prices
 from forcopt.models.districting.clustering_bound import NoSuchDistrict
 from forcopt.models.districting.column_generation import column_generation
@@ -22,8 +23,14 @@ _LOOKS = 20_000_000
 _SOME = 20
 """Districts to list from each first node while the greatest share is sought."""
 
-_EACH = 2_000
-"""Districts to list from each first node."""
+_WANTED = 50
+"""Districts to list before plans are made around some."""
+
+_SIDE = 3.0
+"""The first boundary sought is this multiple of the square root of a district's nodes, in average edges."""
+
+_WIDER = 1.15
+"""The next one is this multiple of it."""
 
 _TRIED = 6
 """The districts with the cheapest boundaries around which plans are made."""
@@ -144,10 +151,8 @@ def seeded(problem: Districting, seed: int | np.random.Generator | None, deadlin
         whole = Plan.from_labels(problem, np.zeros(len(problem.nodes), np.int64))
         return whole if problem.evaluate(whole).feasible else None
     share, g = shares(problem)[0], problem.arrays
-    sets, _ = districts_meeting(problem, share, _EACH, deadline)
+    sets, cost = _cheap(problem, share, deadline)
     fewer = (share.model_copy(update={"districts": share.districts - 1}),) if share.districts > 1 else ()
-    u, v = g.edges.T
-    cost = (sets[:, u] != sets[:, v]) @ g.costs
     best, value, tried = None, np.inf, 0
     for i in np.argsort(cost, kind="stable").tolist():
         rest = np.flatnonzero(~sets[i])
@@ -177,3 +182,27 @@ def seeded(problem: Districting, seed: int | np.random.Generator | None, deadlin
         if evaluation.feasible and evaluation.objective < value:
             best, value = plan, evaluation.objective
     return best
+
+
+def _cheap(problem: Districting, share: Share, deadline: Deadline) -> tuple[Array, Array]:
+    """Districts of cheap boundary that meet a share, and the costs of their boundaries.
+
+    Surpluses are prizes, such that a district of the average surplus of the whole is not near a cheap one.
+    """
+    g, k, (low, high), row = problem.arrays, problem.districts, problem.population_bounds, share.row(problem)
+    order = np.argsort(-row.weights, kind="stable")
+    graph, edge = g.reordered(order.tolist()), float(g.costs.mean()) if len(g.costs) else 1.0
+    most = _SIDE * edge * (g.size / k) ** 0.5
+    prizes = row.weights[order] * (most / max(1.0, abs(float(row.weights.sum())) / k))
+    kept, paid = [np.zeros((0, g.size), np.bool_)], [np.zeros(0, np.int64)]
+    while sum(map(len, kept)) < _WANTED and most <= 2 * g.costs.sum() and not deadline.passed:
+        kept, paid, search = kept[:1], paid[:1], ConnectedSets(graph, low, high, k, most, prizes)
+        while not search.done and not deadline.passed:
+            sets, costs = search.step()
+            named = np.zeros_like(sets)
+            named[:, order] = sets
+            good = row.holds(named)
+            kept.append(named[good])
+            paid.append(costs[good])
+        most *= _WIDER
+    return np.concatenate(kept), np.concatenate(paid)

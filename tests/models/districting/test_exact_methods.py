@@ -719,16 +719,6 @@ def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
         p.solve("dual-cycles", seed=0)
 
 
-def test_a_list_that_stays_too_long_ends_with_a_reason(monkeypatch):
-    from forcopt.models.districting import column_generation
-
-    p = Districting(delaunay(50, seed=2), districts=4, tolerance=0.02)
-    monkeypatch.setattr(column_generation, "_NEAR", 1)
-    s = p.solve("column-generation")
-    assert s.status == "feasible" and "more than 1 districts are listed for plans of cost" in s.message
-    assert s.bound <= 23 <= s.objective
-
-
 @pytest.mark.parametrize("districts", [3, 5])
 def test_a_complete_list_improves_the_linear_bound(districts):
     """Prices with a fee that is too low: the least reduced cost of the list proves a better bound."""

@@ -313,7 +313,7 @@ def test_a_chain_stays_within_side_constraints():
 
 
 def test_the_law_is_that_of_gerrychain():
-    gerrychain = pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
+    pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
     from gerrychain.proposals import recom
     from gerrychain.tree import bipartition_tree
 
@@ -323,7 +323,6 @@ def test_the_law_is_that_of_gerrychain():
     theirs, ours, rng, draws = Counter(), Counter(), np.random.default_rng(1), 1500
     split = partial(bipartition_tree, max_attempts=1000, allow_pair_reselection=True)
     partition = start.to_gerrychain()
-    assert gerrychain.__version__
     for _ in range(draws):
         state = recom(partition, "population", p.mean, 0.25, bipartition_tree_fn=split)
         ids = getattr(state.graph, "internal_node_id_for_original_nx_node_id", lambda v: v)
