@@ -152,6 +152,18 @@ def check_entries(values: Array, wrong: Array, subject: str, rule: str) -> None:
         raise DeclarationError(f"{subject}{describe_entry(values.shape, at)} is {values.flat[at]:g}; {rule}")
 
 
+def check_shape(values: Array, shape: tuple[int, ...], subject: str) -> None:
+    """Refuse an array of another shape.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the array, its shape and the right one.
+    """
+    if values.shape != shape:
+        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be {shape}")
+
+
 def rounded_up(value: float) -> float:
     """Round a positive number up to six significant digits, so that a printed limit is sufficient.
 

@@ -118,20 +118,43 @@ class BackendError(ForcoptError, RuntimeError):
     """A solver crashed, refused the model or answered nonsense; keeps the solver's own words."""
 
 
-def needs_sklearn(module: str, name: str) -> Any:
-    """Give a class from a module that imports scikit-learn, which is not a requirement.
+def required(module: str, what: str, package: str | None = None) -> Any:
+    """Import a module that may be missing.
+
+    Parameters
+    ----------
+    module : str
+        To import.
+    what : str
+        That needs it: the subject of the message.
+    package : str, optional
+        That installs the module, if it is called otherwise.
 
     Raises
     ------
     NotInstalledError
-        If that is missing, with the command that installs it.
+        If it is missing, with the command that installs it.
+
+    Examples
+    --------
+    >>> try:
+    ...     required("polaris", "a picture of stars")
+    ... except NotInstalledError as error:
+    ...     print(error)
+    a picture of stars needs polaris, which is not installed: pip install polaris
     """
     try:
-        import_module("sklearn")
-    except ModuleNotFoundError:
+        return import_module(module)
+    except ImportError:
+        package = package or module.partition(".")[0]
         raise NotInstalledError(
-            f"{name} needs scikit-learn, which is not installed: pip install scikit-learn"
+            f"{what} needs {package}, which is not installed: pip install {package}"
         ) from None
+
+
+def needs_sklearn(module: str, name: str) -> Any:
+    """Give a class from a module that imports scikit-learn, which is not a requirement."""
+    required("sklearn", name, "scikit-learn")
     return getattr(import_module(module), name)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, required
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +24,7 @@ _LONGEST = 80
 @cache
 def _picture() -> type[Figure]:
     """The class of figures that a notebook shows, made when matplotlib is first needed."""
+    required("matplotlib", "a picture")
     from matplotlib.figure import Figure
 
     class Picture(Figure):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import chain, combinations, pairwise, permutations
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.optimize import linprog
 
 
@@ -105,3 +106,22 @@ def solve(values, slots, factors, demands, objective="welfare", fill=True, weigh
     )
     assert found.status == 0, found.message
     return -found.fun
+
+
+def quadrature(give, values, slots, factors=1.0):
+    """The truthful payments of a rule, a function of effective values and slots; one user."""
+    v, beta = np.asarray(values, dtype=float), np.asarray(slots, dtype=float)
+    alpha = np.broadcast_to(factors, v.shape)
+    out = np.zeros(len(v))
+    for i in range(len(v)):
+
+        def clicks(z, i=i):
+            bids = v * alpha
+            bids[i] = alpha[i] * z
+            return float(alpha[i] * (give(bids[None, :], len(beta))[0, i] @ beta))
+
+        kinks = np.unique(np.delete(v * alpha, i) / alpha[i])
+        ends = np.union1d(np.linspace(0.0, v[i], 33), kinks[(kinks > 0) & (kinks < v[i])])
+        area = sum(quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairwise(ends))
+        out[i] = v[i] * clicks(v[i]) - area
+    return out

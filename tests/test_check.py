@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import signal
 import subprocess
 import sys
 from fractions import Fraction
@@ -27,7 +26,7 @@ from forcopt.clock import Deadline
 from forcopt.loops.certify.convex import _in_dual as in_dual
 from forcopt.loops.diagnose import IrreducibleSubset
 from forcopt.loops.exact_lp import LinearProgram, rational
-from forcopt.loops.exact_milp.prove import branch_and_bound, kept_file
+from forcopt.loops.exact_milp.prove import branch_and_bound
 
 COMPILER = shutil.which("g++")
 
@@ -123,70 +122,6 @@ def test_random_programs_agree_with_enumeration_and_their_files_are_accepted(sta
         assert tree.bound == best, seed
         assert lp.value(tree.better or found) == best, seed
         assert "it is optimal" in check.check_vipr(str(path), None), seed
-
-
-class Nodes(Deadline):
-    """Ends after so many questions, not seconds."""
-
-    def __init__(self, most):
-        super().__init__(None)
-        self.most = most
-
-    @property
-    def passed(self):
-        self.most -= 1
-        return self.most < 0
-
-
-@pytest.mark.parametrize("pure", [True, False])
-def test_a_search_goes_on_from_its_file(pure, tmp_path):
-    """In pieces, each read from the file of the one before, it proves what it proves in one."""
-    rng, path, one = random.Random(2), tmp_path / "proof.vipr", fmpq(1)
-    rows = [
-        {j: fmpq(rng.randint(100, 999)) for j in range(9)} | {9 + 2 * i: one, 10 + 2 * i: -one}
-        for i in (0, 1)
-    ]  # two sums of a subset, and how far they are above and below 2222
-    lower, upper, side = [fmpq(0)] * 13, [one] * 9 + [fmpq(5000)] * 4, [fmpq(2222)] * 2
-    lp = LinearProgram([fmpq(0)] * 9 + [one] * 4, fmpq(0), lower, upper, rows, side, side)
-    whole, names = list(range(13 if pure else 9)), [f"x{j}" for j in range(13)]
-    m = fo.Model()
-    m.minimize(m.variable("x", lower=0))
-    m.solve("highs", threads=2)  # HiGHS keeps these threads, and the search must not ask for another number
-    tree = branch_and_bound(lp, whole, fmpq(4444), Deadline(60.0))
-    assert tree.exhausted and tree.better is not None
-    start, pieces = tree.better, 0
-    while True:
-        how = {"point": start, "names": names, "save": path, "resume": True}
-        found = branch_and_bound(lp, whole, tree.bound, Nodes(30), **how)
-        if found.exhausted:
-            break
-        assert not path.exists() and found.bound <= tree.bound
-        pieces += 1
-    assert pieces >= 2 and found.bound == tree.bound and not kept_file(path).exists()
-    assert "it is optimal" in check.check_vipr(str(path), None)
-    branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
-    lp.rows[0][0] += 1
-    with pytest.raises(fo.DeclarationError, match="another program"):
-        branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
-    for broken in (b"", kept_file(path).read_bytes()[:100], b"no pickle"):
-        kept_file(path).write_bytes(broken)
-        with pytest.raises(fo.DeclarationError, match="holds no search"):
-            branch_and_bound(lp, whole, tree.bound, Nodes(3), **how)
-
-
-def test_ctrl_c_keeps_a_search_that_is_saved(tmp_path):
-    rng, path = np.random.default_rng(1), tmp_path / "proof.vipr"
-    m = fo.Model("market split")
-    x, off = m.variable("x", 13, binary=True), m.variable("off", (2, 2), lower=0)
-    weights = rng.integers(100, 999, (2, 13))
-    m.subject_to(x @ weights.T + off[0] - off[1] == weights.sum(axis=1) // 2)
-    m.minimize(off.sum())
-    s = m.solve("highs", gap=0.0)
-    stopped = s.certify(save=path, progress=lambda *_: signal.raise_signal(signal.SIGINT))
-    assert stopped.optimal is None and "resume=True" in stopped.how and kept_file(path).exists()
-    with pytest.raises(KeyboardInterrupt):  # without a file nothing is kept
-        s.certify(progress=lambda *_: signal.raise_signal(signal.SIGINT))
-    assert s.certify(save=path, resume=True).optimal and not kept_file(path).exists()
 
 
 def test_viprchk_accepts_proofs(viprchk, shop, tmp_path):

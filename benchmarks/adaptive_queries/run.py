@@ -1,4 +1,4 @@
-"""Runs the benchmark of adaptive queries: errors, sessions, schedules and spends; writes a Markdown page.
+"""Runs the benchmark of adaptive queries: errors, sessions and schedules; writes a Markdown page.
 
     python benchmarks/adaptive_queries/run.py --out benchmarks/adaptive_queries/results.md
 
@@ -13,7 +13,7 @@ import sys
 import time
 from math import sqrt
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -22,11 +22,10 @@ import numpy as np
 import forcopt as fo
 from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
 from forcopt.clock import Deadline
-from forcopt.models import AccuracyPlan, BudgetAllocation, QuerySchedule
+from forcopt.models import AccuracyPlan, QuerySchedule
 from forcopt.models.adaptive_queries import (
     AdaptiveSession,
     DecayingCorrelation,
-    Haplotypes,
     IndependentBlocks,
     Ledger,
     MarkovBits,
@@ -170,9 +169,6 @@ def size(quick: bool) -> tuple[str, list[Row]]:
         "neighbors (G2)": (NeighborAnds(1000), StreamedBlocks(1000), k, 0),
         "decaying (G3)": (MarkovBits.decaying(1000, 0.9), DecayingCorrelation(1000, 0.9, 10), 92 * k, 10),
     }
-    genes = Haplotypes.random(500, 20, seed=0)
-    largest = int(np.bincount(genes.position).max())
-    cases["haplotypes (G4)"] = (genes, IndependentBlocks(genes.positions), largest * k, 0)
     for name, (population, model, queries, width) in cases.items():
         began = time.process_time()
         sample = population.sample(n, 0)
@@ -242,30 +238,6 @@ def timed_peer(p: QuerySchedule, value: float) -> tuple[str, float | None]:
     if not optimal or cost != value:
         raise SystemExit(f"error: OR-tools' flow has value {cost}, ours {value}")
     return f"{seconds:.2f} s", seconds
-
-
-def spends(quick: bool) -> tuple[str, list[Row]]:
-    """How much each query spends, by method."""
-    windows, queries = (100, 300) if quick else (1000, 3000)
-    rng = np.random.default_rng(0)
-    first = rng.integers(1, windows + 1, queries)
-    intervals = np.stack([first, np.minimum(first + rng.integers(0, 5, queries), windows)], axis=1)
-    weights = rng.integers(1, 10, queries).astype(float)
-    rows = []
-    cases: tuple[tuple[Literal["worst", "leximin", "weighted"], tuple[str, ...]], ...] = (
-        ("worst", ("progressive-filling",)),
-        ("leximin", ("progressive-filling",)),
-        ("weighted", ("cone@clarabel", "cone@scs")),
-    )
-    for objective, methods in cases:
-        p = BudgetAllocation(DecayingCorrelation(windows, 0.5, 4), intervals, weights, 1.0, objective)
-        for name in methods:
-            method, _, backend = name.partition("@")
-            s = p.solve(method, backend=backend or None, time_limit=60)
-            rows.append([objective, name, f"{s.status}", f"{s.objective:.6g}", f"{s.seconds:.2f} s"])
-            progress(*rows[-1])
-    head = ["objective", "method", "status", "value", "seconds"]
-    return f"{queries:,} queries in {windows:,} windows.\n\n" + table(head, rows), []
 
 
 def equal_costs(quick: bool) -> tuple[str, list[Row]]:
@@ -345,7 +317,6 @@ def main() -> None:
             "Where the model is false": model_is_false,
             "Large samples": size,
             "Schedules of different costs": different_costs,
-            "Spends": spends,
         },
         options.quick,
     )

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 import forcopt as fo
 from benchmarks.report import Page, Row, parser, progress, row, table
-from forcopt.models import CompetitiveRatio, FairAuction, FairMechanism
+from forcopt.models import CompetitiveRatio, FairAuction
 from forcopt.models.fair_auctions import (
     OrderedValueStability,
     PowerStability,
@@ -231,29 +231,6 @@ def refined(quick: bool) -> tuple[str, list[Row]]:
     return table(["ads, ell", "levels: linear program", "two profiles"], rows), []
 
 
-def revenue(quick: bool) -> tuple[str, list[Row]]:
-    """Two bidders with values 1 to 5, each equally likely, one slot."""
-    rows = []
-    for fill in (False, True):
-        for ell in (None, 2.0, 1.0, 0.5):
-            p = FairMechanism(
-                grid=[1, 2, 3, 4, 5], prior=[[0.2] * 5] * 2, slots=[1], stability=ell, fill=fill
-            )
-            s = p.solve()
-            rule = "-" if ell is None else f"{p.solve('inverse-proportional').objective:.4f}"
-            welfare = s.evaluation.metrics["welfare"]
-            rows.append(
-                [
-                    str(fill),
-                    "none" if ell is None else f"{ell:g}",
-                    f"{s.objective:.4f}",
-                    f"{welfare:.4f}",
-                    rule,
-                ]
-            )
-    return table(["always filled", "ell", "best revenue", "its welfare", "inverse prop. revenue"], rows), []
-
-
 PARTS = {
     "allocations": {
         "The best fair allocation": welfare,
@@ -263,12 +240,11 @@ PARTS = {
     "bounds": {
         "Upper bounds on every rule": best_ratios,
         "One slot, refined": refined,
-        "Revenue": revenue,
     },
 }
 TITLES = {
     "allocations": "Individually fair auctions",
-    "bounds": "Individually fair auctions: upper bounds on every rule, and revenue",
+    "bounds": "Individually fair auctions: upper bounds on every rule",
 }
 
 

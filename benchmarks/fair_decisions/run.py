@@ -11,9 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -23,7 +21,6 @@ from benchmarks.report import Page, Row, data, environment, parser, row, table
 from forcopt.arrays import Array
 from forcopt.models import Apportionment, CoverageDecision, FormulaGrant
 from forcopt.models.fair_decisions import (
-    CoverageRule,
     Dawa,
     Nested,
     audit,
@@ -31,7 +28,7 @@ from forcopt.models.fair_decisions import (
     seat_probabilities,
 )
 from forcopt.models.fair_decisions.instances import random_jurisdictions
-from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
+from forcopt.privacy import AdditiveMechanism, Laplace
 
 PEERS = {"apportionment": "1.0"}
 
@@ -144,36 +141,6 @@ def grants(quick: bool) -> tuple[str, list[Row]]:
         *summary,
         row(f"expected shares of {times[-1][0]} districts", times[-1][1], "sampled", "-"),
     ]
-
-
-def whole_noise(quick: bool) -> tuple[str, list[Row]]:
-    """The same laws under discrete Laplace noise of the same scale, by sums over the lattice."""
-    few = Apportionment([9061, 7179, 5259, 3319, 1182], seats=26)
-    children = michigan()
-    places = random_jurisdictions(*((20, 200) if quick else (175, 5005)))
-    rows = []
-    for epsilon in (0.1,) if quick else (1.0, 0.1):
-        both = laplace(epsilon), AdditiveMechanism(DiscreteLaplace(scale=1 / epsilon))
-        jobs: dict[str, Callable[[AdditiveMechanism], Any]] = {
-            "expected shares, 548 districts of Michigan": lambda m: FormulaGrant(
-                children, m
-            ).expected_shares(),
-            "inflation by exact-quantile, Michigan": lambda m: FormulaGrant(children, m).solve().objective,
-            "law of 26 seats, 5 states": lambda m: seat_probabilities(few, m),
-            f"rates of coverage, {len(places):,} jurisdictions": lambda m: (
-                audit(CoverageRule(), places, Nested(m)).expected
-            ),
-        }
-        for subject, job in jobs.items():
-            found, times = [], []
-            for mechanism in both:
-                before = time.process_time()
-                found.append(np.asarray(job(mechanism)))
-                times.append(f"{time.process_time() - before:.2g} s")
-            apart = f"{np.abs(found[1] - found[0]).max():.1e}"
-            rows.append([f"{epsilon:g}", subject, *times, apart])
-    columns = ["epsilon", "exact law", "Laplace, CPU", "discrete Laplace, CPU", "largest difference"]
-    return table(columns, rows), []
 
 
 def dawa(quick: bool) -> tuple[str, list[Row]]:
@@ -293,7 +260,6 @@ PARTS = {
     "Grants": grants,
     "Coverage": coverage,
     "Draws of jurisdictions": draws,
-    "Whole noise": whole_noise,
     "Dawa": dawa,
 }
 

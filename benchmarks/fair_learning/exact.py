@@ -59,9 +59,7 @@ def main(quick: bool, out: Path) -> None:
         best = problem.solve("lp")
         tries = [("lp", {}), ("column-generation", {"time_limit": LIMIT})]
         games = {"accuracy": 1e-3, "time_limit": LIMIT}
-        tries += [("exponentiated-gradient", games), ("no-regret", games), ("grid", {})]
-        if isinstance(problem.hypotheses, AllFunctions):
-            tries[-1] = ("min-cut", {})
+        tries += [("exponentiated-gradient", games), ("no-regret", games)]
         if isinstance(problem.hypotheses, Halfspaces | Thresholds) and len(problem.labels) <= 100:
             tries.append(("milp", {"time_limit": LIMIT}))
         for rounds in (10, 100, 1000):

@@ -70,7 +70,7 @@ def parity(quick: bool) -> tuple[str, list[Row]]:
         p = random_ranking(n, k, seed=1, constraint=ExposureParity())
         s = {"column-generation": p.solve("column-generation")}
         if n < 10_000:
-            for name in ("prefix-counts", "exposures", "assignment"):
+            for name in ("prefix-counts", "assignment"):
                 s[name] = p.solve(name, time_limit=LIMIT)
             best = s["prefix-counts"].objective
             assert all(abs(v.objective / best - 1) < 1e-6 for v in s.values())
@@ -121,7 +121,7 @@ def parity(quick: bool) -> tuple[str, list[Row]]:
     ) + after, head
 
 
-METHODS = ("column-generation", "prefix-counts", "exposures", "assignment")
+METHODS = ("column-generation", "prefix-counts", "assignment")
 
 
 def order(quick: bool) -> tuple[str, list[Row]]:
@@ -137,15 +137,13 @@ def order(quick: bool) -> tuple[str, list[Row]]:
             both = q.replace(constraint=q.constraint & ExposureParity(0.1, by="b"))
             s["and parity"] = both.solve(time_limit=LIMIT)
             if n < 10_000:
-                for name in ("exposures", "assignment"):
-                    s[name] = q.solve(name, time_limit=LIMIT)
+                s["assignment"] = q.solve("assignment", time_limit=LIMIT)
             best = s["isotonic"]
-            for name in ("exposures", "assignment"):
-                if name in s and s[name].status == "optimal":
-                    assert abs(s[name].objective / best.objective - 1) < 1e-6, name
+            if "assignment" in s and s["assignment"].status == "optimal":
+                assert abs(s["assignment"].objective / best.objective - 1) < 1e-6
             loss = f"{100 * best.evaluation.metrics['loss']:.2f} %"
             cells = [f"{n:,} x {k:,}", f"{slack:g}", f"{best.objective:.6f}", loss]
-            names = ("isotonic", "exposures", "assignment", "and parity")
+            names = ("isotonic", "assignment", "and parity")
             rows.append([*cells, *(seconds_of(s[name]) if name in s else "" for name in names)])
             progress(*rows[-1])
             if slack == 0.5:
@@ -156,7 +154,7 @@ def order(quick: bool) -> tuple[str, list[Row]]:
         "One group of the first attribute gains a point in counterfactual score. The last column adds parity "
         "of exposure for the second attribute within 10 %, by column generation.\n\n"
     )
-    columns = ["candidates x positions", "slack", "utility", "loss", "isotonic", "exposures", "assignment"]
+    columns = ["candidates x positions", "slack", "utility", "loss", "isotonic", "assignment"]
     return note + table([*columns, "order and parity"], rows), head
 
 

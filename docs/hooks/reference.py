@@ -56,7 +56,7 @@ PRIVATE = {
 PARTS = {
     "Models and variables": ("model", "variable", "expression", "joins", "affine", "along"),
     "Atoms": ("atoms", "quad_form", "matrices", "piecewise"),
-    "Constraints": ("constraint", "logic", "special_sets", "scheduling"),
+    "Constraints": ("constraint", "logic", "semicontinuous"),
     "Objectives": ("objective",),
 }
 """The language's parts: its page is too long for one."""

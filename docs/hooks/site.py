@@ -60,6 +60,23 @@ def on_files(files, config):
     return files
 
 
+def on_nav(nav, config, files):
+    """Keep the pages of the guide in the order of the navigation."""
+    apart = ("benchmarks", "reference")
+    config["guide"] = [page for page in nav.pages if not page.file.src_uri.startswith(apart)]
+    return nav
+
+
+def on_post_build(config):
+    """Write the guide for readers that are programs: a list of its pages, and all of them in one file."""
+    site, pages = Path(config.site_dir), config["guide"]
+    lines = [f"- [{page.title}]({page.url or 'index.html'})" for page in pages]
+    head = f"# {config.site_name}\n\n> {config.site_description}\n\n"
+    (site / "llms.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    texts = [page.file.content_string for page in pages]
+    (site / "llms-full.txt").write_text(head + "\n\n".join(texts), encoding="utf-8")
+
+
 def drawn(page: Path) -> dict[str, bytes]:
     """Run the Python of a page and give the pictures that it writes."""
     before = os.getcwd()
@@ -108,17 +125,15 @@ def backend_table() -> str:
     from forcopt.backends import registry
 
     lines = [
-        "| backend | takes | duals of rows | multipliers of cones | separation oracle within the search |",
-        "|---|---|---|---|---|",
+        "| backend | takes | duals of rows | separation oracle within the search |",
+        "|---|---|---|---|",
     ]
     for name, backend in registry.backends().items():
         taken = backend.capabilities
         missing = bool(backend.missing())
         duals = "not installed here" if missing else "yes" if gives_duals(name) else "no"
-        conic = "second_order" in taken.kinds and not missing
-        cones = "–" if not conic else "yes" if gives_cone_duals(name) else "no"
         lazy = "yes" if "lazy" in taken.kinds else "re-solved"
-        lines.append(f"| `{name}` | {taken.describe()} | {duals} | {cones} | {lazy} |")
+        lines.append(f"| `{name}` | {taken.describe()} | {duals} | {lazy} |")
     return "\n".join(lines)
 
 
@@ -130,18 +145,6 @@ def gives_duals(backend: str) -> bool:
     m.minimize(3 * x)
     try:
         return abs(float(m.solve(backend).dual(row)) - 1.5) < 1e-3
-    except forcopt.ForcoptError:
-        return False
-
-
-def gives_cone_duals(backend: str) -> bool:
-    """Whether the multiplier of the only cone of a program comes back."""
-    m = forcopt.Model("cone")
-    x = m.variable("x", 2)
-    ball = m.subject_to(forcopt.norm(x) <= 5)
-    m.minimize(3 * x[0] + 4 * x[1])
-    try:
-        return abs(m.solve(backend).cone_dual(ball) - [5, 3, 4]).max() < 1e-2
     except forcopt.ForcoptError:
         return False
 

@@ -52,8 +52,6 @@ class SolveOptions:
         A point (all columns) to start from; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with each `Improvement` where the solver reports them; stop by returning True.
-    pool : int, default 0
-        The number of points of the search to keep.
     extra : Mapping[str, Any], optional
         Options of the solver by its own names.
     """
@@ -65,15 +63,14 @@ class SolveOptions:
     log: bool = False
     start: Array | None = None
     on_improvement: Callable[[Improvement], bool | None] | None = None
-    pool: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0), ("pool", 0)):
+        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is None:
                 continue
-            whole = name in ("threads", "seed", "pool")
+            whole = name in ("threads", "seed")
             number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
             if number and low <= value <= (sys.maxsize if whole else np.inf):
                 continue
@@ -157,19 +154,12 @@ class RawResult:
         The solver's own words.
     iterations, nodes : int, default 0
         As the solver counts them.
+    seconds : float, default float("nan")
+        By the solver's own clock; NaN if it reports none.
     log : str, default ""
         The output that the solver printed.
     trace : list[Improvement], optional
         Its improvements, in minimized terms.
-    pool : list[Array], optional
-        Points that a search found, if `SolveOptions.pool` asks for them; some may be equal.
-
-    Examples
-    --------
-    >>> from forcopt import Status
-    >>> from forcopt.backends import RawResult
-    >>> RawResult(Status.INFEASIBLE, message="the solver's own words").status.value
-    'infeasible'
     """
 
     status: Status
@@ -184,9 +174,9 @@ class RawResult:
     message: str = ""
     iterations: int = 0
     nodes: int = 0
+    seconds: float = float("nan")
     log: str = ""
     trace: list[Improvement] = field(default_factory=list)
-    pool: list[Array] = field(default_factory=list)
 
 
 class Session(ABC):
@@ -360,10 +350,6 @@ class Backend(ABC):
         return f"<backend {self.name}: {self.capabilities.describe()}>"
 
 
-_KEPT = 10
-"""Points that are kept during a search for each place in the pool."""
-
-
 class SolveMonitor:
     """Collect a run's log and improvements, pass them to the caller, and remember whether to stop.
 
@@ -376,8 +362,6 @@ class SolveMonitor:
         The output that the solver printed.
     trace
         Improvements in minimised terms.
-    pool
-        Points for `RawResult.pool`.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
@@ -385,7 +369,6 @@ class SolveMonitor:
         self.log = ""
         self.trace: list[Improvement] = []
         self._stop = False
-        self.pool: list[Array] = []
         self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
 
@@ -416,11 +399,6 @@ class SolveMonitor:
             return message
         end = self.deadline.memory.end if full or self.deadline.full else self.deadline.end
         return f"{end}; {message}"
-
-    def found(self, read: Callable[[], Array]) -> None:
-        """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""
-        if self.options.pool:
-            self.pool = [*self.pool, read()][-_KEPT * self.options.pool :]
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:

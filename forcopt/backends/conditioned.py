@@ -83,7 +83,6 @@ class ScaledSession(Session):
         if result.x is not None:
             result.x = result.x * columns
             result.objective = self.program.stages[0].value(result.x)
-        result.pool = [point * columns for point in result.pool]
         if result.row_dual is not None:
             result.row_dual = result.row_dual * self._factors * unit
         if result.reduced_cost is not None:

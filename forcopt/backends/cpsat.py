@@ -309,14 +309,13 @@ class _Run:
         self.program, self.solver, self.scale, self.error, self.held = program, solver, scale, error, held
         self.monitor = monitor = SolveMonitor(program, options)
         self.bound = -np.inf
-        unscaled, completed = self._unscaled, self._completed
+        unscaled = self._unscaled
 
         class Callback(cp_model.CpSolverSolutionCallback):  # type: ignore[misc, unused-ignore]
             def on_solution_callback(self) -> None:
                 with monitor.capture(self.stop_search):
                     bound = unscaled(self.best_objective_bound) - error
                     monitor.improved(unscaled(self.objective_value), bound)
-                    monitor.found(lambda: completed(self.response_proto.solution))
 
         def logged(line: str) -> None:
             with monitor.capture():
@@ -354,13 +353,13 @@ class _Run:
             message=self.monitor.worded(f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(), status),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
+            seconds=answer.wall_time,
             log=self.monitor.log,
             trace=self.monitor.trace,
         )
         if result.status.has_solution:
             result.x = self._completed(answer.solution)
             result.objective = self.program.stages[0].value(result.x)
-            result.pool = self.monitor.pool
             # Only with a point is the bound in the answer more than a number that was never set.
             result.bound = self._unscaled(answer.best_objective_bound) - self.error
         return result
@@ -371,7 +370,7 @@ class CpSat(Backend):
 
     name = "cp-sat"
     through = "ortools"
-    install = "pip install 'ortools>=9.12'"
+    install = "pip install 'ortools>=9.15'"
     capabilities = Capabilities(
         frozenset({"rows", "integer", "indicator", "schedule", "nonconvex"}), only_integer=True
     )

@@ -244,7 +244,7 @@ class HighsSession(Session):
             _set_options(highs, options, program.is_integer)
             # A limit counts from the start of the run, and threads are shared by all sessions.
             self._options = wanted if options.time_limit is None and options.threads is None else ()
-        monitor = SolveMonitor(program, options)
+        monitor, before = SolveMonitor(program, options), highs.getRunTime()
         attached = _attach(highs, monitor, program.is_integer)
         try:
             if options.start is not None:
@@ -257,7 +257,9 @@ class HighsSession(Session):
         if self._may_go_primal and "simplex_strategy" not in options.extra:
             highs.setOptionValue("simplex_strategy", _BY_BASIS)
             self._may_go_primal = False
-        return _read(highs, program, monitor)
+        result = _read(highs, program, monitor)
+        result.seconds = highs.getRunTime() - before  # it counts on over all runs
+        return result
 
 
 def _is_dense(program: Program) -> bool:
@@ -338,16 +340,12 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[
             monitor.log_text(message)
         elif event == kind.kCallbackMipImprovingSolution:
             monitor.improved(float(out.objective_function_value), float(out.mip_dual_bound))
-        elif event == kind.kCallbackMipSolution:
-            monitor.found(lambda: np.array(out.mip_solution))
         elif monitor.stop:
             answer.user_interrupt = True
 
     kinds = [kind.kCallbackLogging]
     if integer:  # branch and bound may take ever more memory
         kinds += [kind.kCallbackMipImprovingSolution, kind.kCallbackMipInterrupt]
-    if monitor.options.pool:
-        kinds.append(kind.kCallbackMipSolution)
     if watches_interrupts():
         kinds += [kind.kCallbackSimplexInterrupt, kind.kCallbackIpmInterrupt]
     highs.setCallback(call, None)
@@ -398,7 +396,6 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         nodes=max(info("mip_node_count"), 0),
         log=monitor.log,
         trace=monitor.trace,
-        pool=monitor.pool,
     )
     if status.has_solution:
         solution = highs.getSolution()

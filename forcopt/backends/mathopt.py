@@ -256,6 +256,7 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
         ),
         iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
         nodes=stats.node_count,
+        seconds=stats.solve_time.seconds + stats.solve_time.nanos / 1e9,
         log=monitor.log,
         trace=monitor.trace,
     )
@@ -273,7 +274,7 @@ class MathOpt(Backend):
     """One solver of MathOpt; options by its own names are the fields of its parameters' protocol buffer."""
 
     through = "ortools"
-    install = "pip install 'ortools>=9.12'"
+    install = "pip install 'ortools>=9.15'"
 
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy

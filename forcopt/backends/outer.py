@@ -130,14 +130,14 @@ class OuterSession(Session):
         """Cut the linear relaxation until it is in the cones, then search for integers."""
         self._monitor = SolveMonitor(self.program, options)
         self._iterations = self._nodes = 0
-        plain = replace(options, start=None, on_improvement=None, pool=0)
+        plain = replace(options, start=None, on_improvement=None)
         self.linear.set_bounds(self.program.lower, self.program.upper)
         result = self._inside(plain)
         if self.search is None:
             self._read_multipliers(result)
         elif result.status is Status.OPTIMAL:
             result = self._searched(self.search, plain, options.start, result)
-        result.log, result.trace, result.pool = self._monitor.log, self._monitor.trace, self._monitor.pool
+        result.log, result.trace = self._monitor.log, self._monitor.trace
         result.iterations, result.nodes = self._iterations, self._nodes
         return result
 
@@ -232,7 +232,6 @@ class OuterSession(Session):
             if trial.x is not None and not trial.objective >= best.objective:
                 best, start = trial, trial.x
                 monitor.improved(trial.objective, bound)
-                monitor.found(trial.x.copy)
             again = held.tobytes() in tried  # the search's own accuracy is reached
             gap = max(options.gap or 0.0, MEETS) * max(1.0, abs(best.objective))
             settled = again and trial.x is not None and found.status is Status.OPTIMAL

@@ -1,7 +1,6 @@
 """Solvers through Pyomo: ``pyomo:NAME`` for any that Pyomo finds; most are run as programs that read a file.
 
-GLPK and CBC take linear and integer models. Ipopt takes continuous convex ones, with cones as inequalities
-that are smooth where an interior point method looks at them.
+GLPK and CBC take linear and integer models. Ipopt takes linear and convex quadratic ones.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -22,10 +21,10 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
-from forcopt.backends.tolerances import APEX, DROPPED, WHOLE
+from forcopt.backends.tolerances import DROPPED
 from forcopt.clock import Deadline
 from forcopt.compile.compiler import Capabilities
-from forcopt.compile.program import Cone, Program
+from forcopt.compile.program import Program
 from forcopt.errors import BackendError, DeclarationError, unknown
 from forcopt.status import Status
 
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
     import pyomo.environ as pyo
 
 
-SMOOTH = Capabilities(
-    frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
-)
+QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 """The capabilities of a `ConcreteModel`, for any solver."""
 
 
@@ -67,8 +64,6 @@ class _Traits:
         Finds in its log the bounds that a search proved; the last one counts.
     refuses : str, default ""
         The warning of the solver for an unknown option, which it then ignores.
-    local : bool, default False
-        It proves things near its last point only; of linear rows that is enough.
     """
 
     program: str = ""
@@ -82,7 +77,6 @@ class _Traits:
     ends: Mapping[str, str] = field(default_factory=dict)
     bound: str = ""
     refuses: str = ""
-    local: bool = False
 
 
 _SOLVERS = {
@@ -111,11 +105,10 @@ _SOLVERS = {
     "ipopt": _Traits(
         "ipopt",
         install="conda install -c conda-forge ipopt",
-        kinds=SMOOTH.kinds - {"integer"},
+        kinds=QUADRATIC.kinds - {"integer"},
         own={"time_limit": "max_cpu_time"},
-        # By default it may violate a constraint by 1e-4, and a bound by 1e-8, where a logarithm ends.
+        # By default it may violate a constraint by 1e-4, and a bound by 1e-8.
         defaults={"constr_viol_tol": 1e-7, "bound_relax_factor": 0.0},
-        local=True,
     ),
     "appsi_highs": _Traits(
         package="highspy",
@@ -135,14 +128,11 @@ class _Built:
         Its variables, one for each column.
     rows : list[Any]
         A constraint for each row, None for rows without bounds or columns.
-    entries : list[list[Any]]
-        For each cone, the constraint that defines each of its entries, None where it is a constant.
     """
 
     model: pyo.ConcreteModel
     columns: list[Any]
     rows: list[Any]
-    entries: list[list[Any]]
 
 
 def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], natural: bool = False) -> _Built:
@@ -188,8 +178,7 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
         else:
             body = _linear(columns, indices, coefficients)
             held.append(model.rows.add(name, _between(lower, body, upper)))
-    entries = [_add_cone(model, f"cone{k}", cone, columns, natural) for k, cone in enumerate(program.cones)]
-    return _Built(model, columns, held, entries)
+    return _Built(model, columns, held)
 
 
 def _no_integer(program: Program) -> RawResult | None:
@@ -212,103 +201,6 @@ def _between(lower: float, body: Any, upper: float) -> tuple[Any, ...]:
     if lower == upper:
         return (body, lower)
     return (None if lower == -math.inf else lower, body, None if upper == math.inf else upper)
-
-
-# -- cones as smooth inequalities ------------------------------------------------------------------------
-
-
-def _add_cone(
-    model: pyo.ConcreteModel, name: str, cone: Cone, columns: list[Any], natural: bool
-) -> list[Any]:
-    """Write all cones of a block over variables that equal their entries; give the equations."""
-    import pyomo.environ as pyo
-
-    count = cone.matrix.shape[0]
-    lower, start = _SHAPES[cone.kind]
-    positions = [min(i % cone.size, len(lower) - 1) for i in range(count)]
-    variables = pyo.Var(range(count))
-    equations = pyo.Constraint(range(count))
-    inequalities = pyo.ConstraintList()
-    for suffix, part in (("", variables), ("_entries", equations), ("_inside", inequalities)):
-        model.add_component(name + suffix, part)
-    entries: list[Any] = []
-    defined: list[Any] = []
-    matrix, offset = cone.matrix, cone.offset.tolist()
-    for i, position in enumerate(positions):
-        at = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        if matrix.indptr[i] == matrix.indptr[i + 1]:
-            entries.append(offset[i])
-            defined.append(None)
-            continue
-        entry = variables[i]
-        entry.setlb(lower[position])
-        entry.set_value(start[position])
-        body = _linear(columns, matrix.indices[at], matrix.data[at])
-        defined.append(equations.add(i, (body - entry, -offset[i])))
-        entries.append(entry)
-    inside = _quadratic if natural and cone.kind == "second_order" else _INSIDE[cone.kind]
-    for first in range(0, count, cone.size):
-        for inequality in inside(entries[first : first + cone.size], cone.alpha):
-            if inequality is False:  # constants that are in no cone: Pyomo has no constraint "never"
-                model.add_component(f"{name}_never{first}", pyo.Var(bounds=(0.0, 0.0)))
-                inequalities.add(model.component(f"{name}_never{first}") >= 1)
-            elif inequality is not True:
-                inequalities.add(inequality)
-    return defined
-
-
-_SHAPES: dict[str, tuple[tuple[float | None, ...], tuple[float, ...]]] = {
-    "second_order": ((0.0, None), (1.0, 0.0)),
-    "exponential": ((None, 0.0, 0.0), (0.0, 1.0, 1.0)),
-    "power_cone": ((0.0, 0.0, None), (1.0, 1.0, 0.5)),
-}
-"""Lower bounds and starting values of a cone's entries; the last one holds for all that follow."""
-
-
-def _quadratic(entries: Sequence[Any], _: float) -> list[Any]:
-    """Write a cone as ``|v|^2 <= t^2`` with ``t >= 0``, the form that other solvers recognize."""
-    t, *v = entries
-    return [sum(e * e for e in v) <= t * t]
-
-
-def _norm(entries: Sequence[Any], _: float) -> list[Any]:
-    """``sqrt(|v|^2 + 1e-16) <= t``: convex, smooth at the apex too, 1e-8 stricter."""
-    t, *v = entries
-    return [(sum(e * e for e in v) + APEX) ** 0.5 <= t]
-
-
-def _exponential(entries: Sequence[Any], _: float) -> list[Any]:
-    """``x <= y log(z / y)``, whose right-hand side is concave; or ``x <= 0 = y <= z`` at a constant 0."""
-    x, y, z = entries
-    if any(isinstance(e, float) and e <= 0 for e in (y, z)):
-        return [x <= 0, y <= 0, y >= 0, z >= 0]
-    return [x <= y * (_logarithm(z) - _logarithm(y))]
-
-
-def _power(entries: Sequence[Any], alpha: float) -> list[Any]:
-    """``x >= |z|**(1 / alpha) y**(1 - 1 / alpha)``, whose right-hand side is convex; x and y may swap."""
-    x, y, z = entries
-    if isinstance(x, float):
-        x, y, alpha = y, x, 1 - alpha
-    if isinstance(y, float) and y <= 0:
-        return [x >= 0, y >= 0, z <= 0, z >= 0]
-    p = 1 / alpha
-    whole = abs(p - round(p)) < WHOLE and round(p) % 2 == 0
-    size = z ** round(p) if whole else abs(z) ** p
-    return [x >= size * y ** (1 - p)]
-
-
-def _logarithm(value: Any) -> Any:
-    import pyomo.environ as pyo
-
-    return math.log(value) if isinstance(value, float) else pyo.log(value)
-
-
-_INSIDE: dict[str, Callable[[Sequence[Any], float], list[Any]]] = {
-    "second_order": _norm,
-    "exponential": _exponential,
-    "power_cone": _power,
-}
 
 
 # -- solving ---------------------------------------------------------------------------------------------
@@ -394,7 +286,7 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result
     if condition == kind.infeasible:
-        result.status = Status.FAILED if traits.local and program.cones else Status.INFEASIBLE
+        result.status = Status.INFEASIBLE
         return result
     optimal = condition in (kind.optimal, kind.locallyOptimal, kind.globallyOptimal)
     if len(answer.solution):
@@ -456,16 +348,11 @@ def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Arr
     if not len(dual):
         return None, None
 
-    def of(constraints: list[Any]) -> Array:
-        return np.array([0.0 if c is None else dual.get(c, 0.0) for c in constraints])
-
     stage = program.stages[0]
-    row_dual = of(built.rows)
+    row_dual = np.array([0.0 if c is None else dual.get(c, 0.0) for c in built.rows])
     reduced = stage.cost - program.matrix().T @ row_dual
     if stage.quadratic is not None:
         reduced = reduced + stage.quadratic @ x
-    for cone, entries in zip(program.cones, built.entries, strict=True):
-        reduced = reduced - cone.matrix.T @ of(entries)
     return row_dual, reduced
 
 
@@ -520,7 +407,7 @@ class Pyomo(Backend):
         """Hold the program; it is translated when solved."""
         return PyomoSession(program, self)
 
-    native_capabilities = SMOOTH
+    native_capabilities = QUADRATIC
 
     def native(self, program: Program) -> pyo.ConcreteModel:
         """Give a program's first stage as a `ConcreteModel` in the model's own sense.

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +22,6 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
-from forcopt.backends.scip_callbacks import ScipCallbacks
 from forcopt.backends.tolerances import CONES, DROPPED
 from forcopt.clock import catch_interrupt
 from forcopt.compile.assemble import assemble
@@ -87,7 +85,6 @@ class _Run:
         self.scip = scip = pyscipopt.Model(program.name)
         self.columns: list[Any] = []
         self.cuts: list[RowBlock] = []
-        self.own: list[tuple[Any, Callable[[Array], float]]] = []  # SCIP's further columns, from the others
         bounded = (program.lower >= 0) & (program.upper <= 1)
         kinds = np.where(program.integer == 1, np.where(bounded, "B", "I"), "C")
         ends = zip(kinds.tolist(), program.lower.tolist(), program.upper.tolist(), strict=True)
@@ -103,12 +100,6 @@ class _Run:
         scip.includeEventhdlr(_best_point_handler(self), "improvements", "reports every better point")
         if program.lazies:
             self._add_lazies()
-        self.callbacks: ScipCallbacks | None = None
-        if program.callbacks and program.is_integer:
-            self.callbacks = ScipCallbacks(
-                program, options, monitor, self.point, self._solution, lambda p, o: ScipSession(p).solve(o)
-            )
-            self.callbacks.include(scip, self.columns)
 
     # -- building ------------------------------------------------------------------------------------------
 
@@ -133,9 +124,7 @@ class _Run:
                 for side in ((low, np.inf), (-np.inf, high)):  # SCIP's have one side
                     if np.isfinite(side).any():
                         row = self._linear(columns, data, *side)
-                        added = scip.addConsIndicator(row, switch, activeone=bool(indicator.active))
-                        slack = scip.getSlackVarIndicator(added)
-                        self.own.append((slack, partial(_slack, columns, data, side)))
+                        scip.addConsIndicator(row, switch, activeone=bool(indicator.active))
         if program.stages[0].quadratic is not None:
             self._add_quadratic(program.stages[0].quadratic)
         for cone in program.cones:
@@ -148,7 +137,6 @@ class _Run:
         from pyscipopt.scip import Expr, ExprCons, Term
 
         height = self.scip.addVar("quadratic", "C", None, None, 1.0)
-        self.own.append((height, lambda x: float(0.5 * x @ (quadratic @ x))))
         triangle = sp.coo_array(sp.triu(quadratic) - 0.5 * sp.diags_array(quadratic.diagonal()))
         entries = zip(triangle.row.tolist(), triangle.col.tolist(), triangle.data.tolist(), strict=True)
         terms = {Term(self.columns[i], self.columns[j]): value for i, j, value in entries}
@@ -175,7 +163,6 @@ class _Run:
                 continue
             low = 0.0 if len(entries) % cone.size in nonnegative else None
             entries.append(self.scip.addVar(lb=low))
-            self.own.append((entries[-1], partial(_affine, columns, data, -negated)))
             row = self._linear(columns, data, negated, negated)
             self.scip.addCons(row.expr - entries[-1] == negated)
         for first in range(0, len(entries), cone.size):
@@ -219,15 +206,6 @@ class _Run:
             self.scip.setSolVal(point, self.columns[j], float(start[j]))
         self.scip.addSol(point)
 
-    def _solution(self, x: Array, heuristic: Any) -> Any:
-        """A solution of SCIP with these values of the columns."""
-        point = self.scip.createOrigSol(heuristic)
-        for column, value in zip(self.columns, x.tolist(), strict=True):
-            self.scip.setSolVal(point, column, value)
-        for column, compute in self.own:
-            self.scip.setSolVal(point, column, compute(x))
-        return point
-
     # -- reading -------------------------------------------------------------------------------------------
 
     def point(self, solution: Any) -> Array:
@@ -242,8 +220,6 @@ class _Run:
     def read(self) -> RawResult:
         """Translate the answer."""
         scip, program = self.scip, self.program
-        if self.callbacks is not None:
-            self.callbacks.check(self.point(solution) for solution in scip.getSols())
         end = scip.getStatus()
         settled = {
             "optimal": Status.OPTIMAL,
@@ -260,29 +236,16 @@ class _Run:
             status,
             bound=self.bound(),
             ambiguous=end == "inforunbd",
-            message=self.monitor.worded(
-                f"SCIP: {end}{self.callbacks.message() if self.callbacks else ''}", status, end == "memlimit"
-            ),
+            message=self.monitor.worded(f"SCIP: {end}", status, end == "memlimit"),
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
+            seconds=scip.getSolvingTime(),
             log=self.monitor.log,
             trace=self.monitor.trace,
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
-            if self.monitor.options.pool:
-                result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
-
-
-def _affine(columns: list[int], values: list[float], offset: float, x: Array) -> float:
-    return float(x[columns] @ np.array(values)) + offset
-
-
-def _slack(columns: list[int], values: list[float], side: tuple[float, float], x: Array) -> float:
-    """By how much a row leaves its side."""
-    value = _affine(columns, values, 0.0, x)
-    return max(side[0] - value, value - side[1], 0.0)
 
 
 def _each(rows: RowBlock) -> Iterable[tuple[list[int], list[float], float, float]]:
@@ -395,7 +358,7 @@ class Scip(Backend):
     capabilities = Capabilities(
         frozenset(
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
-            | {"nonconvex", "cut", "heuristic"}
+            | {"nonconvex"}
         ),
         smallest=DROPPED,
     )

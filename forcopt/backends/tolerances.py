@@ -33,20 +33,8 @@ REDUCED = 1e-8
 CAREFUL = 1e-13
 """The accuracy asked of Clarabel a second time, after an answer that was refused."""
 
-APEX = 1e-16
-"""Added to a square under a root, so that it is smooth at 0; it makes the cone stricter by 1e-8."""
-
-WHOLE = 1e-9
-"""Exponents and values of integer columns this close to a whole number are whole."""
-
 CONES = 1e-8
 """SCIP's feasibility tolerance for programs with cones: its own holds for each nonlinear row alone."""
-
-FEASIBLE = 1e-6
-"""SCIP's feasibility tolerance, up to which its points may be off."""
-
-EXCLUDED = 1e-5
-"""A feasible point that violates a cut by more, relative, refutes it: SCIP's points are off by `FEASIBLE`."""
 
 ACCURATE = 1e-6
 """Cones are only cut for solvers whose points of linear rows are off by at most this."""

@@ -54,6 +54,9 @@ class _Commands(TyperGroup):
                 text = str(error)
             print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
+        except ModuleNotFoundError as error:
+            print(f"error: {error.name} is not installed: pip install {error.name}", file=sys.stderr)
+            raise typer.Exit(2) from None
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -132,7 +135,8 @@ app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
 app.command("sweep")(compare.sweep)
 app.command("export")(catalogue.export)
-app.command("benchmark")(benchmark.benchmark)
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app.command("benchmark", context_settings=_PASSED_ON)(benchmark.benchmark)
 app.add_typer(catalogue.instances, name="instances")
 
 

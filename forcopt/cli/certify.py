@@ -38,15 +38,12 @@ def certify(
         float, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
     ] = 600.0,
     memory_limit: MemoryLimitOption = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the search that an earlier call left in FILE.search.")
-    ] = False,
 ) -> None:
     """Prove the optimum of a model, or that it has none, and write the proof in the VIPR format.
 
     Numbers count as the decimals that the file prints. The proof is checked against the file before the
-    command ends, by the program that 'python -m forcopt.check FILE.vipr MODEL.mps' runs. A search that ends
-    at a limit or by Ctrl-C is kept; 'forcopt -v certify' shows lines of progress.
+    command ends, by the program that 'python -m forcopt.check FILE.vipr MODEL.mps' runs. 'forcopt -v certify'
+    shows lines of progress.
     """
     from forcopt import check
     from forcopt.loops.certify import certify_model
@@ -65,7 +62,6 @@ def certify(
             number=printed_numbers(model),
             time_limit=time_limit,
             save=output,
-            resume=resume,
             progress=_report if Screen.verbose else None,
         )
     print(certificate)
@@ -86,9 +82,8 @@ def printed_numbers(path: Path) -> Callable[[float], Any]:
     DeclarationError
         If two different numbers of the file round to one float.
     """
-    from flint import fmpq
-
     from forcopt.loops.exact_lp import decimal
+    from forcopt.rationals import fmpq
 
     known: dict[float, Any] = {}
     for word in path.read_text(encoding="utf-8", errors="replace").split():

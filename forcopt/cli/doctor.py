@@ -55,8 +55,10 @@ def _packages() -> list[str]:
     """Give the names of the packages that forcopt and its optional parts require."""
     developers = ("test", "lint", "docs")
     form = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == .(\w+))?")
-    wanted = [form.match(line) for line in metadata.requires("forcopt") or []]
-    return sorted({r[1] for r in wanted if r and r[1] != "forcopt" and r[2] not in developers})
+    own = ("forcopt", "forcopt-core")  # the second is the same code with fewer requirements
+    name = next(n for n in own if _version(n) is not None)
+    wanted = [form.match(line) for line in metadata.requires(name) or []]
+    return sorted({r[1] for r in wanted if r and r[1] not in own and r[2] not in developers})
 
 
 def _version(name: str) -> str | None:

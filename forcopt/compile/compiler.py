@@ -172,8 +172,6 @@ def _compile(
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    if only is None:
-        program = replace(program, callbacks=tuple(model.callbacks))
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
     return program, draft.products, _scaled_squares(draft, squares)
@@ -362,7 +360,7 @@ def _cone(relation: Any, width: int) -> Cone:
         raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
     flat = both.ravel()
     matrix = flat.linear_rows().matrix(width)
-    return Cone(kind, size, matrix, np.array(flat.constant), alpha, relation.source)
+    return Cone(kind, size, matrix, np.array(flat.constant), alpha)
 
 
 def _indicator(relation: Indicator) -> IndicatorRows:
@@ -380,8 +378,8 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, ``cut`` and ``heuristic``
-        (callbacks; ignored elsewhere), and any other kind of relation that it takes as it is.
+        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, and any other kind of
+        relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -438,6 +436,4 @@ class Capabilities:
                     for kind, label in mixed[1:]
                     if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
                 ]
-        return ", ".join(
-            classes + [kind for kind in ("nonconvex", "lazy", "cut", "heuristic") if kind in self.kinds]
-        )
+        return ", ".join(classes + [kind for kind in ("nonconvex", "lazy") if kind in self.kinds])

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.constraint import Cut, Heuristic, Lazy
+from forcopt.language.constraint import Lazy
 
 
 def triangle(order: int) -> Array:
@@ -225,9 +225,6 @@ class Cone:
         The constant part.
     alpha : float, default 0.0
         Of a power cone.
-    source : object, optional
-        The condition, or the relation of the atom, that the cones alone state: one cone for each matrix or
-        element, with the element of the atom as one of its entries.
     """
 
     kind: str
@@ -235,7 +232,6 @@ class Cone:
     matrix: sp.csr_array
     offset: Array
     alpha: float = 0.0
-    source: object = None
 
     @property
     def order(self) -> int:
@@ -385,8 +381,6 @@ class Program:
         The other constraints on the columns.
     relaxed : bool, default False
         Whether it only bounds the model: McCormick rows stand for products.
-    callbacks : tuple[Cut | Heuristic, ...], optional
-        Help for a search; the optimum does not depend on them.
     units : Array, optional
         The value of 1 in each column, in the model's terms; None if all are 1.
     bridges : tuple[str, ...], optional
@@ -409,7 +403,6 @@ class Program:
     schedules: tuple[Schedule, ...] = ()
     products: tuple[Products, ...] = ()
     lazies: tuple[Lazy, ...] = ()
-    callbacks: tuple[Cut | Heuristic, ...] = ()
     units: Array | None = None
     bridges: tuple[str, ...] = ()
     relaxed: bool = False
@@ -578,7 +571,6 @@ def recession(program: Program) -> Program:
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),
-        callbacks=(),
     )
 
 
@@ -632,6 +624,5 @@ def elastic(program: Program, scales: Array, weights: Array) -> tuple[Program, A
         cones=tuple(c.widened(n + count) for c in program.cones),
         stages=(StageCost(cost, 0.0, False),),
         lazies=(),
-        callbacks=(),
     )
     return softened, at, signs

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness.rates import EVERY, STATED, Rate, binomial_interval
 from forcopt.fairness.records import read_binary, same_length
@@ -148,8 +148,7 @@ class GroupReport:
         keys = sensitive = _features(groups, "group")
         control = sensitive[[]] if controls is None else _features(controls, "control")
         same_length(predictions=guess, labels=truth, groups=sensitive, controls=control, weights=weight)
-        if weight.min() < 0:
-            raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
+        check_entries(weight, weight < 0, "weights", "it must not be negative")
         level = np.zeros(len(truth), dtype=np.int64)
         if controls is not None:
             keys, level = pd.concat([control, sensitive], axis=1), _numbers(control)
@@ -485,9 +484,7 @@ def _coded(labels: Array, predictions: Array, positive: Any) -> tuple[Array, Arr
         read_binary(predictions, "predictions")  # refuses them
     chance = as_numbers(predictions, "predictions")
     outside = (chance < 0) | (chance > 1)
-    if outside.any():
-        at = int(np.argmax(outside))
-        raise DeclarationError(f"predictions[{at}] is {chance[at]:g}; it must be a label or a probability")
+    check_entries(chance, outside, "predictions", "it must be a label or a probability")
     return read_binary(labels, "labels"), chance
 
 

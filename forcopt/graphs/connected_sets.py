@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 from forcopt.graphs.tolerances import SLACK
 from forcopt.graphs.weighted import WeightedGraph
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
 from forcopt.graphs.states import (

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.graphs.kernels import sift_down, sift_up
 from forcopt.graphs.tolerances import NO_GAIN
 

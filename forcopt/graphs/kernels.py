@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.arrays import Array
+from forcopt.compiled import int64, njit, trailing_zeros, uint64
 from forcopt.graphs.weighted import WeightedGraph
 
 LARGEST = 128

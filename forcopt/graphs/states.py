@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 
 COUNT, LEAST = 0, 1
 """The result of a program: the number of partitions of each cost, or the least cost."""

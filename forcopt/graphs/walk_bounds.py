@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 from forcopt.graphs.tolerances import LEAST_LENGTH
 
 _NEVER = np.int32(2**29)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual, flow_sums, spanning_tree
 from forcopt.graphs.states import longer

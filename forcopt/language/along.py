@@ -131,7 +131,7 @@ def _reindexed(x: Operand, at: int, axis: Axis, wanted: Axis) -> Any:
     matrix = sp.csr_array((np.ones(len(to)), (to, of)), shape=(len(wanted), len(axis)))
     axes = list(x.axes or ())
     axes[at] = wanted
-    return _times(x, at, matrix, tuple(axes))
+    return times(x, at, matrix, tuple(axes))
 
 
 def where(mask: Any, x: Operand, other: Operand = 0.0) -> Any:
@@ -186,7 +186,7 @@ def shifted(x: Expression, steps: Mapping[str, int]) -> Expression:
         step = min(max(int(step), -count), count)
         rows = np.arange(max(step, 0), count + min(step, 0))
         matrix = sp.csr_array((np.ones(len(rows)), (rows, rows - step)), shape=(count, count))
-        x = _times(x, at, matrix, x.axes)
+        x = times(x, at, matrix, x.axes)
     return x
 
 
@@ -212,7 +212,7 @@ class Windows:
         inside = back <= row
         at = (row[inside], (row - back)[inside])
         matrix = sp.csr_array((np.ones(len(at[0])), at), shape=(n, n))
-        return _times(self._x, self._at, matrix, self._x.axes)
+        return times(self._x, self._at, matrix, self._x.axes)
 
 
 def windows(x: Expression, widths: Mapping[str, int]) -> Windows:
@@ -238,7 +238,7 @@ class Groups:
         matrix = sp.csr_array((np.ones(n), (self._codes, np.arange(n))), shape=(len(self._axis), n))
         axes = list(self._x.axes or (None,) * self._x.ndim)
         axes[self._at] = self._axis
-        return _times(self._x, self._at, matrix, tuple(axes))
+        return times(self._x, self._at, matrix, tuple(axes))
 
 
 def grouped(x: Expression, by: Any) -> Groups:
@@ -280,7 +280,7 @@ def _groups(x: Expression, at: int, values: list[Any], name: str) -> Groups:
     return Groups(x, at, np.array([place[value] for value in values], dtype=np.intp), Axis(list(place), name))
 
 
-def _times(x: Expression, at: int, matrix: sp.csr_array, axes: Axes | None) -> Expression:
+def times(x: Expression, at: int, matrix: sp.csr_array, axes: Axes | None) -> Expression:
     """Multiply along one axis by a matrix; the result has the given axes."""
     order = (at, *(a for a in range(x.ndim) if a != at))
     moved = x.labelled(None).transpose(*order)

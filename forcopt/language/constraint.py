@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
-
-Proposer = Callable[[Callable[[Expression], Array]], Mapping[Any, Any] | None]
-"""Takes a function that evaluates expressions at a relaxation's point; gives values of variables, or None."""
 
 
 _COUNTERPARTS = {
@@ -584,28 +581,6 @@ class Lazy:
     name: str = ""
 
     kind = "lazy"
-
-
-@dataclass(eq=False)
-class Cut:
-    """A family of constraints that every feasible point satisfies, and a relaxation's point may not."""
-
-    model: Model
-    separate: Separator
-    name: str = ""
-
-    kind = "cut"
-
-
-@dataclass(eq=False)
-class Heuristic:
-    """A function that proposes a feasible point, given a relaxation's."""
-
-    model: Model
-    propose: Proposer
-    name: str = ""
-
-    kind = "heuristic"
 
 
 def implies(condition: Expression, constraint: Constraint) -> Implication:

@@ -130,7 +130,7 @@ def model_summary(model: Model) -> str:
     integers = int((columns.integer == 1).sum())
     binaries = int(((columns.integer == 1) & (columns.lower == 0) & (columns.upper == 1)).sum())
     relations: dict[str, int] = {}
-    for relation in [*model.relations, *model.lazies, *model.callbacks]:
+    for relation in [*model.relations, *model.lazies]:
         relations[relation.kind] = relations.get(relation.kind, 0) + 1
     sizes = [np.abs(c.expression.linear_rows().data) for c in model.constraints]
     low = min((float(p.min()) for p in sizes if p.size), default=0.0)

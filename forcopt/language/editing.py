@@ -40,7 +40,6 @@ def remove(model: Structure, things: Sequence[Any]) -> None:
         model.constraints, model.relations = before
         raise
     model.lazies = [f for f in model.lazies if id(f) not in chosen]
-    model.callbacks = [c for c in model.callbacks if id(c) not in chosen]
     for thing in chosen.values():
         del model._names[thing.name]
         if isinstance(thing, Constraint):

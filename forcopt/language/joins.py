@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from forcopt.arrays import as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import Operand, aligned, normalized_axes, positions
+from forcopt.language.along import times
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, tidy
 from forcopt.language.scalar import Scalar
@@ -246,17 +247,9 @@ def cumsum(x: Operand, axis: int | str | None = None) -> Any:
     if not isinstance(x, Expression):
         return np.cumsum(as_numbers(x, "the argument of cumsum"), axis=positions(axis, None, "cumsum"))
     if axis is None:
-        return _sums(x.ravel()).labelled(x.axes if x.ndim == 1 else None)
+        x, axis = x.ravel(), 0
     (at,) = x.axes_at(axis)
-    order = (at, *(a for a in range(x.ndim) if a != at))
-    moved = x.labelled(None).transpose(*order)
-    out = _sums(moved.reshape(moved.shape[0], -1)).reshape(moved.shape)
-    return out.transpose(*np.argsort(order).tolist()).labelled(x.axes)
-
-
-def _sums(x: Expression) -> Expression:
-    out: Expression = sp.csr_array(np.tri(len(x))) @ x
-    return out
+    return times(x, at, sp.csr_array(np.tri(x.shape[at])), x.axes)
 
 
 def sum(terms: Iterable[Operand] | Operand) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from forcopt.language import editing
 from forcopt.language import objective as objectives
 from forcopt.language.alignment import Operand
 from forcopt.language.columns import read_block, read_shape
-from forcopt.language.constraint import Condition, Constraint, Cut, Heuristic, Lazy, Proposer, Separator
+from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.scheduling import Interval, interval_of
@@ -45,8 +45,6 @@ _ARGUMENTS = {
     "initialize": "value=..., or m.solve(start={x: ...})",
 }
 """Arguments of other modelling languages, in small letters without underscores."""
-
-_Callback = TypeVar("_Callback", Cut, Heuristic)
 
 
 def _is_several(condition: Any) -> bool:
@@ -102,7 +100,7 @@ class Model(Guarded, Structure):
 
     _hints = _SETTERS
     _settable = frozenset(
-        ("name", "constraints", "relations", "lazies", "callbacks", "row_count", "parameters", "prepared")
+        ("name", "constraints", "relations", "lazies", "row_count", "parameters", "prepared")
     )
 
     if not TYPE_CHECKING:  # type checkers still report a wrong name
@@ -405,89 +403,6 @@ class Model(Guarded, Structure):
         self._names[name] = family
         return family
 
-    def cut(self, separate: Separator, name: str = "") -> Cut:
-        """Add a family of cuts: constraints that every feasible point satisfies.
-
-        They strengthen the relaxations of a search and never decide which points are feasible. A backend
-        without the capability ``cut`` solves the model without them, and ``s.message`` names them.
-
-        Parameters
-        ----------
-        separate : Separator
-            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
-            yields affine constraints. The constraints that the point violates are added.
-        name : str, default ""
-            For messages.
-
-        Notes
-        -----
-        The optimum and the bound rest on a premise: no yielded constraint excludes a feasible point. `solve`
-        tests the premise at feasible points of relaxations, at the start and at the points that the search
-        finds, and raises `DeclarationError` if one of them refutes it. Such tests are no proof.
-        `certify` uses no cut.
-
-        Examples
-        --------
-        >>> import forcopt as fo
-        >>> m = fo.Model()
-        >>> x = m.variable("x", shape=3, binary=True)  # the edges of a triangle
-        >>> _ = m.subject_to(x[0] + x[1] <= 1, x[1] + x[2] <= 1, x[0] + x[2] <= 1)
-        >>> def odd_set(value):
-        ...     if value(x).sum() > 1 + 1e-6:
-        ...         yield x.sum() <= 1
-        >>> _ = m.cut(odd_set)
-        >>> m.maximize(x.sum())
-        >>> m.solve().objective
-        1.0
-        """
-        if not callable(separate):
-            raise DeclarationError(f"cut needs a function of a point, not {separate!r}")
-        return self._add_callback(Cut(self._model, separate, name))
-
-    def heuristic(self, propose: Proposer, name: str = "") -> Heuristic:
-        """Add a heuristic: a function that proposes feasible points to a search.
-
-        A backend without the capability ``heuristic`` solves the model without it, and ``s.message`` names
-        it.
-
-        Parameters
-        ----------
-        propose : Proposer
-            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
-            returns values as `solve` takes them for a start, or None. The search determines the variables
-            that it leaves out, with the others fixed.
-        name : str, default ""
-            For messages.
-
-        Notes
-        -----
-        A proposal reaches the solver only if it satisfies all bounds, integers, constraints, conditions and
-        lazy families; ``s.message`` counts the others and gives the reason of the last.
-
-        Examples
-        --------
-        >>> import forcopt as fo
-        >>> m = fo.Model()
-        >>> x = m.variable("x", shape=3, binary=True)
-        >>> _ = m.subject_to([2, 3, 4] @ x <= 6)
-        >>> m.maximize([3, 4, 6] @ x)
-        >>> _ = m.heuristic(lambda value: {x: value(x) > 1 - 1e-6}, name="round down")
-        >>> m.solve().objective
-        9.0
-        """
-        if not callable(propose):
-            raise DeclarationError(f"heuristic needs a function of a point, not {propose!r}")
-        return self._add_callback(Heuristic(self._model, propose, name))
-
-    def _add_callback(self, callback: _Callback) -> _Callback:
-        self._check_name(callback.name, callback.kind)
-        count = sum(c.kind == callback.kind for c in self.callbacks)
-        default = f"{callback.kind}{count + 1}"
-        callback.name = self._fresh_name(callback.name) if callback.name else self.unused_name(default)
-        self.callbacks.append(callback)
-        self._names[callback.name] = callback
-        return callback
-
     # -- objectives --------------------------------------------------------------------------------------
 
     def optimize(self, objective: Objective | None = None) -> None:
@@ -621,15 +536,15 @@ class Model(Guarded, Structure):
     # -- editing -----------------------------------------------------------------------------------------
 
     def remove(self, *things: Any) -> None:
-        """Take constraints, conditions, callbacks or variables out of the model; all or none of them.
+        """Take constraints, conditions, lazy families or variables out of the model; all or none of them.
 
         A variable can go once no constraint, condition or objective uses it. Its columns keep their numbers,
         fixed at 0; files and other libraries' objects do not show them.
 
         Parameters
         ----------
-        things : Variable or Constraint or Condition or Lazy or Cut or Heuristic or str, or a list of these
-            Results of `variable`, `subject_to`, `lazy`, `cut` and `heuristic`, or their names.
+        things : Variable or Constraint or Condition or Lazy or str, or a list of these
+            Results of `variable`, `subject_to` and `lazy`, or their names.
 
         Raises
         ------

@@ -134,39 +134,33 @@ class Indicator:
 
 @dataclass(frozen=True, eq=False)
 class SecondOrderCone:
-    """``norm2(vector[i]) <= bound[i]``; shapes ``(n, d)`` and ``(n,)``; `source` as of `Cone`."""
+    """``norm2(vector[i]) <= bound[i]``; shapes ``(n, d)`` and ``(n,)``."""
 
     bound: Expression
     vector: Expression
-    source: object = None
 
     kind = "second_order"
 
 
 @dataclass(frozen=True, eq=False)
 class ExponentialCone:
-    """``y exp(x / y) <= z``, ``y > 0`` (or its closure), all of shape ``(n,)``; `source` as of `Cone`."""
+    """``y exp(x / y) <= z``, ``y > 0`` (or its closure), all of shape ``(n,)``."""
 
     x: Expression
     y: Expression
     z: Expression
-    source: object = None
 
     kind = "exponential"
 
 
 @dataclass(frozen=True, eq=False)
 class PowerCone:
-    """``x**alpha * y**(1 - alpha) >= |z|``, ``x, y >= 0``, all of shape ``(n,)``; ``0 < alpha < 1``.
-
-    `source` as of `Cone`.
-    """
+    """``x**alpha * y**(1 - alpha) >= |z|``, ``x, y >= 0``, all of shape ``(n,)``; ``0 < alpha < 1``."""
 
     x: Expression
     y: Expression
     z: Expression
     alpha: float
-    source: object = None
 
     kind = "power_cone"
 
@@ -181,13 +175,10 @@ class SemidefiniteCone:
         Shape ``(count, order (order + 1) / 2)``: the lower triangle of each, row by row.
     order : int
         Rows of each matrix.
-    source : object, optional
-        As of `Cone`.
     """
 
     entries: Expression
     order: int
-    source: object = None
 
     kind = "semidefinite_cone"
 

@@ -13,7 +13,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import CurvatureError, DeclarationError, unknown
 from forcopt.language import evaluator
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive, integral, interval
-from forcopt.language.constraint import Condition, Constraint, Cut, GatheredRows, Heuristic, Lazy, gathered
+from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, describe_labels, flat_position
 from forcopt.language.objective import Objective
@@ -59,12 +59,11 @@ class Structure:
         self.constraints: list[Constraint] = []
         self.relations: list[Relation] = []
         self.lazies: list[Lazy] = []
-        self.callbacks: list[Cut | Heuristic] = []
         self._objective: Objective | None = None
         self._edits = 0  # how often constraints were changed in place
         self.row_count = 0
         self._store = ColumnStore()
-        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy | Cut | Heuristic] = {}
+        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy] = {}
         self._column_names: dict[str, int] | None = None  # of columns with names of their own
         self._counters: dict[str, int] = {}
         self._condition_count = 0
@@ -152,14 +151,12 @@ class Structure:
             self.constraints,
             self.relations,
             self.lazies,
-            self.callbacks,
             (
                 self.column_count,
                 self.row_count,
                 len(self.constraints),
                 len(self.relations),
                 len(self.lazies),
-                len(self.callbacks),
                 self._store.revision,
                 self._edits,
             ),
@@ -304,7 +301,7 @@ class Structure:
     def needed_relations(self) -> list[Relation]:
         """Give the relations that matter: an atom that no constraint, condition or objective uses does not.
 
-        A product is kept if there are lazy families or cuts, whose constraints may use it.
+        A product is kept if there are lazy families, whose constraints may use it.
         """
         return self._needed()[0]
 
@@ -321,7 +318,7 @@ class Structure:
             needless = (
                 isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
             )
-            if needless and not ((self.lazies or self.callbacks) and _is_affine(relation)):
+            if needless and not (self.lazies and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:

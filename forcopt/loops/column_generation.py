@@ -152,7 +152,6 @@ def column_generation(
     backend: str = "highs",
     *,
     total: float | None = None,
-    least_cost: float | None = None,
     gap: float = 1e-6,
     time_limit: float | None = None,
     rounds: int | None = None,
@@ -165,8 +164,8 @@ def column_generation(
     Whenever a column outside the master has a negative one (a positive one when maximising), the oracle must
     yield such a column, better still several; if it yields none, the master's optimum is taken for the
     optimum over all columns. An oracle that also proves a bound on all reduced costs returns a `Pricing`.
-    Together with `total` or `least_cost` it gives a bound on the optimum in every round, and the loop can
-    stop before the last column.
+    Together with `total` it gives a bound on the optimum in every round, and the loop can stop before the
+    last column.
 
     Parameters
     ----------
@@ -181,9 +180,6 @@ def column_generation(
     total : float, optional
         The values of all generated columns sum to at most this in some optimum (1 for a mixture, k for k
         districts): the Lagrangian bound ``master + total * bound``.
-    least_cost : float, optional
-        Every generated column costs at least this, which is positive (1 for cutting stock): Farley's bound
-        (1990), ``master / (1 - bound / least_cost)`` if nothing else has a cost. Only when minimising.
     gap : float, default 1e-06
         The relative gap at which to stop, as optimal.
     time_limit : float, optional
@@ -233,7 +229,7 @@ def column_generation(
     if model.objective is None:
         model.optimize(minimize(model.lift(0.0)))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
-    _check(model, program, total, least_cost)
+    _check(model, program, total)
     session = RowsOnDemand(chosen, program) if rows_on_demand else open_session(chosen, program)
     master = _Master(session, model.column_count)
     sign, bound = master.sign, -np.inf
@@ -282,7 +278,7 @@ def column_generation(
                 return finish(Status.LIMIT, replace(result, x=None))
         else:
             best = result
-            bound = max(bound, _bound(result.objective, least, program, total, least_cost))
+            bound = max(bound, _bound(result.objective, least, total))
             trace.append(Improvement(deadline.seconds, result.objective, bound))
             improvement = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
             stop |= on_improvement is not None and bool(on_improvement(improvement))
@@ -294,7 +290,7 @@ def column_generation(
         master.add(columns)
 
 
-def _check(model: Model, program: Program, total: float | None, least_cost: float | None) -> None:
+def _check(model: Model, program: Program, total: float | None) -> None:
     stage = program.stages[0]
     curved = stage.quadratic is not None or program.cones or program.is_conditional
     if program.is_integer or curved or program.lazies or program.is_staged:
@@ -304,10 +300,6 @@ def _check(model: Model, program: Program, total: float | None, least_cost: floa
         )
     if total is not None and not total >= 0:
         raise DeclarationError(f"total is {total}; it must be at least 0")
-    if least_cost is not None and not (least_cost > 0 and not stage.maximize):
-        raise DeclarationError(
-            f"least_cost is {least_cost}; it must be positive, and the objective minimised"
-        )
 
 
 def _ask(price: Oracle, dual: Duals, sign: float, tiny: float) -> tuple[list[Column], float]:
@@ -331,23 +323,11 @@ def _ask(price: Oracle, dual: Duals, sign: float, tiny: float) -> tuple[list[Col
     return improving, least
 
 
-def _bound(
-    value: float, least: float, program: Program, total: float | None, least_cost: float | None
-) -> float:
-    """A lower bound on the optimum over all columns, from the optimum of a master."""
+def _bound(value: float, least: float, total: float | None) -> float:
+    """A lower bound on the optimum over all columns, from the least reduced cost of one."""
     if least == 0.0:
         return value
-    bounds = [-np.inf]
-    if total is not None:
-        bounds.append(value + total * least)
-    if least_cost is not None:
-        stage = program.stages[0]
-        with np.errstate(invalid="ignore"):  # 0 * inf
-            ends = np.minimum(stage.cost * program.lower, stage.cost * program.upper)
-        other = stage.offset + float(ends[stage.cost != 0].sum())  # the least that is not paid for columns
-        if np.isfinite(other):
-            bounds.append(other + (value - other) / (1.0 - least / least_cost))
-    return max(bounds)
+    return -np.inf if total is None else value + total * least
 
 
 def _matrix(columns: list[Column], rows: int) -> sp.csc_array:

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.backends.highs import new_highs
@@ -22,6 +21,7 @@ from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import UnboundedExpressionError
 from forcopt.loops.exact_solve import block_triangles, solve_blocks
 from forcopt.loops.tolerances import DEPENDENT, FAR_BOUND, HUGE, REFINED
+from forcopt.rationals import floor, fmpq
 
 Rational = Any
 """A ``flint.fmpq``: exact and quick; `fraction` makes it a `fractions.Fraction`."""
@@ -63,7 +63,7 @@ def decimal(value: float) -> Rational:
 
 def fraction(value: Rational) -> Fraction:
     """The same number as a `fractions.Fraction`."""
-    return Fraction(int(value.p), int(value.q))
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def _fmpq(value: Fraction) -> Rational:
@@ -389,13 +389,13 @@ def exact_optimum(lp: LinearProgram) -> Exact:
 
 def _recognized(value: Rational, error: Rational) -> Rational:
     """The simplest fraction within an error of a value that is known to twice as many digits."""
-    digits = max(int((1 / error).floor()).bit_length(), 40) if error else 200
+    digits = max(floor(1 / error).bit_length(), 40) if error else 200
     return _fmpq(fraction(value).limit_denominator(2 ** (digits // 3)))
 
 
 def _inverse(error: Rational) -> Rational:
     """The power of two that scales an error to about one; 1 for an error of 0."""
-    return fmpq(2) ** max(int((1 / error).floor()).bit_length() - 1, 0) if error else fmpq(1)
+    return fmpq(2) ** max(floor(1 / error).bit_length() - 1, 0) if error else fmpq(1)
 
 
 def _rescaled(scale: Rational, error: Rational) -> Rational:

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from flint import fmpq, fmpq_mat
 
 from forcopt.arrays import Array
+from forcopt.rationals import fmpq, solve_dense
 
 Rational = Any
 Sparse = list[dict[int, Rational]]
@@ -80,7 +80,7 @@ def block_triangles(matrix: Sparse) -> BlockTriangles | None:
 
     Examples
     --------
-    >>> from flint import fmpq
+    >>> from forcopt.rationals import fmpq
     >>> one = fmpq(1)
     >>> block_triangles([{0: one, 1: one}, {1: one}]).blocks
     [([1], [1]), ([0], [0])]
@@ -152,23 +152,14 @@ def solve_blocks(matrix: Sparse, target: list[Rational], form: BlockTriangles) -
         block = [{place[j]: a for j, a in matrix[i].items() if j in place} for i in rows]
         found = lifted(block, left) if len(rows) > _DENSE else None
         if found is None:
-            found = _eliminated(block, left) if len(rows) <= _LARGEST_DENSE else None
+            if len(rows) > _LARGEST_DENSE:
+                return None
+            found = solve_dense([[row.get(j, fmpq(0)) for j in range(len(rows))] for row in block], left)
         if found is None:
             return None
         for j, value in zip(columns, found, strict=True):
             x[j] = value
     return x
-
-
-def _eliminated(matrix: Sparse, target: list[Rational]) -> list[Rational] | None:
-    """Solve by dense elimination; None if the matrix is singular."""
-    size = len(matrix)
-    dense = fmpq_mat(size, size, [row.get(j, fmpq(0)) for row in matrix for j in range(size)])
-    try:
-        found = dense.solve(fmpq_mat(size, 1, target))
-    except ZeroDivisionError:
-        return None
-    return [found[k, 0] for k in range(size)]
 
 
 class _Integers:
@@ -205,18 +196,18 @@ def lifted(matrix: Sparse, target: list[Rational]) -> list[Rational] | None:
 
     Examples
     --------
-    >>> from flint import fmpq
+    >>> from forcopt.rationals import fmpq
     >>> two, three = fmpq(2), fmpq(3)
     >>> lifted([{0: three, 1: two}, {0: two, 1: three}], [fmpq(1), fmpq(0)])
     [3/5, -2/5]
     """
     if not any(target):
         return [fmpq(0)] * len(matrix)
-    scales = [lcm(*(int(a.q) for a in row.values())) for row in matrix]
-    rows = [{j: int((a * s).p) for j, a in row.items()} for row, s in zip(matrix, scales, strict=True)]
+    scales = [lcm(*(int(a.denominator) for a in row.values())) for row in matrix]
+    rows = [{j: int(a * s) for j, a in row.items()} for row, s in zip(matrix, scales, strict=True)]
     right = [b * s for b, s in zip(target, scales, strict=True)]
-    common = lcm(*(int(b.q) for b in right))
-    goal = [int((b * common).p) for b in right]
+    common = lcm(*(int(b.denominator) for b in right))
+    goal = [int(b * common) for b in right]
     solver = _solver(rows)
     if solver is None:
         return None

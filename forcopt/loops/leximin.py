@@ -339,9 +339,8 @@ class SaturationLayout(Layout):
 
         By complementary slackness a utility with a positive multiplier stands at the level in every optimum.
         """
-        from flint import fmpq
-
         from forcopt.loops.exact_lp import exact_optimum
+        from forcopt.rationals import fmpq
 
         sums: list[Exact] = []
         total: Rational = fmpq(0)

@@ -61,8 +61,8 @@ def prepared(
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
     session = kept.session
-    # Cutting planes and stages leave rows behind, scales depend on the numbers, callbacks read all columns.
-    lasting = not model.lazies and not model.callbacks and not program.is_staged
+    # Cutting planes and stages leave rows behind, scales depend on the numbers.
+    lasting = not model.lazies and not program.is_staged
     if session is not None and lasting and kept.settings == settings:
         session.update(program)
     elif lasting:
@@ -137,7 +137,6 @@ class _TrimmedSession(Session):
         result = self.inner.solve(options)
         if result.x is not None:
             result.x = self._whole(result.x)
-        result.pool = [self._whole(point) for point in result.pool]
         if result.reduced_cost is not None:
             reduced = np.zeros(self.program.columns)
             reduced[self._left] = result.reduced_cost

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,14 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, NotInstalledError, unknown
+from forcopt.errors import DeclarationError, required, unknown
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
-from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model
 from forcopt.language.objective import Sorted
 from forcopt.language.structure import same_marks
 from forcopt.language.variable import Variable
-from forcopt.loops.cone_duals import ConeDuals, row_cone_duals, semidefinite_duals
 from forcopt.loops.tolerances import AT_BOUND, LEAST_VALUE
 from forcopt.notebook import facts_html
 from forcopt.status import Status
@@ -77,13 +74,12 @@ class ModelSolution:
         The solver's own.
     trace : list[Improvement], optional
         Objective and bound over time.
+    parts : dict[str, float], optional
+        Of the seconds: ``compile`` and hand over what the solver takes beforehand, ``call`` the solver,
+        ``checks`` of its claim; and ``solver``, by its own clock within the call, NaN if it reports none.
     row_dual, reduced_costs : Array, optional
         Multipliers of the program's rows and columns, for linear programs; read them by `dual` and
         `reduced_cost`.
-    cone_duals : tuple[Array, ...], optional
-        Multipliers of the program's cones, in its order; read them by `dual` and `cone_dual`.
-    points : tuple[Array, ...], optional
-        The points of the pool, best first; read them by `pool`.
     certificate : Certificate, optional
         What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
@@ -118,10 +114,9 @@ class ModelSolution:
     message: str = ""
     log: str = field(default="", repr=False)
     trace: list[Improvement] = field(default_factory=list, repr=False)
+    parts: dict[str, float] = field(default_factory=dict, repr=False)
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
-    cone_duals: dict[Any, ConeDuals] | None = field(default=None, repr=False)
-    points: list[Array] = field(default_factory=list, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
     solved: tuple[Any, ...] = field(default=(), repr=False)  # `Model.marks` and parameters' values then
 
@@ -154,30 +149,6 @@ class ModelSolution:
         """The relative gap between objective and bound."""
         return relative_gap(self.objective, self.bound)
 
-    @property
-    def pool(self) -> list[ModelSolution]:
-        """Feasible points that the search found, best first, if ``m.solve(pool=...)`` asked for them.
-
-        Each is a solution with the status FEASIBLE; the first is as good as this one.
-        """
-        objective = self.solved[0][0]
-        stage = objective.stages[0] if objective else None
-        out = []
-        for point in self.points:
-            value = 0.0 if stage is None else stage.values(point)[0]
-            out.append(
-                replace(
-                    self,
-                    status=Status.FEASIBLE,
-                    point=point,
-                    objective=value,
-                    stages=(value,),
-                    points=[],
-                    certificate=None,
-                )
-            )
-        return out
-
     @cached_property
     def reason(self) -> str:
         """Why there is no optimum: an irreducible infeasible subset, or the variables of a ray; else empty.
@@ -206,44 +177,33 @@ class ModelSolution:
             return np.round(value)
         return value
 
-    def dual(self, constraint: Constraint | Semidefinite | str) -> Array:
+    def dual(self, constraint: Constraint | str) -> Array:
         """The shadow prices of a constraint: the change of the optimum per unit of right-hand side.
 
         Parameters
         ----------
-        constraint : Constraint or Semidefinite or str
-            Rows, semidefinite matrices, or their name.
+        constraint : Constraint or str
+            Rows, or their name.
 
         Returns
         -------
         Array
-            One number for each row, in the constraint's shape. For semidefinite matrices a symmetric matrix Z
-            each, in the declared shape: if ``M - R`` must be semidefinite instead of ``M``, for a small
-            symmetric R, the optimum changes by ``(Z * R).sum()``. Z has no negative eigenvalue in a
-            minimisation, and no positive one in a maximisation. For a complex matrix it belongs to
-            ``[[A, -B], [B, A]]``.
+            One number for each row, in the constraint's shape.
 
         Raises
         ------
         DeclarationError
-            If there are none: an integer model, a backend that gives none, or another condition such as
-            `implies`.
-
-        See Also
-        --------
-        cone_dual : The multipliers of a row such as ``norm(x) <= t`` as a vector in the dual cone.
+            If there are none: an integer model, a backend that gives none, or a condition such as `implies`.
 
         Examples
         --------
-        The least eigenvalue of a matrix moves with it by the projector on its eigenvector.
-
         >>> import forcopt as fo
         >>> m = fo.Model()
-        >>> x = m.variable("x")
-        >>> above = m.subject_to(fo.semidefinite(fo.symmetric([2.0, 1.0, 2.0]) - x * np.eye(2)))
-        >>> m.maximize(x)
-        >>> (m.solve("clarabel").dual(above) + 0.0).round(4).tolist()
-        [[-0.5, 0.5], [0.5, -0.5]]
+        >>> x = m.variable("x", lower=0)
+        >>> need = m.subject_to(2 * x >= [4, 2])
+        >>> m.minimize(3 * x)
+        >>> m.solve().dual(need).tolist()
+        [1.5, 0.0]
         """
         if self.row_dual is None:
             raise DeclarationError(
@@ -252,10 +212,8 @@ class ModelSolution:
             )
         if isinstance(constraint, str):
             constraint = self._named(constraint)
-        if isinstance(constraint, Semidefinite):
-            return semidefinite_duals(constraint, self._cones_with(constraint)[constraint])
         if not isinstance(constraint, Constraint):
-            raise DeclarationError(f"dual needs rows or semidefinite matrices, not {constraint!r}")
+            raise DeclarationError(f"dual needs a constraint of rows, not {constraint!r}")
         if constraint.start < 0 or constraint.model is not self.model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
         start = constraint.start
@@ -270,49 +228,6 @@ class ModelSolution:
         rows = self.row_dual[start : start + constraint.expression.size]
         return rows.reshape(constraint.shape)
 
-    def cone_dual(self, constraint: Constraint | str) -> Array:
-        """The multipliers of the cones that rows such as ``norm(x) <= t`` declare.
-
-        Parameters
-        ----------
-        constraint : Constraint or str
-            Rows that read one element of an atom each: the 2-norm, ``exp``, ``log``, ``entropy`` or a power.
-            Each row states that a vector is in a cone: ``(t, x)`` for ``norm(x) <= t``, ``(x, 1, t)`` for
-            ``exp(x) <= t``, ``(t, 1, x)`` for ``log(x) >= t``, ``(t, x, 1)`` for ``entropy(x) >= t``, and for
-            powers ``(t, 1, x)`` if p > 1, ``(x, 1, t)`` if 0 < p < 1, ``(t, x, 1)`` if p < 0.
-
-        Returns
-        -------
-        Array
-            Shape ``(*constraint.shape, size)``: z, in the order of that vector. If a small r is taken off the
-            vector, the optimum changes by ``z @ r``. In a minimisation z is in the dual cone, in a
-            maximisation ``-z`` is. For a row ``w * norm(x) + a <= b``, t is ``(b - a) / w``, and the entry of
-            t is ``-w * s.dual(constraint)``.
-
-        Raises
-        ------
-        DeclarationError
-            If the backend reports no multipliers, or if an atom of a row is not a cone by itself, such as
-            ``sum_squares``.
-
-        Examples
-        --------
-        >>> import forcopt as fo
-        >>> m = fo.Model()
-        >>> x = m.variable("x", 2)
-        >>> ball = m.subject_to(fo.norm(x) <= 5)
-        >>> m.minimize(3 * x[0] + 4 * x[1])
-        >>> s = m.solve("clarabel")
-        >>> s.cone_dual(ball).round(4).tolist(), s.dual(ball).round(4).item()
-        ([5.0, 3.0, 4.0], -5.0)
-        """
-        if isinstance(constraint, str):
-            constraint = self._named(constraint)
-        if not isinstance(constraint, Constraint):
-            raise DeclarationError(f"cone_dual needs a constraint of rows, not {constraint!r}")
-        prices = self.dual(constraint)
-        return row_cone_duals(constraint, prices, self._cones_with(None))
-
     def _named(self, name: str) -> Any:
         """The constraint or condition of a name."""
         conditions = [r for r in self.model.relations if isinstance(r, Condition)]
@@ -321,19 +236,6 @@ class ModelSolution:
         if name not in named:
             raise unknown("constraint", name, list(named))
         return named[name]
-
-    def _cones_with(self, condition: Condition | None) -> dict[Any, ConeDuals]:
-        """The multipliers of all declared cones, after a check that a condition has them."""
-        if self.cone_duals is None:
-            raise DeclarationError(
-                f"backend {self.backend!r} gave no multipliers of cones for this model (status {self.status})"
-            )
-        if condition is not None and condition not in self.cone_duals:
-            label = f"the condition {condition.name!r}"
-            if condition.model is not self.model or not condition.name:
-                raise DeclarationError(f"{label} is not in model {self.model.name!r}")
-            raise DeclarationError(f"{label} was added after this solution was found")
-        return self.cone_duals
 
     def slack(self, constraint: Constraint) -> Array:
         """The distance of each row of a constraint from its nearer bound; negative where it is violated.
@@ -420,8 +322,7 @@ class ModelSolution:
         >>> s.to_pandas(cap)["status"].to_dict()
         {'iron': 'between', 'coal': 'at upper'}
         """
-        import pandas as pd
-
+        pd = required("pandas", "to_pandas")
         if expression is None:
             return {v.name: self.to_pandas(v) for v in self._variables()}
         if isinstance(expression, str):
@@ -465,10 +366,7 @@ class ModelSolution:
         >>> float(values.sel(good="coal"))  # doctest: +SKIP
         2.0
         """
-        if find_spec("xarray") is None:
-            raise NotInstalledError("to_xarray needs the package xarray; install it with: pip install xarray")
-        import xarray
-
+        xarray = required("xarray", "to_xarray")
         chosen = self.model[expression] if isinstance(expression, str) else expression
         values = self[chosen]
         axes = getattr(chosen, "axes", None) or (None,) * values.ndim
@@ -541,7 +439,6 @@ class ModelSolution:
         decimals: bool = False,
         time_limit: float | None = 60.0,
         save: str | Path | None = None,
-        resume: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`.
@@ -556,8 +453,6 @@ class ModelSolution:
             Seconds for the branch and bound of an integer model; None for no limit.
         save : str or Path, optional
             The file to write the proof to: VIPR, or JSON for quadratic and conic models; see `forcopt.check`.
-        resume : bool, default False
-            Go on with the branch and bound that an earlier call with this `save` left unfinished.
         progress : Callable[[int, int], None], optional
             Called now and then with the subproblems done and the depth of the search.
 
@@ -582,7 +477,7 @@ class ModelSolution:
         """
         from forcopt.loops.certify import certify_model
 
-        how: dict[str, Any] = {"time_limit": time_limit, "save": save, "resume": resume, "progress": progress}
+        how: dict[str, Any] = {"time_limit": time_limit, "save": save, "progress": progress}
         return certify_model(self, rounding, decimals=decimals, **how)
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.outer import with_tangents
@@ -23,12 +22,10 @@ from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.checks import Claim, examined
-from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
-from forcopt.loops.tolerances import POOL
 from forcopt.status import Status
 
 
@@ -43,7 +40,6 @@ def solve_model(
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
-    pool: int = 0,
     mccormick: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
@@ -71,9 +67,6 @@ def solve_model(
         Values to start a search from, for some or all variables; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with every improvement, where the solver reports them; stop by returning True.
-    pool : int, default 0
-        The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
-        CP-SAT report them, for integer models with one objective.
     mccormick : int, default 0
         Relax the products that are not convex: their convex hulls over this many pieces of the range of one
         factor take their place, which needs bounds on all their variables. ``s.bound`` then bounds the
@@ -114,15 +107,16 @@ def solve_model(
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
-        time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
+        time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
     program, session = _opened(model, chosen, asked, int(mccormick))
+    opened = deadline.seconds
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
+    ran = deadline.seconds
     solved = session.program if model.lazies else program  # with the rows of the lazy families
-    if solved.callbacks:
-        solved = replace(solved, callbacks=())  # no check rests on a cut
-    solution = read_claim(_with_ignored(examined(solved, claim)))
-    del solution.points[pool:]
+    solution = read_claim(examined(solved, claim))
+    own, checks = sum(result.seconds for result in claim.results), deadline.seconds - ran
+    solution.parts = {"compile": opened, "call": ran - opened, "solver": own, "checks": checks}
     return solution
 
 
@@ -177,16 +171,6 @@ def _run(
     result, results = lexicographic(session, program, solve, backend.accuracy)
     session.last = result.x
     return Claim(model, program, backend, resumed(result), deadline, result, tuple(results))
-
-
-def _with_ignored(claim: Claim) -> Claim:
-    """Name in the message the cuts and heuristics that the backend does without."""
-    takes = claim.backend.capabilities.kinds if claim.compiled.is_integer else frozenset[str]()
-    ignored = [f"{c.kind} {c.name!r}" for c in claim.model.callbacks if c.kind not in takes]
-    if not ignored:
-        return claim
-    message = f"{claim.result.message}; {claim.backend.name} does without {', '.join(ignored)}"
-    return replace(claim, result=replace(claim.result, message=message))
 
 
 def default_backend(model: Model, mccormick: int = 0) -> str:
@@ -249,18 +233,4 @@ def read_claim(claim: Claim) -> ModelSolution:
         trace=[Improvement(t.seconds, sign * t.objective, sign * t.bound) for t in results[0].trace],
         row_dual=None if rows is None else sign * rows[: model.row_count],
         reduced_costs=None if columns is None else sign * columns[: model.column_count],
-        cone_duals=declared_cone_duals(program, result) if duals else None,
-        points=_pool(claim),
     )
-
-
-def _pool(claim: Claim) -> list[Array]:
-    """The distinct feasible points of the search, best first."""
-    if claim.compiled.is_staged or claim.point is None or not claim.result.pool:
-        return []
-    model = claim.model
-    distinct = {point.tobytes(): point for point in map(claim.completed, claim.result.pool)}
-    near = [p for p in distinct.values() if max(model.violations(p).values(), default=0.0) <= POOL]
-    worth = model.objective.stages[0].values if model.objective else lambda point: (0.0,)
-    sign = claim.compiled.stages[0].sign
-    return sorted(near, key=lambda point: sign * worth(point)[0])

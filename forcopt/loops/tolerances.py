@@ -44,12 +44,6 @@ HIGHS_DUAL = 1e-10
 """In units of the objective per unit of a column: the reduced costs that HiGHS counts as optimal, the least
 that it takes."""
 
-POOL = 1e-6
-"""Relative; the largest violation of a point of the pool."""
-
-STATIONARY = 1e-3
-"""Relative to the largest entry of the gradient; what a program's multipliers may leave of it."""
-
 FALLS = -NOISE
 """In units of the objective, over the unit box; an objective that falls by less along a ray does not fall."""
 

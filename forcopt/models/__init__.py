@@ -12,7 +12,7 @@ if (_CHECKOUT / "models").is_dir() and (_CHECKOUT / "pyproject.toml").is_file():
     __path__.append(str(_CHECKOUT / "models"))
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
+    from forcopt.models.adaptive_queries import AccuracyPlan, QuerySchedule
     from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     )
     from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import CountyClustering, Districting
-    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
+    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
     from forcopt.models.fair_postprocessing import (
         FairPostprocessing,
         MulticlassPostprocessing,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import BoundedLossRegression, LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
-    from forcopt.models.secure_sum import SecureSum, ShareDesign
+    from forcopt.models.secure_sum import SecureSum
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -50,7 +50,6 @@ _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "Apportionment": "forcopt.models.fair_decisions",
     "BoundedLossRegression": "forcopt.models.lexifair",
-    "BudgetAllocation": "forcopt.models.adaptive_queries",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
@@ -63,11 +62,9 @@ _LATER = {
     "EcologicalRegression": "forcopt.models.census_release",
     "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
-    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "FairRanking": "forcopt.models.fair_ranking",
     "FormulaGrant": "forcopt.models.fair_decisions",
-    "IntervalPartition": "forcopt.models.fair_decisions",
     "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
     "LevelBudget": "forcopt.models.census_release",
@@ -84,7 +81,6 @@ _LATER = {
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "SecureSum": "forcopt.models.secure_sum",
-    "ShareDesign": "forcopt.models.secure_sum",
     "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
@@ -92,7 +88,6 @@ _LATER = {
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
     "TightAmplification": "forcopt.models.amplification",
-    "TransferSplit": "forcopt.models.adaptive_queries",
 }
 """Problems by the package that is imported when one is first used."""
 
@@ -101,7 +96,6 @@ __all__ = [
     "AdaptiveRobustClassification",
     "Apportionment",
     "BoundedLossRegression",
-    "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
@@ -114,11 +108,9 @@ __all__ = [
     "EcologicalRegression",
     "FairAuction",
     "FairClassification",
-    "FairMechanism",
     "FairPostprocessing",
     "FairRanking",
     "FormulaGrant",
-    "IntervalPartition",
     "LatticeNoise",
     "LeastEffortClassification",
     "LevelBudget",
@@ -135,7 +127,6 @@ __all__ = [
     "RobustnessRadius",
     "ScorePostprocessing",
     "SecureSum",
-    "ShareDesign",
     "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",
@@ -143,7 +134,6 @@ __all__ = [
     "TargetDesign",
     "TargetDesign2D",
     "TightAmplification",
-    "TransferSplit",
 ]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 
 
 class RangeLoads:

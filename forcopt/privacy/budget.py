@@ -37,9 +37,9 @@ class Budget(Declared):
         """The part of the budget that a profile spends, in its units; infinite if not measurable."""
 
     @property
-    @abstractmethod
     def total(self) -> float:
         """The budget, in its own units."""
+        return self.spent(self.profile())
 
 
 class PureDP(Budget):
@@ -66,11 +66,6 @@ class PureDP(Budget):
     def spent(self, profile: Profile) -> float:
         """See `Budget`."""
         return profile.largest_loss
-
-    @property
-    def total(self) -> float:
-        """See `Budget`."""
-        return self.epsilon
 
 
 class ApproximateDP(Budget):
@@ -139,11 +134,6 @@ class ZCDP(Budget):
         """See `Budget`."""
         return profile.rho
 
-    @property
-    def total(self) -> float:
-        """See `Budget`."""
-        return self.rho
-
 
 class GDP(Budget):
     """Gaussian differential privacy (Dong, Roth and Su 2022): as hard to distinguish as N(0, 1) and N(mu, 1).
@@ -169,11 +159,6 @@ class GDP(Budget):
     def spent(self, profile: Profile) -> float:
         """See `Budget`: the square of mu, which adds up."""
         return inf if profile.mu is None else profile.mu**2
-
-    @property
-    def total(self) -> float:
-        """See `Budget`."""
-        return self.mu**2
 
 
 class PrivacyBudget(ApproximateDP):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, NotInstalledError, UnsupportedError
+from forcopt.errors import DeclarationError, UnsupportedError, required
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.testing.method import check_bound, check_method
@@ -157,10 +157,5 @@ def accepts(schema: Mapping[str, Any], value: Any) -> bool:
     NotInstalledError
         If the package jsonschema is missing.
     """
-    try:
-        from jsonschema import Draft202012Validator
-    except ImportError:
-        raise NotInstalledError(
-            "check_problem needs jsonschema, which is not installed: pip install jsonschema"
-        ) from None
-    return bool(Draft202012Validator(schema).is_valid(value))
+    jsonschema = required("jsonschema", "check_problem")
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import ceil, expm1, inf, log, log1p
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.tolerances import LAW_SUM
 
 
 def run_probability(links: int, related: float, length: int) -> float:
@@ -64,55 +63,6 @@ def run_probability(links: int, related: float, length: int) -> float:
     for j in range(length + 1, links + 1):
         found[j] = found[j - 1] + step * (1 - found[j - length - 1])
     return float(min(found[-1], 1.0))
-
-
-def dependence_order(pmf: Any, tolerance: float = 1e-12) -> int:
-    """The least k for which blocks are k-dependent.
-
-    Blocks are k-dependent if the first s blocks and all blocks from s + k + 1 on are independent, for each s.
-
-    Parameters
-    ----------
-    pmf : array_like
-        The joint probabilities, one axis for each block.
-    tolerance : float, default 1e-12
-        By how much a joint probability may differ from the product.
-
-    Returns
-    -------
-    int
-        From 0 (independent) to one less than the number of blocks. O(m^2) passes over the table.
-
-    Raises
-    ------
-    DeclarationError
-        For entries that are negative or do not sum to 1.
-
-    References
-    ----------
-    Du and Dwork (2022), Definition 6.
-
-    Examples
-    --------
-    >>> dependence_order([[0.25, 0.25], [0.25, 0.25]]), dependence_order([[0.5, 0.0], [0.0, 0.5]])
-    (0, 1)
-    """
-    table = as_numbers(pmf, "pmf")
-    if table.ndim == 0 or (table < 0).any() or abs(float(table.sum()) - 1) > LAW_SUM:
-        raise DeclarationError("pmf must hold probabilities that sum to 1, one axis for each block")
-    m = table.ndim
-    for k in range(m - 1):
-        if all(_independent(table, s, s + k, tolerance) for s in range(1, m - k)):
-            return k
-    return m - 1
-
-
-def _independent(table: Any, before: int, after: int, tolerance: float) -> bool:
-    """Whether the axes up to `before` and those from `after` on are independent."""
-    left = int(np.prod(table.shape[:before]))
-    joint = table.sum(axis=tuple(range(before, after))).reshape(left, -1)
-    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    return bool((np.abs(joint - product) <= tolerance).all())
 
 
 Dependence = Literal["exact_runs", "union_runs", "crude", "published"]

@@ -21,7 +21,6 @@ from forcopt.models.adaptive_queries.tolerances import (
     DELTA_KEPT,
     EXCEEDED,
     HEIGHT,
-    LEAST_TARGET,
     PLACE,
     RAISED,
     ROUNDING,
@@ -369,7 +368,7 @@ def _infeasible(problem: AccuracyPlan) -> Outcome:
 
 @AccuracyPlan.algorithm("search", cites="Du and Dwork (2022), Theorems 10, 12, 14 and 17")
 def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
-    """The best c and d by `TransferSplit`, and a search over the other parameters.
+    """The best c and d by formula, and a search over the other parameters.
 
     For Laplace noise, beta has a closed form, and epsilon is the only parameter; for Gaussian noise epsilon,
     beta and the scale are free. A grid and Nelder and Mead's method from its best points: no bound is proved.
@@ -383,39 +382,6 @@ def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome
     else:
         answers = _Answers(problem, False)
     return _outcome(problem, answers.plan(_least(answers.error, answers.grid(), deadline)))
-
-
-@AccuracyPlan.algorithm("half-target", cites="half of the error for the privacy loss", rank="published")
-def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
-    """An epsilon of half of the error, over K: the rule of thumb, with all else as `search`.
-
-    Without a restriction of the data, blocks compose by the basic rule.
-    """
-    if problem.room <= 0:
-        return _infeasible(problem)
-    deadline = Deadline(time_limit)
-    model = problem.data_model
-    whole = isinstance(model, NaiveComposition)
-    answers = _Answers(problem, whole, "basic")
-
-    def best(target: float) -> Array:
-        epsilon = np.array([log(target / (2 * answers.factor))])
-        if problem.noise == "laplace":
-            return epsilon
-        axes = answers.grid()[1:]
-
-        def fixed(x: Array) -> Any:
-            return answers.error(np.stack([np.broadcast_to(epsilon[0], x[0].shape), *x]))
-
-        return np.concatenate([epsilon, _least(fixed, axes, deadline)])
-
-    def excess(log_target: float) -> float:
-        value = float(answers.error(best(np.exp(log_target))))
-        return min(value, 1e6) - float(np.exp(log_target))
-
-    low, high = log(LEAST_TARGET), log(2.0)  # beyond, half of the error is less than the loss
-    target = scipy.optimize.brentq(excess, low, high, xtol=1e-6) if excess(low) > 0 > excess(high) else 0.0
-    return _outcome(problem, answers.plan(best(float(np.exp(target)))))
 
 
 @AccuracyPlan.algorithm("naive", cites="Dwork and Roth (2014), Theorems 3.16 and 3.20", rank="published")

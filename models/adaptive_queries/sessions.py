@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -118,14 +118,6 @@ class Population:
         table, law = np.arange(rows)[:, None], np.full(rows, 1 / rows)
         return cls((table,) * blocks, (law,) * blocks)
 
-    @classmethod
-    def fair_bits(cls, blocks: int, columns: int) -> Population:
-        """Blocks of independent fair bits; no column predicts another."""
-        if columns > 20:
-            raise DeclarationError(f"columns is {columns}; it must be at most 20")
-        table = (np.arange(2**columns)[:, None] >> np.arange(columns)) & 1
-        return cls((table,) * blocks, (np.full(2**columns, 0.5**columns),) * blocks)
-
     @property
     def positions(self) -> int:
         """The number of blocks."""
@@ -239,30 +231,11 @@ class Transcript:
     queries: list[Any] = field(repr=False)
     answers: Array = field(repr=False)
     values: Array = field(repr=False)
-    _sets: Mapping[str, Callable[[Any], bool]] = field(repr=False)
 
     @property
     def error(self) -> float:
         """The largest distance of an answer from the population's value."""
         return float(np.abs(self.answers - self.values).max(initial=0.0))
-
-    def restrict(self, name: str) -> Transcript:
-        """Keep the queries of a set that the session named before it began.
-
-        Parameters
-        ----------
-        name : str
-            A key of the session's `restrictions`.
-
-        Raises
-        ------
-        DeclarationError
-            For another name: a set that is chosen after the answers has no guarantee (Definition 8).
-        """
-        if name not in self._sets:
-            raise DeclarationError(f"restriction {name!r} was not fixed before the session began")
-        keep = [j for j, q in enumerate(self.queries) if self._sets[name](q)]
-        return Transcript([self.queries[j] for j in keep], self.answers[keep], self.values[keep], self._sets)
 
 
 Analyst = Callable[[list[tuple[Any, float]]], Query | BitQuery | None]
@@ -284,8 +257,6 @@ class AdaptiveSession:
         Chooses the queries.
     seed : int or Generator, optional
         Of the noise.
-    restrictions : Mapping[str, Callable[[Query or BitQuery], bool]], optional
-        Sets of queries to which the transcript may be restricted later.
 
     Raises
     ------
@@ -296,9 +267,10 @@ class AdaptiveSession:
     --------
     >>> from forcopt.models import AccuracyPlan
     >>> from forcopt.models.adaptive_queries import IndependentBlocks
-    >>> population = Population.fair_bits(2, columns=9)
+    >>> population = Population.uniform(2, rows=512)
     >>> plan = AccuracyPlan(IndependentBlocks(2), records=20_000, queries=9, failure=0.05).solve()
-    >>> session = AdaptiveSession(population.sample(20_000, 1), population, plan, sign_votes(population), 2)
+    >>> analyst = membership(population, records=20_000, queries=9)
+    >>> session = AdaptiveSession(population.sample(20_000, 1), population, plan, analyst, 2)
     >>> session.run().error < plan.objective
     True
     """
@@ -310,13 +282,11 @@ class AdaptiveSession:
         plan: Solution | Thresholdout | None,
         analyst: Analyst,
         seed: int | np.random.Generator | None = None,
-        restrictions: Mapping[str, Callable[[Any], bool]] | None = None,
     ) -> None:
         self.sample: Any = sample
         self.population: Any = population
         self.plan, self.analyst = plan, analyst
         self.rng = np.random.default_rng(seed)
-        self.restrictions = dict(restrictions or {})
         self._noisy_threshold: float | None = None
         if isinstance(plan, Solution):
             problem = plan.problem
@@ -343,7 +313,7 @@ class AdaptiveSession:
             history.append((query, self.ask(query)))
         queries = [q for q, _ in history]
         values = np.array([self.population.value(q) for q in queries])
-        return Transcript(queries, np.array([a for _, a in history]), values, self.restrictions)
+        return Transcript(queries, np.array([a for _, a in history]), values)
 
     def ask(self, query: Query | BitQuery) -> float:
         """Answer one query; see `run`."""
@@ -414,86 +384,6 @@ class _Gate:
 
 
 # -- analysts ------------------------------------------------------------------------------------------------
-
-
-def sign_votes(population: Population) -> Analyst:
-    """Ask how often each column of a block agrees with its first one, then for the vote of all.
-
-    The vote weighs columns by the signs of their answers, minus one half. A block with c columns takes c
-    queries; rows must be bits. On plain sample means the vote overfits: Freedman's paradox.
-
-    Parameters
-    ----------
-    population : Population
-        Each block's rows are bits, shape ``(rows, c)``.
-
-    Returns
-    -------
-    Analyst
-        A function from the history of queries and answers to the next query, or None at the end.
-
-    References
-    ----------
-    D. A. Freedman, "A note on screening regression equations", The American Statistician 37 (1983).
-    """
-    columns = [rows.shape[1] for rows in population.rows]
-
-    def analyst(history: list[tuple[Query, float]]) -> Query | None:
-        asked = len(history)
-        for block, count in enumerate(columns, start=1):
-            if asked >= count:
-                asked -= count
-                continue
-            rows = population.rows[block - 1]
-            if asked < count - 1:
-                return Query(block, (rows[:, asked + 1] == rows[:, 0]).astype(float))
-            signs = np.sign([a - 0.5 for _, a in history[len(history) - asked :]])
-            vote = (2 * rows[:, 1:] - 1) @ signs
-            return Query(block, np.where(vote == 0, 0.5, (vote > 0) == rows[:, 0]).astype(float))
-        return None
-
-    return analyst
-
-
-def best_so_far(population: Population, queries: int, seed: int = 0) -> Analyst:
-    """Change a set of rows at random, and keep the change if the answer grew beyond the set's size.
-
-    Asks `queries` queries of each block.
-
-    Parameters
-    ----------
-    population : Population
-        The queries select its rows.
-    queries : int
-        For each block.
-    seed : int, default 0
-        Of the changes.
-
-    Returns
-    -------
-    Analyst
-        A function from the history of queries and answers to the next query, or None at the end.
-    """
-    rng = np.random.default_rng(seed)
-    best: dict[int, tuple[float, Array]] = {}
-
-    def analyst(history: list[tuple[Query, float]]) -> Query | None:
-        if history:
-            query, answer = history[-1]
-            score = answer - float(query.values.mean())
-            if query.block not in best or score > best[query.block][0]:
-                best[query.block] = (score, query.values)
-        block = len(history) // queries + 1
-        if block > len(population.rows):
-            return None
-        size = len(population.rows[block - 1])
-        if block not in best:
-            return Query(block, rng.integers(0, 2, size).astype(float))
-        values = best[block][1].copy()
-        flip = rng.random(size) < 0.1
-        return Query(block, np.where(flip, 1 - values, values))
-
-    return analyst
 
 
 def membership(population: Population, records: int, queries: int, digits: int = 40) -> Analyst:

@@ -15,14 +15,8 @@ DELTA_KEPT = 1e-6
 CHOSEN = 1e-6
 """Of a binary: smaller values of a relaxation are 0."""
 
-LEAST_SPEND = 1e-9
-"""Of a fair share: stands for a spend of 0, whose error is infinite."""
-
 SHOWN_EXCESS = 1e-5
 """Relative: an exact excess of one unit is shown as this much, above the tolerance for rounding."""
 
 PLACE, HEIGHT = 1e-10, 1e-14
 """In logarithms of constants, and of an error: where the simplex search for a plan ends."""
-
-LEAST_TARGET = 1e-6
-"""Of an answer: the least error that a plan aims at."""

@@ -3,7 +3,7 @@
 Chowdhury, Urner: Robustness should not be at odds with accuracy, FORC 2022.
 """
 
-from forcopt.models.adaptive_robustness import network_radius, vertex_cover  # noqa: F401  (register the methods)
+from forcopt.models.adaptive_robustness import halfspaces, network_radius, vertex_cover  # noqa: F401  (register the methods)
 from forcopt.models.adaptive_robustness.adaptive_radii import (
     Augmented,
     adaptive_radii,
@@ -20,7 +20,6 @@ from forcopt.models.adaptive_robustness.classifiers import (
     ReLUNetwork,
     Tree,
 )
-from forcopt.models.adaptive_robustness.halfspaces import LargestFraction, largest_fraction
 from forcopt.models.adaptive_robustness.neighbour_radius import MarginRate, constancy_radii, margin_rate
 from forcopt.models.adaptive_robustness.robust_bayes import Pairing, RobustBayes, RobustClassifier
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius, exact_radii
@@ -31,7 +30,6 @@ __all__ = [
     "Classifier",
     "ExpansionNearestNeighbour",
     "Halfspace",
-    "LargestFraction",
     "MarginRate",
     "NearestNeighbour",
     "Pairing",
@@ -44,7 +42,6 @@ __all__ = [
     "augment",
     "constancy_radii",
     "exact_radii",
-    "largest_fraction",
     "margin_rate",
     "nn_sample_size",
     "sampled_loss",

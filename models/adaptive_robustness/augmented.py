@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import BackendError, DeclarationError, NotInstalledError
+from forcopt.errors import BackendError, DeclarationError, required
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, augment, capped, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
@@ -48,11 +48,10 @@ def augmented(
     Outcome
         The classifier; 0 is the only bound. The best constant one if the learner did not end in time.
     """
-    try:
-        from sklearn.base import clone
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        raise NotInstalledError("augmented needs scikit-learn: pip install scikit-learn") from None
+    required("sklearn", "augmented", "scikit-learn")
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+
     deadline = Deadline(time_limit)
     rows = augment(
         problem.features, problem.labels, draws=draws, keep_original=keep_original, norm=problem.norm,

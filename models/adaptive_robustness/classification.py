@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, check_entries
+from forcopt.arrays import Array, check_entries, check_shape
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
@@ -58,8 +58,6 @@ class AdaptiveRobustClassification(Problem):
     --------
     >>> x, y = [[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1]
     >>> p = AdaptiveRobustClassification(x, y, fraction=0.48)
-    >>> p.solve("enumeration").objective
-    0.0
     >>> p.evaluate(Halfspace([0.0, 1.0], -1.0)).objective  # only (1, 0.9) is too near
     0.25
     """
@@ -89,8 +87,7 @@ class AdaptiveRobustClassification(Problem):
         n = len(self.features)
         if not n:
             raise DeclarationError("features has no records")
-        if self.labels.shape != (n,):
-            raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be ({n},)")
+        check_shape(self.labels, (n,), "labels")
         check_entries(self.labels, ~np.isin(self.labels, (0, 1)), "labels", "it must be 0 or 1")
         if self.radii is None:
             check_fraction(self.fraction)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.declaration import Declared, Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned
@@ -130,10 +130,7 @@ class NearestNeighbour(Classifier):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         check_points(self.points, "points")
-        if self.labels.shape != (len(self.points),):
-            raise DeclarationError(
-                f"labels: the shape is {self.labels.shape}; it must be ({len(self.points)},)"
-            )
+        check_shape(self.labels, (len(self.points),), "labels")
         return self
 
     @property
@@ -205,10 +202,7 @@ class ReLUNetwork(Classifier):
             inputs = self.weights[k - 1].shape[1] if k else (matrix.shape[0] if matrix.ndim == 2 else 0)
             if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] != inputs:
                 raise DeclarationError(f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, k)")
-            if shift.shape != matrix.shape[1:]:
-                raise DeclarationError(
-                    f"biases.{k}: the shape is {shift.shape}; it must be {matrix.shape[1:]}"
-                )
+            check_shape(shift, matrix.shape[1:], f"biases.{k}")
         if self.weights[-1].shape[1] != 1:
             raise DeclarationError(
                 f"weights.{len(self.weights) - 1}: the network has {self.weights[-1].shape[1]} outputs; it "

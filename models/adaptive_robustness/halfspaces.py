@@ -1,13 +1,10 @@
-"""Halfspaces of least loss: directions in the plane, mixed-integer programs, and convex surrogates."""
+"""Halfspaces of least loss: mixed-integer programs, and convex surrogates."""
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import norm as norm_of
 from forcopt.language.atoms import sum_squares
@@ -15,123 +12,16 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, meeting_pairs
+from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
 from forcopt.models.adaptive_robustness.tolerances import (
     APART,
-    COUNT,
-    LOSS,
-    NO_FRACTION,
     STRICT,
-    TIGHT,
     TOLERANCE,
-    TOUCH,
 )
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
-
-_DIGITS = 9
-"""Angles that agree in as many decimals are one; directions, in three more."""
-
-
-@AdaptiveRobustClassification.algorithm(
-    "enumeration", exact=True, cites="arrangement of the dual curves, in the plane and on the line"
-)
-def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | None = None) -> Outcome:
-    """For a direction, the best offset is found by sorting; only directions where two offsets tie can matter.
-
-    Notes
-    -----
-    For a direction u of dual length 1, point i is kept if the offset is at least ``r - u x`` (label 1) or at
-    most ``-r - u x`` (label 0). These ends change their order where ``u (x - x') = s r - s' r'``: two
-    directions for a pair. O(n^2) directions, O(n log n) each. One or two features.
-    """
-    X, n = problem.features - problem.center, len(problem.labels)
-    if X.shape[1] > 2:
-        raise DeclarationError(f"enumeration is for 1 or 2 features, and there are {X.shape[1]}")
-    deadline = Deadline(time_limit)
-    ends = problem.signs * problem.balls
-    i, j = np.triu_indices(n, 1)
-    between, ties = _directions(X, ends, i, j, problem.norm)
-    ties = ties[np.unique(ties.round(_DIGITS + 3), axis=0, return_index=True)[1]]
-    one, slack = problem.labels == 1, TOLERANCE * problem.extent / 4
-    best = problem.constant()
-    loss = float(problem.lossy(best).mean())
-    step = max(1, 2_000_000 // n)
-    # of equally good halfspaces, those between have no point on the border
-    parts = (group[first : first + step] for group in (between, ties) for first in range(0, len(group), step))
-    for part in parts:
-        offsets = ends - part @ X.T  # kept from here on (label 1), or up to here (label 0)
-        order = np.argsort(offsets, axis=1, kind="stable")
-        # a little above each end, so that ends that tie count as reached by label 1; label 0 has the slack
-        kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
-        top = kept.max(axis=1)
-        for row in np.argsort(-top, kind="stable"):
-            if deadline.passed:
-                return Outcome(problem.midway(best), 0.0, Status.FEASIBLE, message="time ran out")
-            if top[row] <= n - n * loss + COUNT:
-                break
-            # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
-            for at in np.flatnonzero(kept[row] > n - n * loss + COUNT):
-                offset, u = float(offsets[row, order[row, at]]), part[row]
-                for shift in (offset, offset + slack, offset - slack):
-                    candidate = problem.halfspace(u, shift - float(u @ problem.center))
-                    value = float(problem.lossy(candidate).mean())
-                    if value < loss - LOSS:
-                        best, loss = candidate, value
-    return Outcome(problem.midway(best), loss)
-
-
-def _kept(ends: Array, one: Array, slack: float) -> Array:
-    """How many points are kept if the offset is each of the sorted ends; shapes ``(k, n)``."""
-    k, n = ends.shape
-    below = np.cumsum(one, axis=1)
-    above = (~one).sum(axis=1, keepdims=True) - np.cumsum(~one, axis=1)
-    kept = np.empty((k, n), dtype=np.int64)
-    for row in range(k):
-        up = np.searchsorted(ends[row], ends[row] + slack, side="right") - 1
-        down = np.searchsorted(ends[row], ends[row] - slack, side="left")
-        kept[row] = below[row, up] + above[row, down] + (~one[row])[down]
-    return kept
-
-
-def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> tuple[Array, Array]:
-    """Directions of dual length 1: those between ties, and those at which two ends tie; shapes ``(k, d)``."""
-    if X.shape[1] == 1:
-        return np.array([[1.0], [-1.0]]), np.empty((0, 1))
-    away, gap = X[i] - X[j], ends[i] - ends[j]
-    if norm == "l2":
-        size = np.linalg.norm(away, axis=1)
-        meets = (size > 0) & (np.abs(gap) <= size * (1 + TOUCH))
-        angle = np.arctan2(away[meets, 1], away[meets, 0])
-        turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
-        angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])
-        return _at(_between(angles)), _at(angles)
-    corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
-    found = [corners]
-    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        slope = away @ (b - a)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (gap - away @ a) / slope
-        inside = np.isfinite(share) & (share > 0) & (share < 1)
-        found.append(a + share[inside, None] * (b - a))
-    ties = np.concatenate(found)
-    between = _at(_between(np.arctan2(ties[:, 1], ties[:, 0])))
-    return between / np.abs(between).sum(axis=1, keepdims=True), ties
-
-
-def _at(angles: Array) -> Array:
-    """The points of the circle at these angles."""
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-def _between(angles: Array) -> Array:
-    """The middles of neighbouring angles that differ by more than rounding."""
-    distinct = np.unique((angles % (2 * np.pi)).round(_DIGITS))
-    return distinct + np.diff(distinct, append=distinct[0] + 2 * np.pi) / 2
-
 
 _PREMISE = (
     "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
@@ -339,92 +229,3 @@ def _fit(
     found = np.asarray(result[w], dtype=float)
     shift = float(result[b]) - float(found @ problem.center) / unit
     return Outcome(problem.halfspace(found / unit, shift), 0.0, iterations=result.iterations)
-
-
-class LargestFraction(NamedTuple):
-    """The largest fraction, the halfspace that attains it, and the points whose balls touch its border.
-
-    Attributes
-    ----------
-    fraction : float
-        0 if the labels are not strictly separable.
-    classifier : Halfspace
-    tight : array of indices
-    """
-
-    fraction: float
-    classifier: Halfspace
-    tight: Array
-
-
-def largest_fraction(
-    points: Any, labels: Any, norm: Norm = "l2", *, backend: str | None = None
-) -> LargestFraction:
-    """The largest c such that a halfspace contains every ball of radius c times the adaptive radius.
-
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    labels : array of 0 and 1, shape (n,), both present
-    norm : {"l2", "linf"}
-    backend : str, optional
-        Clarabel for ``"l2"`` (a second-order cone program), HiGHS for ``"linf"`` (linear) by default.
-
-    Returns
-    -------
-    LargestFraction
-        The fraction, the halfspace, and the atoms at which it is tight.
-
-    Raises
-    ------
-    DeclarationError
-        For other labels.
-
-    Notes
-    -----
-    ``max c: s (w x + b) >= c rho, norm_dual(w) <= 1``. A certificate is the dual norm: no classifier does
-    better.
-
-    References
-    ----------
-    Chowdhury, Urner, FORC 2022, Definition 10.
-
-    Examples
-    --------
-    >>> found = largest_fraction([[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1])
-    >>> round(found.fraction * 41, 5), found.tight.tolist()  # 20/41
-    (20.0, [0, 1, 2, 3])
-    """
-    X = check_points(points, "points")
-    y = check_labels(labels, len(X))
-    if set(np.unique(y).tolist()) != {0, 1}:
-        raise DeclarationError(
-            f"labels: they are {np.unique(y).tolist()}; they must be 0 and 1, both present"
-        )
-    rho = adaptive_radii(X, y, norm)
-    center = (X.min(axis=0) + X.max(axis=0)) / 2
-    unit = float(rho.max()) or 1.0
-    signs = 2.0 * y - 1.0
-    model = Model("largest_fraction")
-    w = model.variable("w", X.shape[1], lower=-1, upper=1)
-    b = model.variable("b")
-    c = model.variable("c", lower=0, upper=1)
-    model.subject_to(norm_of(w, 2 if norm == "l2" else 1) <= 1)
-    model.subject_to(((X - center) / unit * signs[:, None]) @ w + signs * b >= c * (rho / unit))
-    model.maximize(c * 1.0)
-    result = model.solve(backend or ("clarabel" if norm == "l2" else "highs"))
-    if not result.status.has_solution:
-        raise BackendError(
-            f"the program of the largest fraction was not solved: {result.status}, {result.message}"
-        )
-    found, shift = np.asarray(result[w], dtype=float), float(result[b])
-    fraction = max(0.0, float(result[c]))
-    size = dual_length(found, norm)
-    if fraction < NO_FRACTION or size < NO_FRACTION or (rho == 0).any():
-        return LargestFraction(
-            0.0, Halfspace(np.zeros(X.shape[1]), 1.0 if y.mean() >= 0.5 else -1.0), np.zeros(0, np.int64)
-        )
-    classifier = Halfspace(found, shift * unit - float(found @ center))
-    room = signs * classifier.scores(X) / size
-    tight = np.flatnonzero(room <= fraction * rho + TIGHT * unit)
-    return LargestFraction(fraction, classifier, tight)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 import scipy
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
@@ -342,14 +342,14 @@ def _morton(points: Array) -> Array:
     return code
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _box_distance(low, high, node, x, y):  # type: ignore[no-untyped-def]  # pragma: no cover
     dx = max(low[node, 0] - x, 0.0, x - high[node, 0])
     dy = max(low[node, 1] - y, 0.0, y - high[node, 1])
     return dx * dx + dy * dy
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _search(points, start, step, reach, low, high, at, far):  # type: ignore[no-untyped-def]  # pragma: no cover
     leaves = len(low) // 2
     stack = np.empty(128, np.int64)

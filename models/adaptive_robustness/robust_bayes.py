@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
@@ -330,8 +330,7 @@ class RobustBayes(Problem):
     def classifier(self, safe: Any, pairing: Pairing | None = None) -> RobustClassifier:
         """Make a decision of safe pairs, shape ``(n, labels)``."""
         mask = np.asarray(as_numbers(safe, "the decision") > 0.5)
-        if mask.shape != self.masses.shape:
-            raise DeclarationError(f"the decision has shape {mask.shape}; it must be {self.masses.shape}")
+        check_shape(mask, self.masses.shape, "the decision")
         return RobustClassifier(mask, self.points, self.radii, self.norm, pairing)
 
     def check_pairing(self, pairing: Pairing) -> Fraction:

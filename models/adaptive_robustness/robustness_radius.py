@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
@@ -95,8 +95,7 @@ class RobustnessRadius(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         d = self.classifier.features
-        if self.point.shape != (d,):
-            raise DeclarationError(f"point: the shape is {self.point.shape}; it must be ({d},)")
+        check_shape(self.point, (d,), "point")
         if isinstance(self.classifier, Halfspace) and self.label not in (0, 1):
             raise DeclarationError(f"label is {self.label}; a Halfspace predicts 0 or 1")
         if self.norm != "l2" and isinstance(self.classifier, NearestNeighbour):
@@ -172,8 +171,7 @@ class RobustnessRadius(Problem):
             the label, and ``"box"``; as metric whether the classifier itself confirms the change.
         """
         moved = as_numbers(decision, "the decision")
-        if moved.shape != self.point.shape:
-            raise DeclarationError(f"the decision has shape {moved.shape}; it must be {self.point.shape}")
+        check_shape(moved, self.point.shape, "the decision")
         confirmed = bool(self.changed(moved[None])[0])
         left = 0.0 if confirmed else max(0.0, float(self.classifier.margin(moved[None], self.label)[0]))
         low, high = self.limits

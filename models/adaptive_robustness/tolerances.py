@@ -17,12 +17,6 @@ TOUCH = 1e-12
 SAME_RADIUS = 1e-9
 """Radii that differ by less, relatively, are equal: they come from square roots of sums of squares."""
 
-TIGHT = 1e-5
-"""A point whose ball has at most this room to spare, in units of the extent, binds: solvers leave less."""
-
-NO_FRACTION = 1e-7
-"""A fraction, or a normal in units of the extent, that a solver's tolerance cannot tell from 0."""
-
 LEAST_MOVE = 1e-9
 """The least move of an input that a search begins with, in units of its coordinates."""
 
@@ -67,12 +61,6 @@ MASS = 1e-15
 
 TIED = 1e-12
 """Sums of masses that differ by less, absolutely or relatively, are equal: longer sums round more."""
-
-LOSS = 1e-12
-"""A halfspace is better if its loss, a share of points, is smaller by more."""
-
-COUNT = 1e-9
-"""Numbers of points that differ by less are equal."""
 
 WHOLE = 1e-9
 """A sample size or a number of cells that exceeds a whole number by less is that number."""

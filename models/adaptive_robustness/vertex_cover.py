@@ -1,4 +1,4 @@
-"""Methods for robust Bayes classifiers: flows between conflicting pairs, vertex covers, enumeration."""
+"""Methods for robust Bayes classifiers: flows between conflicting pairs, and vertex covers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.language.objective import lexicographic, minimize
@@ -76,40 +76,6 @@ def bayes(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     decision = problem.classifier(safe)
     value = float(problem.masses[~safe].sum())
     return Outcome(decision, min(problem.bayes_risk, value), guarantee=float(problem.masses[lost].sum()))
-
-
-MOST_PAIRS = 24
-_CHUNK = 1 << 14
-
-
-@RobustBayes.algorithm("enumeration", exact=True, cites="by definition", rank="oracle")
-def enumeration(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Try every set of the pairs of positive mass; at most 24 of them."""
-    pairs = np.argwhere(problem.masses > 0)
-    if len(pairs) > MOST_PAIRS:
-        raise DeclarationError(
-            f"there are {len(pairs)} pairs of positive mass; enumeration takes {MOST_PAIRS} at most"
-        )
-    deadline = Deadline(time_limit)
-    number = np.full(problem.masses.shape, -1)
-    number[tuple(pairs.T)] = np.arange(len(pairs))
-    edges = problem.conflicts
-    a, b = number[edges[:, 0], edges[:, 1]], number[edges[:, 2], edges[:, 3]]
-    mass = problem.masses[tuple(pairs.T)]
-    decision, loss = constant_loss(problem)
-    total = float(problem.masses.sum())
-    for first in range(0, 1 << len(pairs), _CHUNK):
-        if deadline.passed:
-            return Outcome(decision, min(problem.bayes_risk, loss), Status.FEASIBLE, message="time ran out")
-        codes = np.arange(first, min(first + _CHUNK, 1 << len(pairs)))
-        bits = (codes[:, None] >> np.arange(len(pairs))) & 1 == 1
-        fits = ~(bits[:, a] & bits[:, b]).any(axis=1)
-        value = total - bits[fits] @ mass
-        if len(value) and value.min() < loss - MASS:
-            safe = np.zeros(problem.masses.shape, dtype=bool)
-            safe[tuple(pairs.T)] = bits[fits][int(value.argmin())]
-            decision, loss = problem.classifier(safe), float(value.min())
-    return Outcome(decision, float(problem.masses[~decision.safe].sum()))
 
 
 _SCALE = 2**60
@@ -178,7 +144,7 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _blocking_flow(net, low, high):  # type: ignore[no-untyped-def]  # pragma: no cover
     """One phase: levels from the points with supply left, then a blocking flow. Returns the pushed amount.
 

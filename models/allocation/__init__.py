@@ -8,7 +8,6 @@ from forcopt.models.allocation import formulations, greedy, rounding  # noqa: F4
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import AllocationLoss, PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, StratifiedAllocation
-from forcopt.models.allocation.rounding import TwoStageDesign, two_stage_design
 from forcopt.models.allocation.rules import AllocationRules, RuleNoise
 
 __all__ = [
@@ -19,6 +18,4 @@ __all__ = [
     "PrivateAllocation",
     "RuleNoise",
     "StratifiedAllocation",
-    "TwoStageDesign",
-    "two_stage_design",
 ]

@@ -1,4 +1,4 @@
-"""Whole sizes: one record after the other, a sweep over scales of noise, and enumeration."""
+"""Whole sizes: one record after the other, and a sweep over scales of noise."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.errors import DeclarationError
-from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.tolerances import ROUNDING, SUM
 from forcopt.numeric import Limit, least_reciprocals
 from forcopt.problem import Outcome
@@ -35,25 +33,6 @@ def greedy(problem: StratifiedAllocation, *, time_limit: float | None = None) ->
     if problem.costs is None and problem.integer:
         return Outcome(chosen)
     return Outcome(chosen, bound=problem.variance_bound(filled), status=Status.APPROXIMATE)
-
-
-@PrecisionAllocation.algorithm("greedy", exact=True, cites="Wright (2017)")
-def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
-    """One variable: add the record that lowers the variance most for its cost, until the target is met.
-
-    Optimal if all records cost the same.
-    """
-    gains, costs, caps = problem.single, problem.unit_costs, problem.caps
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
-    target = float(problem.allowed[0])
-    sizes = thresholded(gains, costs, problem.floors, caps, lambda m: problem.variances(m)[0] > target)
-    order = rising(gains, costs, sizes, caps)
-    while problem.variances(sizes)[0] > target:
-        sizes[next(order)] += 1
-    same = bool((costs == costs[0]).all()) and problem.integer
-    status, bound = (Status.OPTIMAL, None) if same else (Status.APPROXIMATE, 0.0)
-    return Outcome(problem.allocation(sizes), status=status, bound=bound)
 
 
 def greedy_sizes(gains: Array, prices: Array, floors: Array, caps: Array, limits: list[Limit]) -> Array:
@@ -225,100 +204,3 @@ def _steps(problem: PrivateAllocation, deadline: Deadline) -> tuple[Array, Array
         heapreplace(needs, (-float(problem.scales(floors[[i]], np.array([i]))[0]), i))
         scales.append(-needs[0][0])
     return np.array(raised, dtype=np.int64), np.array(scales), not more
-
-
-MOST = 1_000_000
-DECIMALS = 9
-_BATCH = 100_000
-
-
-@StratifiedAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
-def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
-    """Try all whole sizes, at most a million.
-
-    Parameters
-    ----------
-    problem : StratifiedAllocation
-        With whole sizes.
-
-    Returns
-    -------
-    Outcome
-        INFEASIBLE with the reason if no sizes are within the limits; FEASIBLE after the time limit.
-    """
-    if problem.criterion == "weighted":
-        return _best(problem, lambda m: _variances(problem, m) @ problem.variable_weights, time_limit)
-    scale = float((_variances(problem, problem.floors[None]) * problem.variable_weights).max()) or 1.0
-
-    def sorted_losses(sizes: Array) -> Array:
-        losses = _variances(problem, sizes) * problem.variable_weights / scale
-        return np.asarray(-np.sort(-losses, axis=1).round(DECIMALS))
-
-    return _best(problem, sorted_losses, time_limit)
-
-
-@PrivateAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
-def enumerate_private(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
-    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
-
-    def losses(sizes: Array) -> Array:
-        return np.asarray(_variances(problem, sizes)[:, 0] + 2 * problem.scales(sizes).max(axis=1) ** 2)
-
-    return _best(problem, losses, time_limit)
-
-
-@PrecisionAllocation.algorithm("enumeration", exact=True, cites="brute force", rank="oracle")
-def enumerate_precise(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
-    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
-
-    def losses(sizes: Array) -> Array:
-        precise = (_variances(problem, sizes) <= problem.allowed).all(axis=1)
-        return np.where(precise, sizes @ problem.unit_costs, np.inf)
-
-    return _best(problem, losses, time_limit)
-
-
-def _batches(problem: Strata) -> Iterator[Array]:
-    """All whole sizes within floors, caps and limits, in batches of shape ``(n, k)``."""
-    if not problem.integer:
-        raise DeclarationError("integer is False; enumeration tries whole sizes only")
-    counts = (problem.caps - problem.floors + 1).astype(float)
-    if counts.prod() > MOST:
-        raise DeclarationError(
-            f"there are {counts.prod():.3g} allocations; enumeration tries {MOST:,} at most"
-        )
-    shape, total = tuple(counts.astype(int).tolist()), int(counts.prod())
-    for first in range(0, total, _BATCH):
-        places = np.unravel_index(np.arange(first, min(first + _BATCH, total)), shape)
-        sizes = problem.floors + np.stack(places, axis=1)
-        for costs, limit in problem.limits():
-            sizes = sizes[sizes @ costs <= limit * (1 + ROUNDING)]
-        yield sizes
-
-
-def _variances(problem: Strata, sizes: Array) -> Array:
-    return np.asarray((1 / sizes - 1 / problem.sizes) @ problem.coefficients)
-
-
-def _best(problem: Strata, losses: Callable[[Array], Array], time_limit: float | None) -> Outcome:
-    """The sizes of the least loss; losses of shape ``(n, V)`` are compared lexicographically."""
-    deadline = Deadline(time_limit)
-    best, chosen, tried = (np.inf,), None, 0
-    for sizes in _batches(problem):
-        if deadline.passed:
-            break
-        tried += len(sizes)
-        if not len(sizes):
-            continue
-        values = losses(sizes).reshape(len(sizes), -1)
-        at = int(np.lexsort(values.T[::-1])[0])
-        if tuple(values[at].tolist()) < best:
-            best, chosen = tuple(values[at].tolist()), sizes[at]
-    if deadline.passed:
-        status = Status.LIMIT if chosen is None else Status.FEASIBLE
-        found = None if chosen is None else problem.allocation(chosen)
-        return Outcome(found, status=status, iterations=tried, message=f"{deadline.end} after {tried} sizes")
-    if chosen is None:
-        message = problem.infeasibility_reason() or "no whole sizes are within the limits"
-        return Outcome(None, status=Status.INFEASIBLE, message=message)
-    return Outcome(problem.allocation(chosen), iterations=tried)

@@ -35,7 +35,7 @@ class PrecisionAllocation(Strata):
 
     References
     ----------
-    Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
+    Bethel (1989).
 
     Notes
     -----
@@ -47,7 +47,7 @@ class PrecisionAllocation(Strata):
     --------
     >>> from forcopt.models import PrecisionAllocation
     >>> p = PrecisionAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], targets=0.0725)
-    >>> s = p.solve("greedy")
+    >>> s = p.solve()
     >>> s.decision.sizes.tolist(), s.objective
     ([10.0, 20.0, 10.0], 40.0)
     """
@@ -131,22 +131,6 @@ class PrecisionAllocation(Strata):
     def unit_costs(self) -> Array:
         """`costs`, or ones."""
         return np.ones(len(self.sizes)) if self.costs is None else self.costs
-
-    @property
-    def single(self) -> Array:
-        """The coefficients of the one variable, shape ``(k,)``.
-
-        Raises
-        ------
-        DeclarationError
-            If there are several.
-        """
-        if self.coefficients.shape[1] != 1:
-            raise DeclarationError(
-                f"deviations has {self.coefficients.shape[1]} variables; this method takes one. Methods for "
-                "several are milp, socp and misocp"
-            )
-        return np.asarray(self.coefficients[:, 0])
 
     @property
     def allowed(self) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
+from forcopt.arrays import Array, as_numbers, by_label, check_shape, labels_of, refuse_missing
 from forcopt.data.dataset import check_columns
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
@@ -88,11 +88,6 @@ class Allocation:
     def rates(self) -> Array:
         """The share of each stratum that is sampled, shape ``(k,)``."""
         return np.asarray(self.sizes / self.strata)
-
-    @property
-    def weighting_effect(self) -> float:
-        """Kish's effect of unequal weights, ``n sum(w^2) / sum(w)^2`` over the sample; 1 if proportional."""
-        return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
 
     def issued(self, response_rates: Any) -> Array:
         """Give the number of records to draw in each stratum, so that the expected respondents are the sizes.
@@ -455,8 +450,7 @@ class Strata(Problem):
         """
         given = decision.sizes if isinstance(decision, Allocation) else decision
         m = as_numbers(by_label(given, self.stratum_names, "the sizes"), "the sizes").astype(float)
-        if m.shape != self.sizes.shape:
-            raise DeclarationError(f"the sizes have shape {m.shape}; it must be {self.sizes.shape}")
+        check_shape(m, self.sizes.shape, "the sizes")
         return m
 
     def allocation(self, decision: Allocation | Any) -> Allocation:
@@ -580,8 +574,8 @@ class StratifiedAllocation(Strata):
         """
         if self.criterion != "weighted":
             raise DeclarationError(
-                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp, "
-                "socp and misocp"
+                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp "
+                "and misocp"
             )
         return np.asarray(self.coefficients @ self.variable_weights)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
@@ -313,8 +313,7 @@ class TightAmplification(Problem):
     def distinguisher(self, density: Any) -> Distinguisher:
         """The decision with this density, shape ``(samples,)``."""
         q = as_numbers(density, "the density")
-        if q.shape != self.before.shape:
-            raise DeclarationError(f"the density has shape {q.shape}; it must be {self.before.shape}")
+        check_shape(q, self.before.shape, "the density")
         if (q < 0).any() or not q.any():
             raise DeclarationError("the density must not be negative, nor 0 everywhere")
         return Distinguisher(q, (float(self.before @ q), float(self.after @ q)))
@@ -506,8 +505,7 @@ class DPHypothesisTest(Problem):
             loss that the advantage certifies, and the one that Proposition 4 concludes.
         """
         h = as_numbers(decision.acceptance if isinstance(decision, DPTest) else decision, "the test")
-        if h.shape != self.first.shape:
-            raise DeclarationError(f"the test has shape {h.shape}; it must be {self.first.shape}")
+        check_shape(h, self.first.shape, "the test")
         factor = np.exp(-self.epsilon)
         both = np.stack([h, 1 - h])  # 1 - h is known up to 2^-53
         excess = np.maximum(factor * both[:, 1:] - both[:, :-1], factor * both[:, :-1] - both[:, 1:])

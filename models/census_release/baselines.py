@@ -46,13 +46,14 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
 
     All sums, signs and whole invariants hold.
     """
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
     clock = Deadline(time_limit)
-    real = real_optimum(problem, clock.left)
-    if clock.passed:
-        return out_of_time(clock)
-    return Outcome(Release.of_leaves(problem.hierarchy, round_by_remainders(problem.hierarchy, real)))
+
+    def leaves() -> Array:
+        real = real_optimum(problem, clock.left)
+        check_clock(clock)
+        return round_by_remainders(problem.hierarchy, real)
+
+    return answered(problem, leaves)
 
 
 @ConsistentRelease.algorithm(
@@ -109,8 +110,8 @@ def printed_topdown(
             if dead:
                 return Outcome(None, status=Status.FAILED, message=dead)
         part = _level_problem(problem, level, found)
-        method = "tree-integer" if part.separable else "miqp"
-        options = {} if part.separable else {"backend": backend or "scip"}
+        method = "tree-integer" if part.separable else "milp"
+        options = {} if part.separable else {"backend": backend}
         s = part.solve(method, time_limit=clock.left, **options)  # type: ignore[arg-type]
         if s.decision is None:
             return Outcome(

@@ -7,21 +7,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
-from forcopt.language import concatenate, stack
-from forcopt.language.atoms import inverse, norm, power, quad_over_lin
+from forcopt.language import stack
+from forcopt.language.atoms import inverse, power, quad_over_lin
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.release import Estimator, Region, estimating_vectors
-from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT, STALLED
+from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
-from forcopt.status import Status
 
 
 class LevelBudget(Problem):
@@ -121,10 +120,7 @@ class LevelBudget(Problem):
             The shares, shape ``(d,)``.
         """
         shares = as_numbers(decision, "the shares")
-        if shares.shape != (self.hierarchy.depth,):
-            raise DeclarationError(
-                f"the shares have shape {shares.shape}; it must be ({self.hierarchy.depth},)"
-            )
+        check_shape(shares, (self.hierarchy.depth,), "the shares")
         each = self.variances(shares)
         value = float(each.mean() if self.criterion == "mean" else each.max())
         violations = {"share": float(-shares.min()), "total": abs(float(shares.sum()) - 1)}
@@ -178,7 +174,7 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
             each, factor = inverse(shares[used]), 1 / problem.rho
         variances = [(each * (row[used] * factor / unit)).sum() for row in effects]
     elif problem.rho is None:
-        raise DeclarationError("conic: the joint estimator is not convex in shares of epsilon: use local")
+        raise DeclarationError("conic: the joint estimator is not convex in shares of epsilon: give rho")
     else:
         variances, unit = [], float(1 / problem.rho)
         for z in _vectors(problem, model):
@@ -213,92 +209,3 @@ def _vectors(problem: LevelBudget, model: Model) -> list[list[Any]]:
         model.subject_to(total == region.indicator, name=model.unused_name("region"))
         found.append(z)
     return found
-
-
-@LevelBudget.formulation("elfving", exact=True, cites="Elfving (1952); Dette, Holland-Letz (2009)")
-def elfving(problem: LevelBudget, model: Model) -> Handles:
-    """The joint estimator's mean variance with rho: the least ``(sum_l |z_l|)^2 / rho``, a program of cones.
-
-    For several regions z_l is that of all of them. The shares are in proportion to ``|z_l|``.
-
-    Returns
-    -------
-    Handles
-        ``norms``, shape ``(d,)``: of z by level.
-    """
-    if problem.estimator != "joint" or problem.rho is None or problem.criterion != "mean":
-        raise DeclarationError(
-            "elfving: needs estimator='joint', rho and criterion='mean': use conic or local"
-        )
-    d, count = problem.hierarchy.depth, len(problem.regions)
-    vectors = _vectors(problem, model)
-    norms = model.variable(model.unused_name("norms"), d, lower=0)
-    for level in range(d):
-        model.subject_to(
-            norm(concatenate([z[level] for z in vectors])) <= norms[level],
-            name=model.unused_name("level_norm"),
-        )
-
-    def read(result: ModelSolution) -> Array:
-        found = np.maximum(result[norms], 0.0)
-        return np.asarray(found / found.sum())
-
-    # A cone, not a quadratic objective, which conic solvers are less precise with.
-    total = quad_over_lin(norms.sum().reshape(1), 1.0)
-    return Handles(objective=total, decision=read, unit=1 / (problem.rho * count), norms=norms)
-
-
-@LevelBudget.algorithm("local", cites="alternating minimization; the bound by norms' order")
-def local(
-    problem: LevelBudget,
-    *,
-    starts: int = 5,
-    seed: Any = 0,
-    backend: str = "clarabel",
-    time_limit: float | None = None,
-) -> Outcome:
-    """The joint estimator with epsilon, which is not convex: alternate between estimates and shares.
-
-    Given shares, the best z follow by least squares; given z, shares in proportion to ``|z_l|^(2/3)`` are
-    best. The bound is ``8 / epsilon^2`` times the optimum of the convex program with rho = 1, since shares
-    are at most 1. Mean criterion.
-
-    Parameters
-    ----------
-    starts : int, optional
-        Shares to start from: equal ones, then random ones; at least 1.
-    seed : int or numpy.random.Generator, optional
-        Of the random ones.
-    backend : str, optional
-        Solves the convex program of the bound.
-
-    Returns
-    -------
-    Outcome
-        The best shares, and the bound.
-    """
-    if problem.estimator != "joint" or problem.epsilon is None or problem.criterion != "mean":
-        raise DeclarationError("local: needs estimator='joint', epsilon and criterion='mean'")
-    if starts < 1:
-        raise DeclarationError(f"starts is {starts}; it must be at least 1")
-    clock, rng, d = Deadline(time_limit), np.random.default_rng(seed), problem.hierarchy.depth
-    best, value, rounds = np.full(d, 1 / d), np.inf, 0
-    for start in range(starts):
-        shares = np.full(d, 1 / d) if start == 0 else rng.dirichlet(np.ones(d))
-        last = np.inf
-        while not clock.passed:
-            rounds += 1
-            now = float(problem.variances(shares).mean())
-            if now < value:
-                best, value = shares, now
-            if now > last * (1 - STALLED):
-                break
-            last = now
-            noise = problem.noise(shares)
-            squares = np.zeros(d)
-            for region in problem.members:
-                squares += [float(z @ z) for z in estimating_vectors(region, noise)]
-            shares = squares ** (1 / 3) / (squares ** (1 / 3)).sum()
-    convex = problem.replace(epsilon=None, rho=1.0).solve("elfving", backend=backend, time_limit=clock.left)
-    bound = 8 / problem.epsilon**2 * convex.bound if np.isfinite(convex.bound) else None
-    return Outcome(best, bound=bound, status=Status.FEASIBLE, iterations=rounds)

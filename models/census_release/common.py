@@ -35,10 +35,10 @@ def demand(
         Naming the field and another method.
     """
     if problem.extra and separable:
-        raise DeclarationError(f"{method}: extra lies off the spine: use qp (or miqp for whole counts)")
+        raise DeclarationError(f"{method}: extra lies off the spine: use qp (or milp for whole counts)")
     if separable and not problem.separable:
         raise DeclarationError(
-            f"{method}: workload or invariants add types up: use qp (or miqp for whole counts)"
+            f"{method}: workload or invariants add types up: use qp (or milp for whole counts)"
         )
     if order is not None and problem.order != order:
         other = "tree-wls, tree-nnls or tree-integer" if problem.order == "joint" else "toydown or simplex"
@@ -55,7 +55,7 @@ def demand(
             f"use {others.get(method, 'qp')}"
         )
     if integer is not None and problem.integer != integer:
-        other = "tree-integer, network-lp, milp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
+        other = "tree-integer, network-lp or milp" if problem.integer else "tree-wls, tree-nnls or qp"
         raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
 
 
@@ -71,7 +71,7 @@ def demand_formulation(problem: ConsistentRelease, method: str) -> None:
     if method == "network-lp" and not problem.is_network:
         raise DeclarationError(
             "network-lp: the workload or an invariant adds types up in a way that is not known to be a "
-            "network: use milp or miqp"
+            "network: use milp"
         )
 
 

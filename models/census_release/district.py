@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
@@ -70,8 +70,7 @@ class StableDistrict(Problem):
             raise DeclarationError(f"size is {self.size}; it must be 1 to {h.leaves}")
         if self.bounds is not None and (h.counts is None or not 0 <= self.bounds[0] <= self.bounds[1]):
             raise DeclarationError("bounds need counts of the hierarchy, and 0 <= lower <= upper")
-        if self.budget.shape != (h.depth,):
-            raise DeclarationError(f"budget has shape {self.budget.shape}; it must be ({h.depth},)")
+        check_shape(self.budget, (h.depth,), "budget")
         return self
 
     def method(self, name: str | None = None) -> Method:

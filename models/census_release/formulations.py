@@ -37,8 +37,6 @@ class Counts:
         It gets the variables and rows.
     integer : bool
         Whether the leaves are whole.
-    bounded : bool, default False
-        Whether they lie within bounds that every optimum of the problem by itself keeps.
     near : tuple[Array, ...], optional
         Whole counts by level that add up: the variables are differences from these; by default `centre`.
     fixed : sequence of Array, default ()
@@ -59,7 +57,6 @@ class Counts:
         problem: ConsistentRelease,
         model: Model,
         integer: bool,
-        bounded: bool = False,
         near: tuple[Array, ...] | None = None,
         fixed: Sequence[Array] = (),
     ) -> None:
@@ -67,14 +64,11 @@ class Counts:
         self.near = centre(problem) if near is None else near
         self.unit = 1.0 if integer else _unit(problem, self.near)
         self.shifts: list[Any] = []
-        ranges = _ranges(problem, self.near) if bounded else []
         for level, around in enumerate(self.near):
             held = fixed[level] if level < len(fixed) else problem.held[level]
             low = np.full(held.shape, 0.0 if problem.nonnegative else -np.inf)
-            high, last = np.full(held.shape, np.inf), level == h.depth - 1
-            if ranges:
-                low, high = np.maximum(low, ranges[level][0]), ranges[level][1]
-            low, high = ((np.where(np.isnan(held), at, held) - around) / self.unit for at in (low, high))
+            last = level == h.depth - 1
+            low, high = ((np.where(np.isnan(held), at, held) - around) / self.unit for at in (low, np.inf))
             name = model.unused_name(f"shift_{level}")
             self.shifts.append(
                 model.variable(name, held.shape, lower=low, upper=high, integer=integer and last)
@@ -101,12 +95,10 @@ class Counts:
         both = zip(self.shifts, levels, self.near, strict=True)
         return {shift: (level - near) / self.unit for shift, level, near in both}
 
-    def release(self, result: ModelSolution, integer: bool) -> Release:
-        """The release of a solver's point: rounded or clipped, with the leaves' invariants."""
+    def release(self, result: ModelSolution) -> Release:
+        """The release of a solver's point of real counts: clipped, with the leaves' invariants."""
         found, held = np.asarray(result[self.levels[-1]]), self.problem.held[-1]
-        if integer:
-            found = np.round(found)
-        elif self.problem.nonnegative:
+        if self.problem.nonnegative:
             found = np.maximum(found, 0.0)
         return Release.of_leaves(self.problem.hierarchy, np.where(np.isnan(held), found, held))
 
@@ -120,41 +112,6 @@ def _unit(problem: ConsistentRelease, near: tuple[Array, ...]) -> float:
     off = [np.abs(noisy - level @ rows).max() for noisy, level in zip(problem.noisy, near, strict=True)]
     noise = float(max(off))
     return 1.0 if noise == 0.0 or 1.0 <= noise <= 1e6 else float(2.0 ** np.round(np.log2(noise / 100)))
-
-
-def _ranges(problem: ConsistentRelease, near: tuple[Array, ...]) -> list[tuple[Array, Array]]:
-    """Bounds on the counts in every whole optimum, by level; infinite where none is known.
-
-    In top-down order of separate types, the children of a unit whose count is known lie within 1 of the real
-    ones: the same multiplier, up to half a step, supports both. The real ones move by no more than their
-    parent. So all optima lie within ``level + 1/2`` of the real optimum, which lies within 1 of `near`.
-
-    Otherwise no measurement's squares exceed the objective at a feasible point. In top-down order only the
-    root's do not; with counts at least 0 no leaf exceeds the root.
-    """
-    if problem.order == "top-down" and problem.separable:
-        return [(counts - level - 1, counts + level + 1) for level, counts in enumerate(near)]
-    found: list[tuple[Array, Array]] = [
-        (np.full(counts.shape, -np.inf), np.full(counts.shape, np.inf)) for counts in near
-    ]
-    evaluation = problem.evaluate(near)
-    if not evaluation.feasible:
-        return found
-    joint, rows = problem.order == "joint", problem.queries
-    level = problem.hierarchy.depth - 1 if joint else 0
-    most = evaluation.objective if joint else float(problem.residuals(near)[0])
-    reach = np.sqrt(most / problem.weights[level]) + 1.0
-    seen, (low, high) = problem.noisy[level], found[-1]
-    if problem.nonnegative:
-        for q, row in enumerate(rows):
-            holds = np.flatnonzero(row)
-            high[:, holds] = np.minimum(high[:, holds], (seen[:, q] + reach[q])[:, None])
-        found[-1] = low, np.maximum(np.ceil(high), 0.0)
-    elif joint and np.linalg.matrix_rank(rows) == problem.types:
-        solve = np.linalg.pinv(rows.astype(float))
-        middle, width = seen @ solve.T, reach @ np.abs(solve).T
-        found[-1] = np.floor(middle - width), np.ceil(middle + width)
-    return found
 
 
 def measured(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, Array, Array]]]:
@@ -202,22 +159,6 @@ def objective_unit(counts: Counts, parts: list[tuple[Any, Array, Array]], residu
     return float(min(np.median(weights), max(residual, weights.min())))
 
 
-def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False) -> Handles:
-    counts = Counts(problem, model, integer, bounded)
-    levels, near = measured(problem, counts.levels), problem.residuals(counts.near)
-    if problem.order == "joint":
-        levels, near = [list(chain.from_iterable(levels))], near.sum(keepdims=True)
-    units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
-    stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
-    return Handles(
-        objective=_objective(problem, stages, SQUARES_KEPT),
-        decision=lambda result: counts.release(result, integer),
-        start=counts.start,
-        unit=units[0],
-        counts=counts.levels,
-    )
-
-
 @ConsistentRelease.formulation("qp", exact=True, cites="Cohen et al. (2021), problems of section 3.3")
 def qp(problem: ConsistentRelease, model: Model) -> Handles:
     """Real counts: a convex quadratic program, or one a level in top-down order.
@@ -232,31 +173,19 @@ def qp(problem: ConsistentRelease, model: Model) -> Handles:
         ``counts``, by level, shapes ``(units, types)``.
     """
     demand_formulation(problem, "qp")
-    return _quadratic(problem, model, integer=False)
-
-
-@ConsistentRelease.formulation("miqp", exact=True, cites="Cohen et al. (2021), Algorithm 1, line 7")
-def miqp(problem: ConsistentRelease, model: Model, bounded: bool = False) -> Handles:
-    """Whole counts for any workload: a mixed-integer quadratic program, or one a level in top-down order.
-
-    No bounds are known for counts of any sign if queries add types up, in top-down order or without full
-    rank. SCIP may then reach the time limit.
-
-    Parameters
-    ----------
-    problem, model
-        The problem and the model.
-    bounded : bool, default False
-        Whether counts lie within bounds that every optimum of the problem by itself keeps, which solvers
-        need. `ConsistentRelease.solve` sets them. Further constraints of the model may cut the optimum off.
-
-    Returns
-    -------
-    Handles
-        ``counts``, by level, shapes ``(units, types)``.
-    """
-    demand_formulation(problem, "miqp")
-    return _quadratic(problem, model, integer=True, bounded=bounded)
+    counts = Counts(problem, model, integer=False)
+    levels, near = measured(problem, counts.levels), problem.residuals(counts.near)
+    if problem.order == "joint":
+        levels, near = [list(chain.from_iterable(levels))], near.sum(keepdims=True)
+    units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
+    stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
+    return Handles(
+        objective=_objective(problem, stages, SQUARES_KEPT),
+        decision=counts.release,
+        start=counts.start,
+        unit=units[0],
+        counts=counts.levels,
+    )
 
 
 @ConsistentRelease.formulation(
@@ -476,7 +405,7 @@ def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadl
         if not result.status.has_solution:
             status, message = result.status, result.reason or result.message
             break
-        best = counts.release(result, integer=False)
+        best = counts.release(result)
         above.append(best.counts[level])
         last_bound = result.bound * unit
         if result.status is not Status.OPTIMAL:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_label_order, check_shape
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
@@ -277,9 +277,9 @@ class ConsistentRelease(Problem):
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default the formulation that fits the problem.
 
-        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"miqp"``.
+        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"milp"``.
         """
-        usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
+        usual = "qp" if not self.integer else "network-lp" if self.is_network else "milp"
         return super().method(name or usual)
 
     # -- derived from the fields -----------------------------------------------------------------------------
@@ -473,8 +473,6 @@ class ConsistentRelease(Problem):
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
-        if method.name == "miqp":
-            own = {"bounded": True, **own}
         if method.name in ("network-lp", "milp") and "reach" not in own:
             s = self._widening(method, own, common, deadline)
         else:
@@ -516,10 +514,7 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(f"the decision has {len(leaves)} leaves; the tree has {h.leaves}")
             levels = tuple(h.sums(leaves))
         for level, (counts, size) in enumerate(zip(levels, h.sizes, strict=True)):
-            if counts.shape != (size, self.types):
-                raise DeclarationError(
-                    f"counts of level {level} have shape {counts.shape}; it must be ({size}, {self.types})"
-                )
+            check_shape(counts, (size, self.types), f"counts of level {level}")
         return levels
 
     def residuals(self, decision: Release | Any) -> Array:

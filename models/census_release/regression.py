@@ -1,4 +1,4 @@
-"""Ecological regression: a group's rate from the units' shares and votes; the method of bounds."""
+"""Ecological regression: a group's rate from the units' shares and votes."""
 
 from __future__ import annotations
 
@@ -17,65 +17,6 @@ from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.tolerances import NO_SPREAD
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
-
-Interval = tuple[float, float]
-
-
-def duncan_davis(share: Array, support: Array, votes: Array) -> tuple[Interval, Interval]:
-    """The least and greatest rates that no data of the units contradict.
-
-    Parameters
-    ----------
-    share : Array
-        The group's share of each unit's voters, from 0 to 1, shape ``(n,)``.
-    support : Array
-        The candidate's share of the votes.
-    votes : Array
-        Above 0.
-
-    Returns
-    -------
-    tuple of two pairs
-        The interval of the group's rate over all units, and that of the complement's. NaN for a group without
-        voters.
-
-    Raises
-    ------
-    DeclarationError
-        For a share or a support outside of 0 and 1, which no rates explain.
-
-    Notes
-    -----
-    In a unit with share x and support y the group's rate lies between ``max(0, (y - 1 + x) / x)`` and
-    ``min(1, y / x)``; the overall rate is their mean weighted by the group's voters. These are the optima of
-    the linear program over the units' two rates, which separates by unit.
-
-    References
-    ----------
-    Duncan, Davis (1953), An alternative to ecological correlation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> duncan_davis(np.array([0.5]), np.array([0.75]), np.array([100.0]))
-    ((0.5, 1.0), (0.5, 1.0))
-    """
-    for name, values in (("share", share), ("support", support)):
-        outside = (values < 0) | (values > 1)
-        if outside.any():
-            at = int(np.argmax(outside))
-            raise DeclarationError(
-                f"{name} is {values[at]:g} in a unit with votes; the method of bounds needs shares from 0 to "
-                "1, so that noisy ones must be cut first"
-            )
-    found = []
-    for x in (share, 1 - share):
-        voters = x * votes
-        total = float(voters.sum())
-        low = np.maximum(0.0, votes * (support - 1 + x)).sum()
-        high = np.minimum(voters, votes * support).sum()
-        found.append((float(low / total), float(high / total)) if total > 0 else (np.nan, np.nan))
-    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -251,16 +192,6 @@ class EcologicalRegression(Problem):
         value = float(self.weights @ (self.outcomes - fitted) ** 2)
         off = max(-group, group - 1, -complement, complement - 1) if self.bounded else 0.0
         return Evaluation(value, {"rates": off} if off > FEASIBILITY_TOLERANCE else {})
-
-    def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The least and greatest rates of the group and of the complement that the units allow.
-
-        See Also
-        --------
-        forcopt.models.census_release.regression.duncan_davis : the method of bounds.
-        """
-        used = (self.weights > 0) & (self.votes > 0)
-        return duncan_davis(self.share[used], self.outcomes[used], self.votes[used])
 
 
 @EcologicalRegression.algorithm("least-squares", exact=True, cites="Goodman (1953)")

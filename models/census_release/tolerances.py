@@ -9,9 +9,6 @@ SUM_ROUNDING = 1e-12
 NO_EFFECT = 1e-12
 """Squared weight: stands for the effect of regions that no level moves."""
 
-STALLED = 1e-10
-"""Relative: alternation ends at a smaller decrease of the variance."""
-
 WHOLE = 1e-9
 """People: a real count that is nearer to a whole one is whole but for rounding."""
 

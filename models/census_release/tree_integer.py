@@ -7,10 +7,10 @@ from math import lcm
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.loops.certify import Certificate

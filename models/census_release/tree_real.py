@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.models.census_release.common import Column, answered, column_of, demand
 from forcopt.models.census_release.passes import check_clock, least_squares

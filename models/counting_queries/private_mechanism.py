@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
@@ -87,8 +87,7 @@ class PrivateMechanism(Problem):
         if self.edges.size and not (self.edges.min() >= 0 and self.edges.max() < inputs):
             raise DeclarationError(f"edges: inputs are numbered from 0 to {inputs - 1}")
         if self.prior is not None:
-            if self.prior.shape != (inputs,):
-                raise DeclarationError(f"prior has shape {self.prior.shape}; it must be ({inputs},)")
+            check_shape(self.prior, (inputs,), "prior")
             if (self.prior < 0).any() or abs(self.prior.sum() - 1) > LAW_SUM:
                 raise DeclarationError(
                     f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1"
@@ -137,8 +136,7 @@ class PrivateMechanism(Problem):
             ``"privacy"``, the excess over delta of the worst set of outputs.
         """
         matrix = as_numbers(decision, "the matrix")
-        if matrix.shape != self.loss.shape:
-            raise DeclarationError(f"the matrix has shape {matrix.shape}; it must be {self.loss.shape}")
+        check_shape(matrix, self.loss.shape, "the matrix")
         each = (matrix * self.loss).sum(axis=1)
         wrong = max(float(-matrix.min()), float(np.abs(matrix.sum(axis=1) - 1).max()))
         one, other = self.ordered.T

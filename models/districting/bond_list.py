@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 

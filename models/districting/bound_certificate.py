@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.loops.certify import Certificate

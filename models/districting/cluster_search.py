@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit
 from forcopt.data.graphs import grid
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import positive_part

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.arrays import Array
+from forcopt.compiled import njit, trailing_zeros
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 from forcopt.models.districting.tolerances import ROUNDING

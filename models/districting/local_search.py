@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph

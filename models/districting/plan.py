@@ -16,7 +16,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.data.dataset import nearest_level
 from forcopt.data.graphs import graph_to_dict
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import TIE
@@ -325,12 +325,10 @@ class Plan:
         NotInstalledError
             If the package gerrychain is missing.
         """
-        try:
-            from gerrychain import Graph, Partition
-            from gerrychain.updaters import Tally, cut_edges
-        except ImportError:
-            raise NotInstalledError("the package gerrychain is missing: pip install gerrychain") from None
+        required("gerrychain", "to_gerrychain")
         import networkx as nx
+        from gerrychain import Graph, Partition
+        from gerrychain.updaters import Tally, cut_edges
 
         graph = nx.Graph(self.problem.graph)  # merges parallel edges, is not frozen
         updaters = {"population": Tally(self.problem.population, alias="population"), "cut_edges": cut_edges}

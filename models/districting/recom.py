@@ -6,10 +6,10 @@ import heapq
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit
 from forcopt.errors import unknown
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.compiled import njit, uint64
 from forcopt.errors import DeclarationError
 from forcopt.graphs.kernels import (
     LARGEST,

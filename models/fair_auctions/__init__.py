@@ -6,7 +6,6 @@ Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored S
 from forcopt.models.fair_auctions import formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
-from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
     PiecewiseStability,
@@ -16,7 +15,7 @@ from forcopt.models.fair_auctions.notions import (
     ValueStability,
 )
 from forcopt.models.fair_auctions.payments import Charges, payments
-from forcopt.models.fair_auctions.problem import Allocation, Audit, FairAuction, audit
+from forcopt.models.fair_auctions.problem import Allocation, FairAuction
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     highest_bid,
@@ -30,18 +29,15 @@ from forcopt.models.fair_auctions.rules import (
 
 __all__ = [
     "Allocation",
-    "Audit",
     "Charges",
     "CompetitiveRatio",
     "FairAuction",
-    "FairMechanism",
     "OrderedValueStability",
     "PiecewiseStability",
     "PowerStability",
     "PreferenceAligned",
     "TotalVariationStability",
     "ValueStability",
-    "audit",
     "best_welfare",
     "highest_bid",
     "inverse_proportional",

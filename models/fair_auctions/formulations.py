@@ -1,21 +1,17 @@
-"""The best fair allocation as linear programs in cumulative shares; quadratic ones."""
+"""The best fair allocation as linear programs in cumulative shares."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, check_choice
-from forcopt.language.atoms import sum_squares
-from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.objective import leximin, minimize
+from forcopt.language.objective import leximin
 from forcopt.language.variable import Variable
 from forcopt.models.fair_auctions.notions import entries
 from forcopt.models.fair_auctions.problem import FairAuction
-from forcopt.models.fair_auctions.rules import check_ell
 from forcopt.problem import Handles
 
 _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
@@ -118,55 +114,3 @@ def lp(problem: FairAuction, model: Model) -> Handles:
         As `cuts`.
     """
     return _write(problem, model, lazily=False)
-
-
-@FairAuction.formulation("qp", cites=f"{_PAPER}, equation (2), whose KKT conditions it has", rank="published")
-def qp(
-    problem: FairAuction,
-    model: Model,
-    rule: Literal["inverse-proportional", "proportional"] = "inverse-proportional",
-    ell: float | None = None,
-) -> Handles:
-    """A rule of the paper as a strictly convex quadratic program for each user and number of units.
-
-    Inverse proportional: minimize ``sum (1 - a_i)**2 / (2 g(u_i))`` with ``sum(a) = h`` and a in [0, 1],
-    where ``g(u) = u ** -ell``. Proportional: ``sum a_i**2 / (2 g(u_i))`` with ``g(u) = u ** ell``. All
-    values must be positive.
-
-    Parameters
-    ----------
-    rule : {"inverse-proportional", "proportional"}, optional
-        The rule.
-    ell : float, optional
-        Its exponent, positive; that of the problem by default.
-
-    Returns
-    -------
-    Handles
-        ``cumulative``, shape ``(T, n, k)``.
-    """
-    ell = problem.ell if ell is None else check_ell(ell)
-    check_choice("rule", rule, "inverse-proportional", "proportional")
-    if (problem.effective <= 0).any():
-        t, i = (int(at) for at in np.argwhere(problem.effective <= 0)[0])
-        raise DeclarationError(f"'qp' needs positive values; that of user {t} to ad {i} is 0")
-    users, ads = problem.values.shape
-    k = len(problem.slots)
-    A = model.variable(model.unused_name("share"), (users, ads, k), lower=0.0, upper=1.0)
-    weights = problem.effective**ell
-    if rule == "proportional":
-        weights = 1.0 / weights
-    weights = weights / weights.max(axis=1, keepdims=True)
-    goal: Expression = 0.0 * A.sum()
-    if k:
-        model.subject_to(A.sum(axis=1) == np.arange(1, k + 1), name=model.unused_name("units"))
-        held = 1.0 - A if rule == "inverse-proportional" else A
-        goal = sum_squares(held * np.sqrt(weights)[:, :, None])
-    return Handles(
-        objective=minimize(goal),
-        decision=lambda result: problem.allocation(
-            np.diff(np.asarray(result[A]), axis=2, prepend=0.0), rule, ell
-        ),
-        restricts=True,  # the rule minimizes another objective, whose bound does not bound the welfare
-        cumulative=A,
-    )

@@ -10,7 +10,6 @@ import numpy as np
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio
-from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
     PowerStability,
@@ -114,16 +113,6 @@ def _segments(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
     return drawn.replace(values=drawn.values.round(9))
 
 
-def _mechanism(bidders: int, values: int, ell: float | None, fill: bool = False) -> FairMechanism:
-    return FairMechanism(
-        grid=np.arange(1.0, values + 1),
-        prior=np.full((bidders, values), 1.0 / values),
-        slots=np.ones(1),
-        stability=None if ell is None else PowerStability(ell=ell),
-        fill=fill,
-    )
-
-
 _ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
 
 INSTANCES = by_name(
@@ -165,7 +154,5 @@ INSTANCES = by_name(
             Instance(f"auctions/beat-{ads}-{slots}-{levels}", partial(_ratio, ads, slots, levels), "lp")
             for ads, slots, levels in ((2, 1, 9), (3, 2, 6), (4, 1, 5))
         ),
-        Instance("auctions/revenue-2-5", partial(_mechanism, 2, 5, 1.0), "lp"),
-        Instance("auctions/revenue-3-4", partial(_mechanism, 3, 4, 0.5, True), "lp"),
     ]
 )

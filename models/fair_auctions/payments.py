@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import scipy
+from pydantic import AfterValidator
 from scipy.special import hyp2f1
 
 from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.fair_auctions.rules import (
     check_ell,
@@ -21,7 +20,6 @@ from forcopt.models.fair_auctions.rules import (
     read_values,
     uniform,
 )
-from forcopt.models.fair_auctions.tolerances import AREA, AREA_SHARE, FALLS, NOT_ZERO
 
 RuleName = Literal["inverse-proportional", "proportional", "highest-bid", "uniform"]
 """The rules whose payments have a closed form."""
@@ -43,11 +41,6 @@ class Charges(NamedTuple):
 
     payments: Array
     clicks: Array
-
-    @property
-    def per_click(self) -> Array:
-        """Payment for a click; 0 where there are no clicks."""
-        return np.divide(self.payments, self.clicks, out=np.zeros_like(self.payments), where=self.clicks > 0)
 
     @property
     def revenue(self) -> Array:
@@ -75,6 +68,10 @@ def read_slots(slots: Any) -> Array:
     return beta
 
 
+Slots = Annotated[Numbers, AfterValidator(read_slots)]
+"""A field of slot factors."""
+
+
 def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
     """Ad factors for all users and ads, checked: above 0.
 
@@ -90,30 +87,24 @@ def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
         raise DeclarationError(
             f"ad_factors have shape {given.shape}; they must be one number, ({shape[1]},) or {shape}"
         ) from None
-    if (alpha <= 0).any():
-        t, i = (int(at) for at in np.argwhere(alpha <= 0)[0])
-        raise DeclarationError(
-            f"ad_factors is {alpha[t, i]:g} for ad {i} and user {t}; an ad factor must be above 0"
-        )
+    check_entries(alpha, alpha <= 0, "ad_factors", "an ad factor must be above 0")
     return alpha
 
 
 def payments(
-    rule: RuleName | Callable[[Array, int], Array],
+    rule: RuleName,
     values: Any,
     slots: Any,
     ad_factors: Any = 1.0,
     *,
     ell: float = 1.0,
-    method: Literal["closed", "quadrature"] | None = None,
 ) -> Charges:
     """Compute the truthful payments of a rule at given bids.
 
     Parameters
     ----------
-    rule : RuleName or Callable[[Array, int], Array]
-        A rule of the paper by name; or a function of effective values, shape ``(T, n)``, and the number of
-        slots, that gives an allocation, shape ``(T, n, k)``.
+    rule : {"inverse-proportional", "proportional", "highest-bid", "uniform"}
+        A rule by name.
     values : array_like
         Per click, at least 0; shape ``(T, n)`` or ``(n,)``.
     slots : array_like
@@ -121,9 +112,7 @@ def payments(
     ad_factors : array_like, default 1.0
         Above 0; one number, shape ``(n,)`` or ``(T, n)``.
     ell : float, default 1.0
-        Of the rules by name.
-    method : {"closed", "quadrature"}, optional
-        By default closed for a rule by name. A function always goes by quadrature.
+        Of the rule.
 
     Returns
     -------
@@ -133,7 +122,7 @@ def payments(
     Raises
     ------
     DeclarationError
-        For a rule whose clicks fall when a bid rises, with the ad and the two bids; for malformed input.
+        For another rule, and for malformed input.
 
     Notes
     -----
@@ -161,70 +150,15 @@ def payments(
     alpha = read_factors(ad_factors, v.shape)
     u = v * alpha
     steps = beta - np.append(beta[1:], 0.0)
-    named = isinstance(rule, str)
-    if named and rule not in _RULES:
-        raise DeclarationError(f"rule is {rule!r}; it must be one of {', '.join(_RULES)}, or a function")
-    give = partial(_RULES[str(rule)], ell=check_ell(ell)) if named else rule
-    assert callable(give)
-    marginals = np.asarray(give(u, len(beta)))
-    clicks = alpha * (marginals @ beta)
-    check_choice("method", method, "closed", "quadrature", None)
-    if method == "closed" and not named:
-        raise DeclarationError("a rule given as a function has no closed form; its payments need quadrature")
-    if not named:
-        _check_monotone(give, v, alpha, beta)
-    if method == "quadrature" or not named:
-        areas = _quadrature(give, v, alpha, beta)
-    else:
-        area = _AREAS[str(rule)]
-        areas = np.zeros(v.shape)
-        for i in range(v.shape[1]):
-            others = np.delete(u, i, axis=1)
-            for j in np.flatnonzero(steps > 0):
-                areas[:, i] += steps[j] * area(u[:, i], others, int(j) + 1, ell)
+    check_choice("rule", rule, *_RULES)
+    clicks = alpha * (np.asarray(_RULES[rule](u, len(beta), ell=check_ell(ell))) @ beta)
+    areas = np.zeros(v.shape)
+    for i in range(v.shape[1]):
+        others = np.delete(u, i, axis=1)
+        for j in np.flatnonzero(steps > 0):
+            areas[:, i] += steps[j] * _AREAS[rule](u[:, i], others, int(j) + 1, ell)
     worth = v * clicks
     return Charges(np.clip(worth - areas, 0.0, np.maximum(worth, 0.0)), clicks)
-
-
-def _quadrature(give: Callable[[Array, int], Array], v: Array, alpha: Array, beta: Array) -> Array:
-    """The integrals of clicks by adaptive quadrature."""
-    out = np.zeros(v.shape)
-    for t, i in np.ndindex(*v.shape):
-        if v[t, i] == 0:
-            continue
-        u = v[t] * alpha[t]
-
-        def clicks(z: float, t: int = t, i: int = i, u: Array = u) -> float:
-            bids = u.copy()
-            bids[i] = alpha[t, i] * z
-            return float(alpha[t, i] * (give(bids[None, :], len(beta))[0, i] @ beta))
-
-        kinks = np.unique(np.delete(u, i) / alpha[t, i])
-        # Other kinks are nowhere known: short intervals, so that none is passed over.
-        grid = np.linspace(0.0, v[t, i], 33)
-        ends = np.union1d(grid, kinks[(kinks > 0) & (kinks < v[t, i])]).tolist()
-        pairs = pairwise(ends)
-        out[t, i] = sum(
-            scipy.integrate.quad(clicks, a, b, limit=200, epsabs=AREA, epsrel=AREA_SHARE)[0] for a, b in pairs
-        )
-    return out
-
-
-def _check_monotone(give: Callable[[Array, int], Array], v: Array, alpha: Array, beta: Array) -> None:
-    for i in range(v.shape[1]):
-        grid = np.linspace(0.0, 1.0, 65)
-        bids = np.repeat(v[:, None, :], len(grid), axis=1)
-        bids[:, :, i] = 2.0 * np.maximum(v[:, i, None], v.max(initial=0.0)) * grid
-        flat = (bids * alpha[:, None, :]).reshape(-1, v.shape[1])
-        got = (give(flat, len(beta))[:, i] @ beta).reshape(len(v), -1) * alpha[:, i, None]
-        falls = np.diff(got, axis=1) < -FALLS * np.maximum(got[:, :-1], NOT_ZERO)
-        if falls.any():
-            t, at = (int(a) for a in np.argwhere(falls)[0])
-            low, high = bids[t, at, i], bids[t, at + 1, i]
-            raise DeclarationError(
-                f"the rule is not monotone: the clicks of ad {i} of user {t} fall from {got[t, at]:.6g} to "
-                f"{got[t, at + 1]:.6g} when its bid rises from {low:.6g} to {high:.6g}; it has no payments"
-            )
 
 
 # -- the area under the share of h units, as a function of effective value -----------------------------------

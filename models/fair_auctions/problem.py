@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -17,23 +17,23 @@ from forcopt.fairness.pairwise import PairwiseTotalVariation
 from forcopt.models.fair_auctions.notions import (
     Place,
     PowerStability,
-    StabilityFunction,
     StabilityNotion,
     Users,
     parts_of,
 )
-from forcopt.models.fair_auctions.payments import Charges, RuleName, payments, read_factors, read_slots
+from forcopt.models.fair_auctions.payments import Charges, RuleName, Slots, payments, read_factors
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     check_ell,
     inverse_proportional_guarantee,
     proportional_guarantee,
+    read_values,
 )
 from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
 from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
 from forcopt.models.fair_auctions.rules import proportional as give_proportional
 from forcopt.models.fair_auctions.rules import uniform as give_uniform
-from forcopt.models.fair_auctions.tolerances import NEGATIVE, SUM
+from forcopt.models.fair_auctions.tolerances import SUM
 from forcopt.numeric import MatchingLottery, birkhoff
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
 from forcopt.problem.drawing import finished, panel
@@ -60,8 +60,6 @@ class Allocation:
         The allocation rule that gave it; None for an optimized allocation.
     ell : float, default 1.0
         Of the rule.
-    charges : Charges, optional
-        Payments that come with the allocation, from a mechanism; None if they follow from the rule.
 
     Examples
     --------
@@ -79,7 +77,6 @@ class Allocation:
     ad_factors: Array = field(repr=False)
     rule: RuleName | None = None
     ell: float = 1.0
-    charges: Charges | None = field(default=None, repr=False)
 
     @property
     def cumulative(self) -> Array:
@@ -108,19 +105,17 @@ class Allocation:
         return np.divide(self.welfare, best, out=np.ones(len(best)), where=best > 0)
 
     def payments(self) -> Charges:
-        """Give truthful payments, if the allocation comes from an allocation rule or a mechanism.
+        """Give truthful payments, if the allocation comes from an allocation rule.
 
         Raises
         ------
         DeclarationError
             For an optimized allocation: it does not define the allocation at other bids.
         """
-        if self.charges is not None:
-            return self.charges
         if self.rule is None:
             raise DeclarationError(
                 "an optimized allocation is not defined at other bids, so it has no truthful payments; "
-                "use a rule, or FairMechanism"
+                "use a rule"
             )
         return payments(self.rule, self.values, self.slots, self.ad_factors, ell=self.ell)
 
@@ -172,102 +167,6 @@ class Allocation:
         return finished(figure, path)
 
 
-class Audit(NamedTuple):
-    """The differences between the allocations of two users.
-
-    Attributes
-    ----------
-    entry, prefix, variation : float
-        The largest difference of an entry of M, of a cumulative share, and the largest total variation of a
-        slot.
-    allowed : float
-        The stability function at the users' ratio.
-    """
-
-    entry: float
-    prefix: float
-    variation: float
-    allowed: float
-
-    @property
-    def relative(self) -> tuple[float, float, float]:
-        """The three, each over `allowed`: at most 2, 1 and 1 for a rule with Definitions 6, 7 and 8."""
-        if self.allowed > 0:
-            return self.entry / self.allowed, self.prefix / self.allowed, self.variation / self.allowed
-        gaps = self.entry, self.prefix, self.variation
-        return tuple(0.0 if g == 0 else np.inf for g in gaps)  # type: ignore[return-value]
-
-
-def audit(one: Any, other: Any, ratio: float, stability: StabilityFunction | float = 1.0) -> Audit:
-    """Compare the allocations of two users whose values differ by a factor.
-
-    Parameters
-    ----------
-    one, other : array_like
-        Allocation matrices, shape ``(n, k)``.
-    ratio : float
-        The largest ratio of their effective values, at least 1.
-    stability : StabilityFunction or float, default 1.0
-        A number stands for `PowerStability`.
-
-    Returns
-    -------
-    Audit
-        Entry, prefix and total variation gaps.
-
-    Raises
-    ------
-    DeclarationError
-        For other shapes, columns that do not sum to 1, or a ratio below 1.
-
-    References
-    ----------
-    Chawla, Rezvan and Sauerberg (2022), Definitions 6 to 8.
-
-    Examples
-    --------
-    >>> audit([[1.0], [0.0]], [[0.75], [0.25]], 2.0).relative
-    (0.333..., 0.333..., 0.333...)
-    """
-    a, b = check_columns(one, "the first allocation"), check_columns(other, "the second allocation")
-    if a.shape != b.shape:
-        raise DeclarationError(f"the allocations have shapes {a.shape} and {b.shape}; they must be equal")
-    if not ratio >= 1:
-        raise DeclarationError(f"ratio is {ratio!r}; it must be at least 1")
-    f = stability if isinstance(stability, StabilityFunction) else PowerStability(stability)
-    gap = a - b
-    return Audit(
-        float(np.abs(gap).max(initial=0.0)),
-        float(np.abs(np.cumsum(gap, axis=1)).max(initial=0.0)),
-        float(np.maximum(gap, 0.0).sum(axis=0).max(initial=0.0)),
-        float(f(ratio)),
-    )
-
-
-def check_columns(matrix: Any, subject: str) -> Array:
-    """An allocation matrix of one user, checked.
-
-    Raises
-    ------
-    DeclarationError
-        For a negative entry, a column that does not sum to 1, or a row that sums to more.
-    """
-    m = as_numbers(matrix, subject)
-    if m.ndim != 2:
-        raise DeclarationError(f"{subject} has shape {m.shape}; it must be (ads, slots)")
-    if (m < -NEGATIVE).any():
-        i, j = (int(at) for at in np.argwhere(m < -NEGATIVE)[0])
-        raise DeclarationError(f"{subject} has {m[i, j]:g} for ad {i} in slot {j}; it must not be negative")
-    columns, rows = m.sum(axis=0), m.sum(axis=1)
-    if (np.abs(columns - 1) > SUM).any():
-        j = int(np.argmax(np.abs(columns - 1)))
-        raise DeclarationError(f"{subject}: the column of slot {j} sums to {columns[j]:.9g}; it must be 1")
-    if (rows > 1 + SUM).any():
-        i = int(np.argmax(rows))
-        raise DeclarationError(f"{subject}: the row of ad {i} sums to {rows[i]:.9g}; it must be at most 1")
-    return m
-
-
 class FairAuction(Problem):
     """Allocate ranked slots to ads at random, so that users of similar values see nearly the same ads.
 
@@ -316,7 +215,7 @@ class FairAuction(Problem):
     default_method: ClassVar[str] = "cuts"
 
     values: Numbers
-    slots: Numbers
+    slots: Slots
     ad_factors: Numbers = Field(default=1.0, validate_default=True)
     weights: Numbers | None = None
     constraint: StabilityNotion | None = None
@@ -326,24 +225,9 @@ class FairAuction(Problem):
     @field_validator("values")
     @classmethod
     def _are_values(cls, values: Array) -> Array:
-        if values.ndim != 2 or 0 in values.shape:
-            raise DeclarationError(
-                f"the shape is {values.shape}; it must be (users, ads), at least one of each"
-            )
-        if len(values) < 2:
-            raise DeclarationError("there is one user; stability compares users, so at least two are needed")
-        if (values < 0).any():
-            t, i = (int(at) for at in np.argwhere(values < 0)[0])
-            raise DeclarationError(
-                f"the array[{t}, {i}] is {values[t, i]:g}; the value of user {t} to ad {i} must not be "
-                "negative"
-            )
+        if len(read_values(values, 0)) < 2:
+            raise DeclarationError("stability compares users, so at least two are needed")
         return values
-
-    @field_validator("slots")
-    @classmethod
-    def _are_slots(cls, slots: Array) -> Array:
-        return read_slots(slots)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -357,12 +241,6 @@ class FairAuction(Problem):
             if self.weights.shape != (users,):
                 raise DeclarationError(f"weights have shape {self.weights.shape}; it must be ({users},)")
             check_entries(self.weights, self.weights < 0, "weights", "it must not be negative")
-        for part in parts_of(self.constraint):
-            for at, group in enumerate(getattr(part, "categories", None) or ()):
-                if max(group) >= ads:
-                    raise DeclarationError(
-                        f"constraint: categories[{at}] has ad {max(group)}; ads are 0 to {ads - 1}"
-                    )
         return self
 
     # -- derived from the fields -------------------------------------------------------------------------
@@ -460,7 +338,7 @@ class FairAuction(Problem):
             violations[name] = place.amount
             metrics[f"excess of {name}"] = place.amount
         metrics["total variation"] = _variation(M)
-        if made.rule is not None or made.charges is not None:
+        if made.rule is not None:
             metrics["revenue"] = float(self.shares @ made.payments().revenue)
         return Evaluation(
             objective=welfare if self.objective == "welfare" else ratio,

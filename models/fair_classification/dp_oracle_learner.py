@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, expm1, inf, log, sqrt
+from math import expm1, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -277,70 +277,6 @@ def _roughly(budget: PrivacyBudget, mechanisms: int) -> float:
     return max(basic, advanced)
 
 
-def printed_plan(
-    *,
-    records: int,
-    groups: int,
-    capacity: float,
-    smallest: float,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    beta: float = 0.05,
-) -> tuple[PrivatePlan, float]:
-    """The parameters of Algorithm 3 and the bounds of Lemmas 4.1 and 4.2, as printed.
-
-    Parameters
-    ----------
-    records : int
-        M.
-    groups : int
-        K, at least 2.
-    capacity : float
-        ``d ln(m)`` for a class of VC dimension d, or ln of the number of classifiers.
-    smallest : float
-        The records of the smallest cell (group, label), above 1.
-    epsilon : float
-        Of everything, by advanced composition (Lemma A.3, which is stated for epsilon < 1).
-    delta : float
-        Above 0.
-    bound : float
-        B.
-    beta : float, default 0.05
-        See `plan`.
-
-    Returns
-    -------
-    tuple[PrivatePlan, float]
-        The plan, and the real number T that its rounds round up; `noise` is for each entry of the gradient.
-
-    Examples
-    --------
-    >>> p, t = printed_plan(records=20000, groups=2, capacity=10 * log(20000), smallest=2000, epsilon=1.0,
-    ...                     delta=1e-7, bound=10)
-    >>> round(t, 4), round(p.epsilon, 6), round(p.noise, 6), round(p.learner, 2), round(p.auditor, 2)
-    (7.5028, 0.022016, 0.090889, 195.27, 25.48)
-    """
-    if groups < 2 or smallest <= 1 or not 0 < delta < 1:
-        raise DeclarationError(
-            f"groups is {groups}, smallest {smallest:g} and delta {delta:g}; they must be at least 2, above "
-            "1 and strictly between 0 and 1"
-        )
-    check_options(bound=bound, beta=beta)
-    chance = sqrt(log(1 / delta))
-    goods = log(4 * groups - 3)
-    changed = 2 * groups * bound + 1
-    real = bound * sqrt(goods) * records * epsilon / (2 * changed * chance * (capacity + log(2 / beta)))
-    rounds = max(1, ceil(real))
-    step = 0.5 * sqrt(goods / rounds)
-    each = epsilon / (4 * sqrt(rounds) * chance)
-    noise = 2 * groups / (smallest - 1) / each
-    learner = 2 * changed / (smallest - 1) / each * (capacity + log(2 * rounds / beta))
-    loud = 1 + noise / 2 * log(8 * rounds * groups / beta)
-    auditor = bound * goods / (step * rounds) + 4 * step * bound * loud**2
-    return PrivatePlan(rounds, step, bound, each, noise, changed / (smallest - 1), learner, auditor), real
-
-
 @FairClassification.algorithm(
     "dp-oracle-learner",
     guarantee=lambda problem: plan(problem).gap,
@@ -354,7 +290,6 @@ def dp_oracle_learner(
     rounds: int | None = None,
     beta: float = 0.05,
     allow_vacuous: bool = False,
-    as_printed: bool = False,
     ledger: Ledger | str | None = None,
     mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
@@ -385,13 +320,9 @@ def dp_oracle_learner(
         The probability with which the bounds may fail.
     allow_vacuous : bool, default False
         Play even if the bounds are vacuous (the error may be 1 too high, or the rates differ by 1).
-    as_printed : bool, default False
-        The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
-        count of the data where there is no floor, which is **not** private. For two groups.
     ledger : Ledger or str
-        Of all releases about the same people, or its file; only a simulation does without, and a run that
-        is not private. The run spends the whole of `privacy` from it before the first round, even if it
-        ends early, fails or is simulated.
+        Of all releases about the same people, or its file; only a simulation does without. The run spends
+        the whole of `privacy` from it before the first round, even if it ends early, fails or is simulated.
     mechanism : callable, default AdditiveMechanism
         Adds the Laplace noise that it is given, or more: see `forcopt.models.secure_sum.SharedNoise`. With
         more noise no bound is known.
@@ -403,7 +334,7 @@ def dp_oracle_learner(
     Raises
     ------
     DeclarationError
-        See `plan`; if the bounds are vacuous; and for a ledger for a run that is not private.
+        See `plan`; and if the bounds are vacuous.
     BudgetSpentError
         If the ledger's budget does not allow the run.
     """
@@ -412,25 +343,14 @@ def dp_oracle_learner(
         decision = problem.policy([1.0], [oracle.best(game.costs)])
         return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
     deadline = Deadline(time_limit)
-    planned = (
-        _printed(problem, bound, rounds, beta)
-        if as_printed
-        else plan(problem, rounds=rounds, bound=bound, beta=beta)
-    )
+    planned = plan(problem, rounds=rounds, bound=bound, beta=beta)
     _refuse_vacuous(problem, planned, allow_vacuous)
-    rng, privacy = randomness(seed=seed), problem.privacy
-    private = privacy is not None and not (as_printed and privacy.floor is None)
-    profile = Profile.pure(privacy.epsilon, privacy.delta) if private and privacy else None
-    if profile:
-        pay(ledger, profile, rng, "dp-oracle-learner", "substitute")
-    elif ledger is not None:
-        raise DeclarationError("ledger: the run is not private, so no budget allows it")
+    rng, privacy = randomness(seed=seed), _budget(problem)
+    profile = Profile.pure(privacy.epsilon, privacy.delta)
+    pay(ledger, profile, rng, "dp-oracle-learner", "substitute")
     noise = _laplace(mechanism, planned.noise)
     louder = noise.error**2 > noise.noise.variance * (1 + LOUDER)
-    if as_printed:  # noise on the gradient itself
-        rows, ends = np.eye(game.size), game.bounds
-    else:
-        rows, ends = rate_rows(problem.constraint, problem.groups.names)
+    rows, ends = rate_rows(problem.constraint, problem.groups.names)
     choose = (
         _regression(problem, planned, mechanism, rng)
         if isinstance(oracle, RegressionOracle)
@@ -446,16 +366,15 @@ def dp_oracle_learner(
         total += prices
         found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
-        exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
-        auditor.learn(rows @ noise._send(exact, rng) - ends)
+        auditor.learn(rows @ noise._send(_rates(problem, found), rng) - ends)
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
-        private=profile is not None,
+        private=True,
         profile=profile,
         iterations=rounds,
-        message=_message(problem, planned, as_printed, beta, rounds, deadline.end, rng, louder),
+        message=_message(privacy, planned, beta, rounds, deadline.end, rng, louder),
         guarantee=planned.gap if rounds == planned.rounds and not louder else np.inf,
     )
 
@@ -515,26 +434,6 @@ def _regression(
     return choose
 
 
-def _printed(problem: FairClassification, bound: float, rounds: int | None, beta: float) -> PrivatePlan:
-    privacy, count = problem.privacy, len(problem.groups.names)
-    if privacy is None or privacy.delta == 0 or count != 2 or rounds is not None:
-        raise DeclarationError(
-            "as printed, Algorithm 3 takes privacy with a positive delta, two groups, and no rounds (T)"
-        )
-    least = float((problem.moments.mass * len(problem.labels)).min().round())
-    planned, _ = printed_plan(
-        records=len(problem.labels),
-        groups=count,
-        capacity=float(np.log(len(problem.oracle.all()))),
-        smallest=privacy.floor or least,
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        bound=bound,
-        beta=beta,
-    )
-    return planned
-
-
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:
     tolerance = float(rate_rows(problem.constraint, problem.groups.names)[1].min())
     if not allowed and (planned.gap >= 1 or tolerance + planned.excess >= 1):
@@ -547,20 +446,16 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
 
 
 def _message(
-    problem: FairClassification,
+    privacy: PrivacyBudget,
     planned: PrivatePlan,
-    as_printed: bool,
     beta: float,
     rounds: int,
     end: str,
     rng: Randomness,
     louder: bool,
 ) -> str:
-    assert problem.privacy is not None
-    private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
-    if as_printed and problem.privacy.floor is None:
-        private = "not private: the noise was fitted to the least count of the data"
-    elif rng.simulated:
+    private = f"({privacy.epsilon:g}, {privacy.delta:g})-differentially private in the groups"
+    if rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     if rounds < planned.rounds:
         return f"{private}; {end} after {rounds} of {planned.rounds} rounds: no bound"

@@ -1,10 +1,8 @@
-"""Games over the Lagrangian: exponentiated gradient, a grid of prices, and no-regret dynamics."""
+"""Games over the Lagrangian: exponentiated gradient and no-regret dynamics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
-from math import ceil, comb, log, sqrt
+from math import ceil, log, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +14,7 @@ from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GameEnd, GradientDescent, Measurement, run_game
 from forcopt.language.constraint import Constraint
 from forcopt.learning import Hypothesis, OracleTimeout
-from forcopt.models.fair_classification.lagrangian import HypothesisPool, Lagrangian, check_options, is_whole
+from forcopt.models.fair_classification.lagrangian import HypothesisPool, Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
@@ -267,75 +265,6 @@ def exponentiated_gradient(
     return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))
 
 
-ACCURACY = 0.01
-
-
-@FairClassification.algorithm("grid", cites="Agarwal et al. (2018), section 3.4", rank="published")
-def grid(
-    problem: FairClassification,
-    *,
-    points: int = 100,
-    bound: float | None = None,
-    backend: str = "highs",
-    time_limit: float | None = None,
-    on_improvement: OnImprovement | None = None,
-) -> Outcome:
-    """Ask the oracle at every point of a grid of multipliers, then mix the answers by a linear program.
-
-    The points are all multiples of a step that sum to at most `bound`, with the finest step that gives at
-    most `points` of them: k + r choose r for r inequalities and k steps. That is fine for two groups and
-    hopeless for many inequalities.
-
-    Parameters
-    ----------
-    points : int, default 100
-        The largest number of calls of the oracle.
-    bound : float, optional
-        On the sum of the multipliers.
-
-    Raises
-    ------
-    DeclarationError
-        If not even one step fits.
-    """
-    check_options(bound=bound)
-    if not is_whole(points):
-        raise DeclarationError(f"points is {points!r}; it must be a whole number")
-    size = problem.lagrangian.size
-    if points < 1 + size:
-        raise DeclarationError(
-            f"points is {points}; {size} inequalities need at least {1 + size}, for one step along each"
-        )
-    steps = next(k for k in range(1, points + 1) if comb(k + 1 + size, size) > points) if size else 0
-    bound = multiplier_bound(problem, ACCURACY) if bound is None else bound
-    points_left = iter(_lattice(size, steps))
-    trace = Trace(Deadline(time_limit), on_improvement)
-    auditor = _Listed(bound / max(steps, 1), points_left)
-    state = LagrangianGame(problem, auditor, bound=bound, repair=True, backend=backend, trace=trace)
-    count = comb(steps + size, size)
-    return state.outcome(run_game(state, rounds=count, accuracy=0.0, trace=trace, first=count))
-
-
-class _Listed:
-    """An auditor that plays a list and learns nothing."""
-
-    def __init__(self, scale: float, points: Iterator[Array]) -> None:
-        self.scale, self.points = scale, points
-
-    def play(self) -> Array:
-        """The next point of the grid."""
-        return self.scale * next(self.points)
-
-    def learn(self, gain: Array) -> None:
-        """The auditor does not learn."""
-
-
-def _lattice(size: int, steps: int) -> Iterator[Array]:
-    """All vectors of `size` counts with a sum of at most `steps`: stars and bars."""
-    bars = combinations(range(steps + size), size)
-    return (np.diff(np.array([-1, *b]), axis=0).astype(float) - 1.0 for b in bars)
-
-
 def rounds_of_theorem_1(records: int, bound: float, accuracy: float) -> int:
     """Rounds after which the error is within 2 accuracy of the best, by Theorem 1 of Jung et al. (2021).
 
@@ -379,8 +308,6 @@ def no_regret(
     *,
     accuracy: float = 0.01,
     bound: float | None = None,
-    step_pairs: float | None = None,
-    step_budget: float | None = None,
     rounds: int = MOST_ROUNDS,
     repair: bool = True,
     backend: str = "highs",
@@ -402,10 +329,6 @@ def no_regret(
         The gap at which to stop; 0 plays all rounds.
     bound : float, optional
         On the sum of the prices of the pairs, and of the budget; `multiplier_bound` by default.
-    step_pairs : float, optional
-        Of the players for the pairs; ``sqrt(log(r + 1) / rounds)`` for r pairs by default.
-    step_budget : float, optional
-        Of the player for the budget; ``bound / sqrt(rounds)`` by default.
     rounds : int, default MOST_ROUNDS
         The largest number; the paper plays 1000, Theorem 1 needs `rounds_of_theorem_1`.
     repair : bool, default True
@@ -418,13 +341,9 @@ def no_regret(
     bound = multiplier_bound(problem, accuracy) if bound is None else bound
     is_budget = budgets(game)
     priced = game.size - int(is_budget.sum())
-    if step_pairs is None:
-        step_pairs = sqrt(log(max(priced, 1) + 1) / rounds)
-    if step_budget is None:
-        step_budget = bound / sqrt(rounds)
-    pairs = ExponentiatedGradient(priced, bound, step_pairs)
+    pairs = ExponentiatedGradient(priced, bound, sqrt(log(max(priced, 1) + 1) / rounds))
     budget = GradientDescent(
-        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=step_budget
+        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=bound / sqrt(rounds)
     )
     trace = Trace(Deadline(time_limit), on_improvement)
     state = LagrangianGame(

@@ -15,8 +15,5 @@ LEAST_BOUND = 1e-3
 DUST = 1e-12
 """Prices of a record, in shares of the error, up to this are 0: they are left from sums that cancel."""
 
-SAME = 1e-12
-"""Errors and budgets of pairs, in weights, that differ by less are equal: they are sums over the records."""
-
 LOUDER = 1e-9
 """A variance of the noise that exceeds the planned one by less, relatively, is the planned one."""

@@ -8,7 +8,7 @@ from forcopt.models.fair_decisions import seat_methods  # noqa: F401  (register 
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion, Seats
 from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
-from forcopt.models.fair_decisions.dawa import Dawa, IntervalPartition, Partition
+from forcopt.models.fair_decisions.dawa import Dawa
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.noise_laws import (
     clipped_mean,
@@ -27,9 +27,7 @@ __all__ = [
     "DecisionTable",
     "FormulaGrant",
     "GrantRule",
-    "IntervalPartition",
     "Nested",
-    "Partition",
     "Seats",
     "audit",
     "clipped_mean",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, labels_of
+from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, check_shape, labels_of
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.apportionment import DivisorMethod, signpost
@@ -319,7 +319,7 @@ class Apportionment(Problem):
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default the fast exact one of the criterion."""
-        fitting = {"range": "thresholds"} | dict.fromkeys(("total", "minimax", "leximax"), "greedy")
+        fitting = {"range": "milp"} | dict.fromkeys(("total", "minimax", "leximax"), "greedy")
         return super().method(name or fitting.get(self.criterion, "divisor"))
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -339,8 +339,7 @@ class Apportionment(Problem):
         """
         given = decision.seats if isinstance(decision, Seats) else decision
         s = as_numbers(by_label(given, self.state_names, "the seats"), "the seats")
-        if s.shape != self.populations.shape:
-            raise DeclarationError(f"the seats have shape {s.shape}; it must be {self.populations.shape}")
+        check_shape(s, self.populations.shape, "the seats")
         return s
 
     def measure(self, seats: Any) -> float:

@@ -11,12 +11,13 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
-from forcopt.models.fair_decisions.grants import GrantRule, known_noise
+from forcopt.models.fair_decisions.grants import GrantRule
 from forcopt.models.fair_decisions.noise_laws import expected_shares
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.tolerances import OUTCOME
 from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
+from forcopt.privacy.noises import Laplace
 from forcopt.privacy.randomness import Simulated
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ def audit(
     mechanism : Mechanism
         Of the noisy counts. Seats take noisy counts below 0 as 0.
     exact : bool, default True
-        Without sampling: by quadrature and transforms for Laplace noise, by sums over the lattice for whole
-        noise. There is a law for coverage, for seats, and for the grant rule without slacks.
-        Ignored if `trials` is given.
+        Without sampling: by quadrature and transforms. There is a law for coverage, for the grant rule
+        without slacks, and for seats, all under Laplace noise. Ignored if `trials` is given.
     trials : int, default 0
         The number of sampled noisy counts, instead of exact means; needs a seed.
     seed : int or numpy.random.Generator, optional
@@ -153,19 +153,20 @@ def _seats(rule: Apportionment, populations: Array) -> Array:
 def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
     """Expected outcomes, and the probability of the true one."""
     if isinstance(rule, CoverageRule) and isinstance(mechanism, Nested):
-        rates = rule.rates(x, known_noise(mechanism.mechanism))
-        return rates, np.where(rule.decide(x), rates, 1 - rates)
-    if isinstance(mechanism, AdditiveMechanism):
+        if isinstance(noise := mechanism.mechanism.noise, Laplace):
+            rates = rule.rates(x, noise.scale)
+            return rates, np.where(rule.decide(x), rates, 1 - rates)
+    elif isinstance(mechanism, AdditiveMechanism) and isinstance(noise := mechanism.noise, Laplace):
         if isinstance(rule, Apportionment):
             law = seat_probabilities(rule.replace(populations=x), mechanism)
             official = _seats(rule, x).astype(int)
             return law @ np.arange(law.shape[1]), law[np.arange(len(x)), official]
         if isinstance(rule, GrantRule) and rule.clipped and not rule.slacks.any() and not rule.total_slack:
-            return expected_shares(x, known_noise(mechanism), rule.weights), np.array([])
+            return expected_shares(x, noise.scale, rule.weights), np.array([])
     raise DeclarationError(
         f"{type(rule).__name__} under {type(mechanism).__name__} has no exact expectation here: "
-        "there is one for coverage under Nested noise, and for divisor methods and grants without slacks "
-        "under additive noise. Give trials and a seed"
+        "under Laplace noise there is one for coverage (Nested), for grants without slacks and for divisor "
+        "methods. Give trials and a seed"
     )
 
 

@@ -10,17 +10,14 @@ import numpy as np
 import scipy
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.atoms import sum_squares
+from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.models.fair_decisions.grants import known_noise
-from forcopt.models.fair_decisions.noise_laws import lattice_joint_rates, lattice_scale
+from forcopt.models.fair_decisions.grants import laplace_scale
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
-from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
@@ -157,15 +154,13 @@ class CoverageRule(Declared):
         f, s = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
         return np.stack([-s * two / self.percent, np.zeros(f.shape), f * one], axis=-1)
 
-    def distance(self, counts: Any, backend: str = "clarabel") -> tuple[float, Array]:
+    def distance(self, counts: Any) -> tuple[float, Array]:
         """Give the distance of counts to the other side of the rule, and the nearest point there.
 
         Parameters
         ----------
         counts : array_like
             One row ``(base, limited, illiterate)``; need not be nested.
-        backend : str, default "clarabel"
-            For two quadratic programs of three variables each.
 
         Returns
         -------
@@ -179,7 +174,7 @@ class CoverageRule(Declared):
 
         References
         ----------
-        Pujol et al. (2020), Figure 1.
+        Pujol et al. (2020), Figure 1. Lawson and Hanson: Solving Least Squares Problems, 1974, chapter 23.
 
         Examples
         --------
@@ -190,36 +185,27 @@ class CoverageRule(Declared):
         if x.shape != (3,):
             raise DeclarationError(f"counts have shape {x.shape}; it must be (3,): base, limited, illiterate")
         covered = bool(self.decide(x))
+        literacy = np.array([0.0, -self.literacy, 1.0])
+        percent, absolute = np.array([-self.percent, 1.0, 0.0]), np.array([0.0, 1.0, 0.0])
+        if covered:
+            sides = [([-literacy], [0.0]), ([-percent, -absolute], [0.0, -self.absolute])]
+        else:
+            sides = [([literacy, percent], [0.0, 0.0]), ([literacy, absolute], [0.0, self.absolute])]
         found = []
-        for side in range(2):
-            model = Model("distance")
-            step = model.variable("step", 3)
-            literacy = step[2] - self.literacy * step[1] + (x[2] - self.literacy * x[1])
-            percent = step[1] - self.percent * step[0] + (x[1] - self.percent * x[0])
-            absolute = step[1] + (x[1] - self.absolute)
-            if covered and side == 0:
-                model.subject_to(literacy <= 0)
-            elif covered:
-                model.subject_to(percent <= 0, absolute <= 0)
-            else:
-                model.subject_to(literacy >= 0, percent >= 0 if side == 0 else absolute >= 0)
-            model.minimize(sum_squares(step))
-            result = model.solve(backend)
-            if not result.status.has_solution:
-                raise BackendError(f"{backend} found no nearest counts: {result.message}")
-            moved = np.asarray(result[step])
-            found.append((float(np.linalg.norm(moved)), x + moved))
+        for rows, least in sides:
+            step = _shortest(np.array(rows), np.array(least) - np.array(rows) @ x)
+            found.append((float(np.linalg.norm(step)), x + step))
         return min(found, key=lambda item: item[0])
 
-    def rates(self, counts: Any, scale: float | Noise, first: float = 0.0, second: float = 0.0) -> Array:
+    def rates(self, counts: Any, scale: float, first: float = 0.0, second: float = 0.0) -> Array:
         """Give the exact probability that both noisy margins exceed cuts, under `Nested` noise.
 
         Parameters
         ----------
         counts : array_like
             Rows ``(base, limited, illiterate)``, shape ``(k, 3)``; noisy counts need not be nested.
-        scale : float or Noise
-            Of Laplace noise, above 0; or a whole noise, whose margins are standardised by its own deviation.
+        scale : float
+            Of Laplace noise, above 0.
         first, second : float, default 0
             Cuts, in standard deviations, see `margins`; with 0 the probability of coverage.
 
@@ -236,8 +222,7 @@ class CoverageRule(Declared):
         Notes
         -----
         Given the noisy number of limited speakers l, both other noises have closed laws. One integral
-        over l remains, computed by Gauss and Legendre's rule on stretches between the kinks. For whole noise
-        it is a sum over the lattice.
+        over l remains, computed by Gauss and Legendre's rule on stretches between the kinks.
 
         Examples
         --------
@@ -246,17 +231,14 @@ class CoverageRule(Declared):
         """
         x = as_numbers(counts, "counts")
         _check_shape(x)
-        if not isinstance(scale, Noise):
-            size = as_numbers(scale, "scale")
-            if size.shape or size <= 0:
-                raise DeclarationError(f"scale is {scale!r}; it must be a number above 0 or a noise")
+        size = as_numbers(scale, "scale")
+        if size.shape or size <= 0:
+            raise DeclarationError(f"scale is {scale!r}; it must be a number above 0")
         return self.joint_rates(x, scale, [first], [second])[:, 0, 0]
 
-    def joint_rates(self, counts: Any, scale: float | Noise, first: Any, second: Any) -> Array:
+    def joint_rates(self, counts: Any, scale: float, first: Any, second: Any) -> Array:
         """`rates` for all pairs of some cuts of the two margins at once, shape ``(k, m, n)``."""
         f, s = np.maximum(first, -1e9), np.maximum(second, -1e9)
-        if isinstance(scale, Noise):
-            return lattice_joint_rates(self, as_numbers(counts, "counts"), scale, f, s)
         x = as_numbers(counts, "counts") / scale
         one, two, three = self.deviations
         parts = [
@@ -293,6 +275,15 @@ class CoverageRule(Declared):
             tail = np.exp(-np.abs(room)) / 2
             passes[:, j] = np.where(limited > limit, 1.0, np.where(room < 0, tail, 1 - tail))
         return np.asarray(density @ passes.transpose(0, 2, 1))
+
+
+def _shortest(rows: Array, least: Array) -> Array:
+    """The shortest vector with ``rows @ vector >= least``, by the residual of nonnegative least squares."""
+    unit = float(np.abs(least).max()) or 1.0
+    both = np.vstack([rows.T, least / unit])
+    goal = np.append(np.zeros(rows.shape[1]), 1.0)
+    residual = both @ scipy.optimize.nnls(both, goal)[0] - goal
+    return np.asarray(-residual[:-1] / residual[-1] * unit)
 
 
 def _check_shape(counts: Array) -> None:
@@ -349,7 +340,7 @@ class CoverageDecision(Problem):
     counts : Numbers
         Public or past counts, rows ``(base, limited, illiterate)``, nested; shape ``(k, 3)``.
     mechanism : Nested
-        With Laplace noise, or whole noise if the counts are whole.
+        With Laplace noise.
     rule : CoverageRule, optional
         Section 203 by default.
     least_rate : float, default 0.8
@@ -431,8 +422,7 @@ class CoverageDecision(Problem):
             cuts = getattr(self, name)
             if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
                 raise DeclarationError(f"{name} are {cuts.tolist()}; they must increase")
-        if isinstance(known_noise(self.mechanism.mechanism), Noise) and (x != np.round(x)).any():
-            raise DeclarationError("counts must be whole, since the noise is; round them first")
+        laplace_scale(self.mechanism.mechanism)
         return self
 
     @classmethod
@@ -457,14 +447,8 @@ class CoverageDecision(Problem):
 
     @property
     def scale(self) -> float:
-        """Of the noise on each part: its standard deviation over the root of 2, that of Laplace noise."""
-        noise = self.noise
-        return lattice_scale(noise) if isinstance(noise, Noise) else noise
-
-    @property
-    def noise(self) -> float | Noise:
-        """The scale of the Laplace noise on each part, or the whole noise."""
-        return known_noise(self.mechanism.mechanism)
+        """Of the Laplace noise on each part."""
+        return laplace_scale(self.mechanism.mechanism)
 
     @cached_property
     def covered(self) -> Array:
@@ -492,8 +476,7 @@ class CoverageDecision(Problem):
         """The decision with these cuts and probabilities; probabilities are clipped to [0, 1]."""
         f, s = as_numbers(first, "the first cuts"), as_numbers(second, "the second cuts")
         v = as_numbers(values, "the values")
-        if v.shape != (len(f) + 1, len(s) + 1):
-            raise DeclarationError(f"the values have shape {v.shape}; it must be {(len(f) + 1, len(s) + 1)}")
+        check_shape(v, (len(f) + 1, len(s) + 1), "the values")
         return DecisionTable(f.copy(), s.copy(), np.clip(v, 0.0, 1.0))
 
     def cell_probabilities(self, first: Any, second: Any, counts: Any = None) -> Array:
@@ -501,7 +484,7 @@ class CoverageDecision(Problem):
         x = self.counts if counts is None else as_numbers(counts, "counts")
         cuts = [np.r_[-np.inf, np.asarray(c, dtype=float)] for c in (first, second)]
         above = np.zeros((len(x), len(cuts[0]) + 1, len(cuts[1]) + 1))
-        above[:, :-1, :-1] = self.rule.joint_rates(x, self.noise, *cuts)
+        above[:, :-1, :-1] = self.rule.joint_rates(x, self.scale, *cuts)
         cells = -np.diff(above, axis=1)
         return np.asarray(np.maximum(-np.diff(cells, axis=2), 0.0))
 
@@ -587,7 +570,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
     def least(distance: float, angle: float) -> float:
         rates = problem.rule.rates(
-            counts, problem.noise, -distance * np.cos(angle), -distance * np.sin(angle)
+            counts, problem.scale, -distance * np.cos(angle), -distance * np.sin(angle)
         )
         return float(rates.min(initial=1.0)) - problem.least_rate - RATE_ROOM
 
@@ -610,17 +593,12 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
 
 @CoverageDecision.formulation("decision-table", cites="linear program over monotone tables")
-def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
+def decision_table(problem: CoverageDecision, model: Model) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
     It is the best of the monotone tables with the problem's cuts, which bounds no other table. Without
     monotonicity a table with fine cells
     would memorise where the true counts are.
-
-    Parameters
-    ----------
-    deterministic : bool, default False
-        Whether each cell is decided surely, by a binary.
 
     Returns
     -------
@@ -629,7 +607,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     """
     cells = np.where(problem.own_cells < DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
-    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
+    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
     rates = np.where(guarded < DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
@@ -661,7 +639,7 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
     centers = np.concatenate([[ends[0] - 0.5], (ends[:-1] + ends[1:]) / 2, [ends[-1] + 0.5]])
     first, second = np.meshgrid(centers, centers, indexing="ij")
     noisy = problem.rule.counts_at(first.ravel() * problem.scale, second.ravel() * problem.scale)
-    belief = problem.rule.replace(absolute=1e9 * problem.scale).rates(noisy, problem.noise)
+    belief = problem.rule.replace(absolute=1e9 * problem.scale).rates(noisy, problem.scale)
     belief = _sorted(belief.reshape(first.shape))
     cells = problem.cell_probabilities(ends, ends, problem.guarded).reshape(-1, belief.size)
     levels = np.unique(belief)

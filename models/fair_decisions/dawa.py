@@ -4,148 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import nan
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.loops.solution import ModelSolution
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism, whole_distance
 from forcopt.privacy.noises import Laplace
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
-from forcopt.problem import Evaluation, Handles, Outcome, Problem
-from forcopt.status import Status
-
-_MOST = 10_000
-"""Counts whose buckets of all lengths fit into memory."""
-
-_AT_ONCE = 1_000_000
-"""Members of buckets whose deviations are summed in one step."""
 
 
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """Buckets of consecutive counts.
-
-    Attributes
-    ----------
-    starts : Array
-        Where each bucket begins, increasing from 0; shape ``(buckets,)``.
-    estimates : Array
-        The mean of its bucket for each count, shape ``(n,)``.
-
-    Examples
-    --------
-    >>> from forcopt.models import IntervalPartition
-    >>> s = IntervalPartition([1, 1, 2, 9, 8], penalty=2.0).solve()
-    >>> s.decision.starts.tolist(), s.decision.estimates.round(2).tolist()
-    ([0, 3], [1.33, 1.33, 1.33, 8.5, 8.5])
-    """
-
-    starts: Array
-    estimates: Array
-
-    def __repr__(self) -> str:
-        return f"<{len(self.starts)} buckets of {len(self.estimates)} counts>"
-
-
-class IntervalPartition(Problem):
-    """Divide ordered counts into buckets: the least sum of deviations from the means, and a penalty a bucket.
-
-    Attributes
-    ----------
-    counts : Numbers
-        In their order, shape ``(n,)``.
-    penalty : float
-        For each bucket, at least 0.
-
-    Raises
-    ------
-    DeclarationError
-        Naming the field, the value and the rule.
-
-    References
-    ----------
-    Li, Hay, Miklau, Wang: A data- and workload-aware algorithm for range queries under differential privacy.
-    PVLDB 7, 2014. Pujol et al. (2020), appendix A.1.
-
-    Examples
-    --------
-    >>> from forcopt.models.fair_decisions import IntervalPartition
-    >>> s = IntervalPartition([10, 11, 9, 50, 52, 3, 3, 4], penalty=2.0).solve()
-    >>> s.decision.starts.tolist(), round(s.objective, 4)
-    ([0, 3, 5], 11.3333)
-    """
-
-    family: ClassVar[str] = "decisions"
-    sense: ClassVar[Literal["min", "max"]] = "min"
-    default_method: ClassVar[str] = "dynamic"
-
-    counts: Numbers
-    penalty: float = Field(ge=0.0, allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.counts.ndim != 1 or not self.counts.size:
-            raise DeclarationError(
-                f"counts have shape {self.counts.shape}; there must be a list of at least one"
-            )
-        return self
-
-    def costs(self, lengths: Array, deadline: Deadline | None = None) -> list[Array]:
-        """The cost of each bucket of these lengths by its first count: a list for each length.
-
-        Raises
-        ------
-        TimeoutError
-            After the deadline.
-        """
-        found = []
-        for m in lengths.tolist():
-            windows = sliding_window_view(self.counts, m)
-            away = np.empty(len(windows))
-            rows = max(1, _AT_ONCE // m)
-            for i in range(0, len(windows), rows):
-                if deadline is not None and deadline.passed:
-                    raise TimeoutError
-                part = windows[i : i + rows]
-                away[i : i + rows] = np.abs(part - part.mean(axis=1, keepdims=True)).sum(axis=1)
-            found.append(away + self.penalty)
-        return found
-
-    def partition(self, starts: Any) -> Partition:
-        """The decision whose buckets begin there."""
-        given = as_numbers(starts, "the starts")
-        s, n = given.astype(np.int64), len(self.counts)
-        rises = s.ndim == 1 and len(s) and s[0] == 0 and (np.diff(s) > 0).all() and s[-1] < n
-        if not rises or (s != given).any():
-            raise DeclarationError(
-                f"the starts are {given.tolist()}; they must be whole, and increase from 0 to below {n}"
-            )
-        sizes = np.diff(np.r_[s, n])
-        return Partition(s, np.repeat(np.add.reduceat(self.counts, s) / sizes, sizes))
-
-    def evaluate(self, decision: Partition | Any) -> Evaluation:
-        """Evaluate a partition by its deviations and the number of its buckets."""
-        chosen = self.partition(decision.starts if isinstance(decision, Partition) else decision)
-        deviation = float(np.abs(self.counts - chosen.estimates).sum())
-        metrics = {"deviation": deviation, "buckets": float(len(chosen.starts))}
-        return Evaluation(deviation + self.penalty * len(chosen.starts), {}, metrics)
-
-
-def shortest(
-    n: int, lengths: Array, cost: Callable[[Array, int], Array], deadline: Deadline | None = None
-) -> Array | None:
+def shortest(n: int, lengths: Array, cost: Callable[[Array, int], Array]) -> Array:
     """Give where the buckets of a cheapest partition of n counts begin.
 
     Parameters
@@ -156,14 +31,10 @@ def shortest(
         That buckets may have, 1 among them.
     cost : Callable
         Of the buckets from each of some starts up to but without an end.
-    deadline : Deadline, optional
-        After it the answer is None.
     """
     best, before = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
     best[0] = 0.0
     for j in range(1, n + 1):
-        if deadline is not None and deadline.passed:
-            return None
         i = j - lengths[lengths <= j]
         reach = best[i] + cost(i, j)
         at = int(np.argmin(reach))
@@ -173,76 +44,6 @@ def shortest(
         n = int(before[n])
         starts.append(n)
     return np.array(starts[::-1])
-
-
-def _check_size(problem: IntervalPartition, method: str) -> None:
-    """Refuse more counts than the costs of all buckets have room for."""
-    n = len(problem.counts)
-    if n > _MOST:
-        raise DeclarationError(
-            f"{method}: counts has {n} numbers; it may have {_MOST}, since each pair of ends is a bucket: "
-            "use powers-of-two"
-        )
-
-
-def _partition(problem: IntervalPartition, lengths: Array, time_limit: float | None) -> Outcome:
-    n, deadline = len(problem.counts), Deadline(time_limit)
-    by_length = np.zeros(n + 1, dtype=np.int64)
-    by_length[lengths] = np.arange(len(lengths))
-    try:
-        costs = np.full((len(lengths), n), np.inf)
-        for row, known in zip(costs, problem.costs(lengths, deadline), strict=True):
-            row[: len(known)] = known
-        found = shortest(n, lengths, lambda i, j: costs[by_length[j - i], i], deadline)
-    except TimeoutError:
-        found = None
-    if found is None:
-        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the last count")
-    return Outcome(problem.partition(found))
-
-
-@IntervalPartition.algorithm("dynamic", exact=True, cites="Li, Hay, Miklau and Wang (2014)")
-def dynamic(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
-    """Take the shortest path over the ends of buckets; O(n^2) arcs, whose costs take O(n^3) time."""
-    _check_size(problem, "dynamic")
-    return _partition(problem, np.arange(len(problem.counts), 0, -1), time_limit)
-
-
-@IntervalPartition.algorithm("powers-of-two", cites="Li, Hay, Miklau and Wang (2014)", rank="published")
-def powers_of_two(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
-    """As `dynamic`, over buckets of 1, 2, 4, 8, ... counts only; O(n^2) time."""
-    return _partition(problem, 2 ** np.arange(len(problem.counts).bit_length())[::-1], time_limit)
-
-
-@IntervalPartition.formulation("lp", exact=True, cites="interval matrices are totally unimodular")
-def lp(problem: IntervalPartition, model: Model) -> Handles:
-    """A variable for each bucket, a row for each count: a unit flow, whole at every vertex.
-
-    The variables are declared whole, so that a solver that ends within a face of ties gives a partition too.
-
-    Returns
-    -------
-    Handles
-        ``takes``, one for each bucket.
-    """
-    _check_size(problem, "lp")
-    n = len(problem.counts)
-    first, last = np.triu_indices(n)  # first and last member
-    lengths, start = last - first, np.r_[0, np.cumsum(np.arange(n, 0, -1))]
-    costs = np.concatenate(problem.costs(np.arange(1, n + 1)))[start[lengths] + first]
-    takes = model.variable(model.unused_name("takes"), len(first), lower=0, upper=1, integer=True)
-    leaves = sp.csr_array((np.ones(len(first)), (first, np.arange(len(first)))), shape=(n, len(first)))
-    after = sp.csr_array((np.ones(len(first)), (last + 1, np.arange(len(first)))), shape=(n + 1, len(first)))[
-        :n
-    ]
-    source = np.zeros(n)
-    source[0] = 1.0
-    model.subject_to((leaves - after) @ takes == source, name=model.unused_name("path"))
-
-    def decision(result: ModelSolution) -> Partition:
-        return problem.partition(np.sort(first[result[takes] > 0.5]))
-
-    return Handles(objective=(takes * costs).sum(), decision=decision, takes=takes)
 
 
 class Dawa(Mechanism):
@@ -373,6 +174,4 @@ class Dawa(Mechanism):
         def cost(starts: Array, end: int) -> Array:
             return np.array([costs[at[end - start]][start] for start in starts.tolist()])
 
-        starts = shortest(n, lengths[::-1], cost)
-        assert starts is not None
-        return starts
+        return shortest(n, lengths[::-1], cost)

@@ -10,20 +10,18 @@ import numpy as np
 import scipy
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers
+from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import check_counts
 from forcopt.models.fair_decisions.noise_laws import (
-    LatticeSum,
     clipped_mean,
     expected_shares,
     laplace_sum_quantile,
     laplace_sum_tail,
-    lattice_clipped_mean,
 )
-from forcopt.models.fair_decisions.tolerances import LEAST, ROOT, WHOLE
+from forcopt.models.fair_decisions.tolerances import LEAST, ROOT
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
@@ -67,8 +65,7 @@ class GrantRule(FrozenArrays):
             count is below ``-u`` gets 0.
         """
         x = as_numbers(noisy, "the noisy counts")
-        if x.shape != self.slacks.shape:
-            raise DeclarationError(f"the noisy counts have shape {x.shape}; it must be {self.slacks.shape}")
+        check_shape(x, self.slacks.shape, "the noisy counts")
         x = np.maximum(x, 0.0) if self.clipped else x
         left = float(self.weights @ x) - self.total_slack
         if left <= 0:
@@ -94,10 +91,9 @@ class FormulaGrant(Problem):
         Children, or whoever counts, at least 0 and not all 0; shape ``(k,)``. For slacks that are published,
         these are public or past counts.
     mechanism : AdditiveMechanism
-        With Laplace noise on each count, or whole noise if the counts are whole.
+        With Laplace noise on each count.
     weights : Numbers, optional
-        Public, above 0, shape ``(k,)``; 1 by default. For Title I, the spending of a state on a pupil. Under
-        whole noise they must be small multiples of a common unit.
+        Public, above 0, shape ``(k,)``; 1 by default. For Title I, the spending of a state on a pupil.
     failure : float, default 0.05
         The largest probability with which any district may lose, within (0, 1).
 
@@ -109,11 +105,11 @@ class FormulaGrant(Problem):
     Notes
     -----
     Nobody loses if every noise is at least ``-u_a`` and their weighted sum at most v, whatever the true
-    counts are. The violation ``"failure"`` is the probability of the contrary less `failure`: for Laplace
-    noise ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v and L_a >= -u_a for all a)``; for whole noise, and
-    slacks below 0, the sum of the probabilities of both parts. Where noisy counts below 0 become 0, the noise
-    of a count is in effect at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of
-    positive parts. The inflation has no mean over the noise, since the noisy total has a density at v.
+    counts are. The violation ``"failure"`` is the probability of the contrary less `failure`:
+    ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v and L_a >= -u_a for all a)``; for slacks below 0, the
+    sum of the probabilities of both parts. Where noisy counts below 0 become 0, the noise of a count is in
+    effect at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of positive parts. The
+    inflation has no mean over the noise, since the noisy total has a density at v.
     No grants follow from a noisy total of at most v; the metric ``"no grants bound"`` is the probability.
 
     References
@@ -146,11 +142,7 @@ class FormulaGrant(Problem):
         check_counts(x, "eligible")
         if self.weights is not None and (self.weights.shape != x.shape or (self.weights <= 0).any()):
             raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each district")
-        noise = known_noise(self.mechanism)
-        if isinstance(noise, Noise):
-            if (x != np.round(x)).any():
-                raise DeclarationError("eligible must be whole, since the noise is; round the counts first")
-            LatticeSum(noise, self.district_weights)
+        laplace_scale(self.mechanism)
         return self
 
     # -- derived from the fields -------------------------------------------------------------------------
@@ -162,13 +154,8 @@ class FormulaGrant(Problem):
 
     @property
     def scale(self) -> float:
-        """Of the Laplace noise on each count; for other noise a DeclarationError."""
+        """Of the Laplace noise on each count."""
         return laplace_scale(self.mechanism)
-
-    @property
-    def noise(self) -> float | Noise:
-        """The scale of the Laplace noise on each count, or the whole noise."""
-        return known_noise(self.mechanism)
 
     @property
     def total(self) -> float:
@@ -194,47 +181,33 @@ class FormulaGrant(Problem):
 
         Exact, see `forcopt.models.fair_decisions.expected_shares`.
         """
-        return expected_shares(self.eligible, self.noise, self.district_weights)
+        return expected_shares(self.eligible, self.scale, self.district_weights)
 
     def rule(self, slacks: Any, total_slack: float, *, clipped: bool = False) -> GrantRule:
         """The decision with these slacks, one number or shape ``(k,)``."""
         u = np.array(np.broadcast_to(as_numbers(slacks, "slacks"), self.eligible.shape))
         return GrantRule(u, float(total_slack), clipped, self.district_weights.copy())
 
-    def _clipped_mean(self) -> Array:
-        if isinstance(self.noise, Noise):
-            return lattice_clipped_mean(self.eligible, self.noise)
-        return clipped_mean(self.eligible, self.noise)
-
     # -- judging ---------------------------------------------------------------------------------------------
 
     def failure_bound(self, rule: GrantRule) -> float:
         """Bound the probability that any district loses, whatever the true counts are."""
         u, v = rule.slacks, rule.total_slack
-        if isinstance(self.noise, Noise):
-            below = np.log1p(-self.noise.cdf(np.ceil(-u - WHOLE) - 1))
-            above = LatticeSum(self.noise, rule.weights, positive=rule.clipped).tail(v)
-            return float(min(1.0, -np.expm1(below.sum()) + above))
         below = np.where(
             u >= 0,
-            np.log1p(-np.exp(-np.abs(u) / self.noise) / 2),
-            -np.abs(u) / self.noise - np.log(2),
+            np.log1p(-np.exp(-np.abs(u) / self.scale) / 2),
+            -np.abs(u) / self.scale - np.log(2),
         )
         least = rule.weights * u if v > 0 and (u >= 0).all() else None
-        above = laplace_sum_tail(v, self.noise * rule.weights, positive=rule.clipped, least=least)
+        above = laplace_sum_tail(v, self.scale * rule.weights, positive=rule.clipped, least=least)
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
     def no_grants_bound(self, rule: GrantRule) -> float:
         """Bound the probability that the noisy total is at most `total_slack`, so that no grants follow.
 
-        It depends on the true total. Exact for whole noise and Laplace noise but for clipped rules, whose
-        noisy totals are larger.
+        It depends on the true total. Exact but for clipped rules, whose noisy totals are larger.
         """
-        room = self.total - rule.total_slack
-        if isinstance(self.noise, Noise):
-            law = LatticeSum(self.noise, rule.weights)
-            return law.tail(room - law.unit)  # at least `room`, by symmetry
-        return float(laplace_sum_tail(room, self.noise * rule.weights))
+        return float(laplace_sum_tail(self.total - rule.total_slack, self.scale * rule.weights))
 
     def evaluate(self, decision: GrantRule) -> Evaluation:
         """Evaluate a rule by its inflation and the probability that anyone loses.
@@ -254,7 +227,7 @@ class FormulaGrant(Problem):
         if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
             raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
         w, x = self.district_weights, self.eligible
-        mean = self._clipped_mean() if decision.clipped else x
+        mean = clipped_mean(x, self.scale) if decision.clipped else x
         left = float(w @ mean) - decision.total_slack
         bound = self.failure_bound(decision)
         value = float(w @ (mean + decision.slacks)) / left if left > 0 else float("inf")
@@ -270,34 +243,11 @@ class FormulaGrant(Problem):
         return Evaluation(value, violations, metrics)
 
 
-def known_noise(mechanism: AdditiveMechanism) -> float | Noise:
-    """Give the noise that a rule on noisy counts can take from a mechanism.
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        Its noise is Laplace, or whole.
-
-    Returns
-    -------
-    float or Noise
-        The scale of Laplace noise; whole noise itself.
-
-    Raises
-    ------
-    DeclarationError
-        For other noise.
-    """
+def added_noise(mechanism: AdditiveMechanism) -> Noise:
+    """The noise of a mechanism, and a DeclarationError for what is none that adds noise."""
     if not isinstance(mechanism, AdditiveMechanism):
         raise DeclarationError(f"mechanism is {mechanism!r}; it must be an AdditiveMechanism")
-    noise = mechanism.noise
-    if noise.whole:
-        return noise
-    if isinstance(noise, Laplace):
-        return noise.scale
-    raise DeclarationError(
-        f"the mechanism adds {type(noise).__name__} noise; exact laws are known for Laplace and whole noise"
-    )
+    return mechanism.noise
 
 
 def laplace_scale(mechanism: AdditiveMechanism) -> float:
@@ -308,11 +258,10 @@ def laplace_scale(mechanism: AdditiveMechanism) -> float:
     DeclarationError
         For other noise.
     """
-    if not isinstance(mechanism.noise, Laplace):
-        raise DeclarationError(
-            f"the mechanism adds {type(mechanism.noise).__name__} noise; this method is for Laplace noise"
-        )
-    return mechanism.noise.scale
+    noise = added_noise(mechanism)
+    if not isinstance(noise, Laplace):
+        raise DeclarationError(f"the mechanism adds {type(noise).__name__} noise; this is for Laplace noise")
+    return noise.scale
 
 
 @FormulaGrant.algorithm("plain", cites="Pujol et al. (2020), Table 2", rank="published")
@@ -355,12 +304,9 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
 
     With ``failure = a + b``, the slacks u have ``prod_a P(L_a >= -u_a) = 1 - a`` at the least weighted sum,
     and v is exceeded by the weighted sum of the noises with probability b. It is optimal among all slacks
-    whose failure is bounded in these two parts, up to the tolerance of the search for a. Under whole noise
-    u is the same whole number for all districts, found by trying them from the least one on.
+    whose failure is bounded in these two parts, up to the tolerance of the search for a.
     """
     deadline = Deadline(time_limit)
-    if isinstance(problem.noise, Noise):
-        return finite_or_infeasible(problem, _whole_slacks(problem, problem.noise, deadline))
     scales = problem.scale * problem.district_weights
     w, total = problem.district_weights, problem.total
     most = min(problem.failure, 0.499)
@@ -382,26 +328,6 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
     scipy.optimize.minimize_scalar(inflation, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 0.01})
     assert best is not None
     return finite_or_infeasible(problem, best[1])
-
-
-def _whole_slacks(problem: FormulaGrant, noise: Noise, deadline: Deadline) -> GrantRule:
-    w, total = problem.district_weights, problem.total
-    law = LatticeSum(noise, w)
-    least_v = law.quantile(problem.failure)
-    best: tuple[float, GrantRule] | None = None
-    u = -1
-    while True:
-        u += 1
-        part = -float(np.expm1(len(w) * np.log1p(-noise.cdf(-u - 1))))
-        if part >= problem.failure:
-            continue
-        v = law.quantile(problem.failure - part)
-        value = (total + float(w.sum()) * u) / (total - v) if total > v else 1e9 * (1 + v / total)
-        if best is None or value < best[0]:
-            best = value, problem.rule(u, v)
-        enough = total > least_v and (total + float(w.sum()) * u) / (total - least_v) >= best[0]
-        if enough or deadline.passed or part == 0:
-            return best[1]
 
 
 def least_slacks(failure: float, weights: Array, scale: float) -> Array:

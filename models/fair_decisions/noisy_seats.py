@@ -1,4 +1,4 @@
-"""The law of each state's seats from noisy populations: Laplace or whole noise, by divisors or quotas."""
+"""The law of each state's seats from noisy populations: Laplace noise by divisors, whole noise by quotas."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.grants import known_noise
-from forcopt.models.fair_decisions.noise_laws import masses
-from forcopt.models.fair_decisions.tolerances import FAR, LEAST
+from forcopt.models.fair_decisions.grants import added_noise, laplace_scale
+from forcopt.models.fair_decisions.tolerances import FAR, LEAST, TAIL
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import Noise
+from forcopt.privacy.noises import Noise, TabulatedNoise
 
 _REACH = 36.0
 """Scales of the noise beyond which it has probability below 2e-16."""
@@ -34,7 +33,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     problem : Apportionment
         Its criterion is one of a divisor method, and it has no `quota`.
     mechanism : AdditiveMechanism
-        With Laplace or whole noise on each population; noisy populations below 0 become 0.
+        With Laplace noise on each population; noisy populations below 0 become 0.
 
     Returns
     -------
@@ -55,8 +54,6 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     integrated by Gauss and Legendre's rule on panels between the kinks ``p_b / d(j)`` of the density. The
     interval of t where anything is uncertain is short if the noise is small: then only the few states near
     the last seat are convolved.
-
-    Under whole noise claims can be equal; see `lattice_seat_probabilities`, which enumerates.
 
     The expected seats of all states sum to ``seats``; their difference measures the error of integration.
 
@@ -79,14 +76,12 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
         )
     if problem.quota is not None:
         raise DeclarationError(f"quota is {problem.quota!r}; quotas depend on the noise: it must be None")
-    noise, seats = known_noise(mechanism), problem.seats
+    scale, seats = laplace_scale(mechanism), problem.seats
     least = np.broadcast_to(problem.minimum, problem.populations.shape)
     posts = signpost(np.arange(seats), cast(DivisorMethod, problem.criterion))
     if int(np.maximum(least, int(posts[0] == 0)).sum()) > seats:
         raise DeclarationError(f"seats is {seats}; the minimums need more")
-    if isinstance(noise, Noise):
-        return lattice_seat_probabilities(problem, noise)
-    p = problem.populations / noise
+    p = problem.populations / scale
     wins = np.zeros((len(p), seats + 2))  # P(at least s seats)
     wins[:, 0] = 1.0
     wins[:, 1:-1][np.arange(seats) < least[:, None]] = 1.0
@@ -216,101 +211,26 @@ def _panels(low: float, high: float, kinks: Array, widths: Array) -> list[tuple[
     return [(t[i : i + _NODES_AT_ONCE], w[i : i + _NODES_AT_ONCE]) for i in chunks]
 
 
-def lattice_seat_probabilities(problem: Apportionment, noise: Noise) -> Array:
-    """Give `seat_probabilities` under whole noise, equal claims going to the larger state, then the earlier.
-
-    Parameters
-    ----------
-    problem : Apportionment
-        With whole populations and the criterion of a divisor method; its minimums fit.
-    noise : Noise
-        Whole.
-
-    Returns
-    -------
-    Array
-        Shape ``(k, seats + 1)``.
-
-    Notes
-    -----
-    Given the noisy population of state a, each other state has a larger claim than a's seat s on a number of
-    seats whose law is read off the noise; these numbers are independent, and their laws are convolved.
-    Claims are compared in whole numbers, exactly. O(k^2 seats^3 n) for n values of the noise.
-    """
-    p = problem.populations
-    if (p != np.round(p)).any():
-        raise DeclarationError("populations must be whole, since the noise is; round them first")
-    first, mass = masses(noise)
-    upto = np.concatenate([[0.0], np.cumsum(mass)])
-    seats, k = problem.seats, len(p)
-    least = np.broadcast_to(problem.minimum, p.shape)
-    method = cast(DivisorMethod, problem.criterion)
-    law = np.zeros((k, seats + 1))
-    for a in range(k):
-        own = int(p[a]) + first + np.arange(len(mass))
-        some = own > 0
-        y, weight = own[some], mass[some]
-        wins = np.zeros(seats + 2)
-        wins[: least[a] + 1] = 1.0
-        for s in range(int(least[a]), seats):
-            others = np.zeros(
-                (len(y), seats - s)
-            )  # counts of all seats with larger claims that leave this one
-            others[:, 0] = 1.0
-            for b in range(k):
-                if b == a:
-                    continue
-                slots = np.arange(least[b], seats)
-                ends = _least_claims(y, s, slots, method, b < a) - int(p[b]) - first
-                reach = 1.0 - upto[np.clip(ends, 0, len(mass))]  # P(noisy population >= end)
-                ones = np.ones((len(y), 1))
-                counts = -np.diff(np.concatenate([ones, reach, 0 * ones], axis=1), axis=1)
-                together = np.zeros_like(others)
-                for j in range(counts.shape[1]):
-                    taken = int(least[b]) + j
-                    if taken < seats - s:
-                        together[:, taken:] += counts[:, j, None] * others[:, : seats - s - taken]
-                others = together
-            wins[s + 1] = float(weight @ others.sum(axis=1))
-        law[a] = np.maximum(-np.diff(wins), 0.0)
-    return law
-
-
-def _least_claims(y: Array, s: int, slots: Array, method: DivisorMethod, earlier: bool) -> Array:
-    """The least populations whose claims to the seats after `slots` come before that of y to the one after s.
-
-    Shape ``(len(y), len(slots))``.
-    """
-    j = slots.astype(object)
-    if s == 0 and method in ("hill", "adams", "dean"):  # equal infinite claims: the larger state's is first
-        return np.where(slots == 0, y[:, None] + (not earlier), np.iinfo(np.int64).max // 2)
-    below: Array | int
-    match method:  # the ratio of signposts is above / below, or its root
-        case "hill":
-            above, below = j * (j + 1), s * (s + 1)
-        case "dean":
-            above, below = 2 * j * (j + 1) * (2 * s + 1), 2 * s * (s + 1) * (2 * j + 1)
-        case "webster":
-            above, below = 2 * j + 1, 2 * s + 1
-        case "jefferson":
-            above, below = j + 1, s + 1
-        case "adams":
-            above, below = j, s
-    whole = y.astype(object)[:, None]
-    if method == "hill":
-        numerator = whole * whole * above
-        root = np.floor(np.sqrt((numerator / below).astype(float))).astype(np.int64).astype(object)
-        root = root + ((root + 1) * (root + 1) * below <= numerator)
-        root = root - (root * root * below > numerator)
-        equal = root * root * below == numerator
-    else:
-        root = whole * above // below
-        equal = root * below == whole * above
-    first = equal & ((slots > s) | ((slots == s) & earlier))
-    return np.maximum(np.asarray(root + ~first.astype(bool), dtype=np.int64), 1)
-
-
 _MOST_POINTS = 2**22
+
+
+def masses(noise: Noise) -> tuple[int, Array]:
+    """Give the first value of a whole noise and the probabilities from there on, but for tails of 1e-18.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import DiscreteLaplace
+    >>> first, mass = masses(DiscreteLaplace(scale=1.0))
+    >>> first, round(float(mass[-first]), 6)
+    (-41, 0.462117)
+    """
+    if isinstance(noise, TabulatedNoise):
+        first, mass = int(noise.values[0]), noise.law
+    else:  # an even law
+        first = int(noise.quantile(TAIL)) - 1
+        mass = np.asarray(noise.density(np.arange(first, 1 - first)), dtype=float)
+    some = np.flatnonzero(mass > TAIL * mass.max())
+    return first + int(some[0]), mass[some[0] : some[-1] + 1]
 
 
 def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> Array:
@@ -355,9 +275,11 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
     >>> law[:, 1:4].round(4).tolist()
     [[1.0, 0.0, 0.0], [0.042, 0.958, 0.0], [0.0, 0.4906, 0.5094]]
     """
-    noise, p, seats = known_noise(mechanism), problem.populations, problem.seats
-    if not isinstance(noise, Noise):
-        raise DeclarationError("the noise is Laplace; the law of rounded quotas is known for whole noise")
+    noise, p, seats = added_noise(mechanism), problem.populations, problem.seats
+    if not noise.whole:
+        raise DeclarationError(
+            f"the noise is {type(noise).__name__}; the law of rounded quotas is known for whole noise"
+        )
     if (p != np.round(p)).any():
         raise DeclarationError("populations must be whole, since the noise is; round them first")
     least = np.broadcast_to(problem.minimum, p.shape)

@@ -1,8 +1,5 @@
 """The tolerances of this room: each with its unit and its reason."""
 
-WHOLE = 1e-9
-"""A slack in people, or a value in steps of a lattice, that is this close to a whole number is whole."""
-
 DUST = 1e-9
 """Probabilities below, whose wide range solvers report as imprecise, count as 0 in the program."""
 

@@ -44,7 +44,7 @@ def generate_rankings(
     if not generates(problem):
         raise DeclarationError(
             "'column-generation' takes demands on groups, and one CounterfactualOrder if none of them is on "
-            "a prefix; use 'exposures' or 'assignment'"
+            "a prefix; use 'assignment'"
         )
     oracle = _Oracle(problem) if all(notion.groupwise for notion in problem.notions) else _Ordered(problem)
     model = Model("mixture of rankings")
@@ -170,15 +170,12 @@ class _Oracle:
         return order
 
 
-class _Ordered:
+class _Ordered(_Oracle):
     """The rows of the demands on exposures, and at their prices the best exposures that keep an order."""
 
     def __init__(self, problem: FairRanking) -> None:
-        self.problem, self.unit, self.limits = problem, unit_of(problem), problem.limits
+        super().__init__(problem)
         self.order = next(notion for notion in problem.notions if isinstance(notion, CounterfactualOrder))
-        empty = [np.zeros(0)]
-        self.low = np.concatenate([limit.low for limit in self.limits] or empty)
-        self.high = np.concatenate([limit.high for limit in self.limits] or empty)
 
     def mixed(self, weights: Array, exposures: Array) -> RankingLottery:
         """The lottery with the mean of these exposures."""
@@ -191,12 +188,8 @@ class _Ordered:
 
     def activity(self, exposures: Array) -> Array:
         """By how much exposures use each row."""
-        return np.concatenate(
-            [
-                limit.factor * np.bincount(limit.codes, exposures, minlength=len(limit.factor))
-                for limit in self.limits
-            ]
-        )
+        sums = (np.bincount(limit.codes, exposures, len(limit.factor)) for limit in self.limits)
+        return np.concatenate([limit.factor * own for limit, own in zip(self.limits, sums, strict=True)])
 
     def best(self, prices: Array, cost_weight: float) -> Array:
         """The exposures with the best reduced cost."""
@@ -207,5 +200,5 @@ class _Ordered:
             price = prices[start : start + len(limit.factor)] * limit.factor
             start += len(limit.factor)
             values = values - price[limit.codes]
-        w = self.problem.position_weights
-        return pooled_exposures(regression_on_semiorder(values, self.order.scores, self.order.slack, w), w)
+        blocks = regression_on_semiorder(values, self.order.scores, self.order.slack, self.w)
+        return pooled_exposures(blocks, self.w)

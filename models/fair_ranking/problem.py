@@ -455,7 +455,7 @@ class FairRanking(Problem):
             return "isotonic"
         if generates(self):
             return "column-generation"
-        return "assignment" if prefixes or self.scores is None else "exposures"
+        return "assignment"
 
     def infeasibility_reason(self) -> str:
         """Describe demands that contradict each other, and the prefix; empty if none is found.

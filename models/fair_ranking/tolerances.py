@@ -14,11 +14,5 @@ NOISE = 1e-9
 LEFT_OUT = 1e-6
 """Share of positions or exposure: a decision that lacks more ranks somebody who is left out."""
 
-VIOLATED = 2e-8
-"""Share of the total exposure: a facet is violated by more; solvers keep rows this exactly."""
-
-DEEP = 1e-13
-"""Share of the total exposure: prefixes that exceed their bound by less are tight."""
-
 NOT_ZERO = 1e-300
 """Any unit: stands for 0 where a logarithm or a level must be positive."""

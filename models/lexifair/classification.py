@@ -343,8 +343,8 @@ class LexifairClassification(Lexifair):
         """Refuse a method that mixes classifiers."""
         if not self.randomized:
             raise DeclarationError(
-                f"method {method!r} mixes classifiers, but randomized is False; "
-                "use 'compact', 'row-generation' or 'enumeration'"
+                f"method {method!r} mixes classifiers, but randomized is False; use 'compact' or "
+                "'row-generation'"
             )
 
     def predicted(self, decision: Any) -> Array:

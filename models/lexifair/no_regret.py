@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import singledispatch
 from math import ceil, log
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, PerturbedLeader
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
-from forcopt.models.lexifair.problem import Fit, Lexifair, Multipliers, prove, sums_of_largest
+from forcopt.models.lexifair.game import check_game, play_levels
+from forcopt.models.lexifair.problem import Fit, Lexifair
 from forcopt.models.lexifair.regression import LexifairRegression
-from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
-from forcopt.status import Status
 
 
 class Leader:
@@ -206,41 +202,8 @@ def ftpl(
     )
 
 
-class Space(Protocol):
-    """A convex set of parameters with convex group losses.
-
-    Attributes
-    ----------
-    start : Array
-        A point of it.
-    diameter : float
-        D, no two points are further apart.
-    slope : float
-        G, no record's loss has a longer gradient.
-    largest : float
-        L_M, no record's loss is larger.
-    """
-
-    start: Array
-    diameter: float
-    slope: float
-    largest: float
-
-    def losses(self, point: Array) -> Array:
-        """Of all groups."""
-
-    def gradient(self, point: Array, weights: Array) -> Array:
-        """Of the weighted sum of group losses."""
-
-    def project(self, point: Array) -> Array:
-        """The nearest point of the set."""
-
-    def model(self, point: Array) -> Fit:
-        """The model at a point."""
-
-
 class _Ball:
-    """Coefficients within the radius."""
+    """The ball of coefficients within the radius: a start, the diameter, and the losses at a point."""
 
     def __init__(self, problem: LexifairRegression) -> None:
         if problem.radius is None:
@@ -250,11 +213,6 @@ class _Ball:
         self.problem, self.radius, self.loss = problem, problem.radius, problem.criterion
         self.start = np.zeros(problem.features.shape[1])
         self.diameter = 2.0 * self.radius
-        lengths = np.linalg.norm(problem.features, axis=1)
-        # convex losses are largest, and steepest, at an end of the range of scores
-        ends = [sign * self.radius * lengths for sign in (-1.0, 1.0)]
-        self.largest = max(float(self.loss.value(s, problem.labels).max()) for s in ends)
-        self.slope = max(float((abs(self.loss.slope(s, problem.labels)) * lengths).max()) for s in ends)
 
     def losses(self, point: Array) -> Array:
         scores = self.problem.features @ point
@@ -273,15 +231,13 @@ class _Ball:
 
 
 class _Simplex:
-    """Probabilities of all classifiers; errors are linear."""
+    """Probabilities of all classifiers, as `_Ball`; errors are linear."""
 
-    def __init__(self, problem: LexifairClassification) -> None:
+    def __init__(self, problem: Any) -> None:
         self.problem, self.table = problem, problem.error_table
         count = len(self.table)
         self.start = np.full(count, 1.0 / count)
         self.diameter = float(np.sqrt(2.0))
-        self.slope = float(np.sqrt(np.square(self.table).sum(axis=0).max()))
-        self.largest = float(self.table.max())
 
     def losses(self, point: Array) -> Array:
         return np.asarray(point @ self.table)
@@ -295,17 +251,8 @@ class _Simplex:
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
     def model(self, point: Array) -> Fit:
-        return self.problem.fit_of(point)
-
-
-@singledispatch
-def space_of(problem: Lexifair) -> Space:
-    """The parameters of a problem's models."""
-    raise NotImplementedError(type(problem).__name__)
-
-
-space_of.register(LexifairRegression)(_Ball)
-space_of.register(LexifairClassification)(_Simplex)
+        found: Fit = self.problem.fit_of(point)
+        return found
 
 
 class Descent:
@@ -313,16 +260,13 @@ class Descent:
 
     Parameters
     ----------
-    space : Space
-        Which parameters.
-    rate : float, optional
-        Of all steps; None for one that adapts to the gradients seen.
+    problem : Lexifair
+        Of whose models; steps adapt to the gradients seen.
     """
 
-    def __init__(self, space: Space, rate: float | None = None) -> None:
-        self.space = space
-        how = {"diameter": space.diameter} if rate is None else {"rate": rate}
-        self._player = GradientDescent(space.start, space.project, **how)
+    def __init__(self, problem: Lexifair) -> None:
+        self.space = space = _Ball(problem) if isinstance(problem, LexifairRegression) else _Simplex(problem)
+        self._player = GradientDescent(space.start, space.project, diameter=space.diameter)
         self._point = space.start
         self._total, self._count = np.zeros_like(space.start), 0
 
@@ -350,29 +294,6 @@ class Descent:
         return self.space.model(mean)
 
 
-def theorem_parameters(
-    level: int, alpha: float, diameter: float, slope: float, largest: float
-) -> tuple[int, float]:
-    """The rounds T_j and the penalty B_j of Algorithm 2.
-
-    Parameters
-    ----------
-    level : int
-        J.
-    alpha : float
-        The accuracy, positive.
-    diameter, slope, largest : float
-        D, G and L_M.
-
-    Examples
-    --------
-    >>> [theorem_parameters(j, 0.1, 1.0, 1.0, 1.0) for j in (1, 2, 3)]
-    [(230400, 11.0), (3097600, 21.0), (14745600, 31.0)]
-    """
-    top = 2 * level * (slope * diameter + largest) * (2 * alpha + level * largest) / alpha**2
-    return ceil(round(top**2, 6)), (alpha + level * largest) / alpha
-
-
 @LexifairRegression.algorithm("no-regret", cites="Diana et al. (2021), Algorithm 2", rank="published")
 @LexifairClassification.algorithm(
     "no-regret", cites="Diana et al. (2021), Algorithm 2, Theorem 13", rank="published"
@@ -382,7 +303,6 @@ def no_regret(
     *,
     alpha: float = 0.01,
     rounds: int = 20_000,
-    as_printed: bool = False,
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
@@ -400,96 +320,16 @@ def no_regret(
         The slack of each level at which to stop, in units of loss; positive.
     rounds : int, default 20000
         The largest number for each level.
-    as_printed : bool, default False
-        The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
-        Levels below the optimum leave the next level without a solution: then the status is infeasible.
-        Refused if the theorem needs more than `rounds`.
     on_improvement : OnImprovement, optional
         Gets the first level's value and bound at each measurement.
     """
     problem.check_randomized("no-regret")
     check_game(alpha, rounds)
-    space = space_of(problem)
-    if as_printed:
-        return _as_printed(problem, space, alpha, rounds, Trace(Deadline(time_limit), on_improvement))
     return play_levels(
         problem,
-        Descent(space),
+        Descent(problem),
         alpha=alpha,
         rounds=rounds,
         time_limit=time_limit,
         on_improvement=on_improvement,
     )
-
-
-def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trace: Trace) -> Outcome:
-    """Algorithm 2 with Algorithm 3; a run that ends early keeps its average."""
-    limits: list[float] = []
-    proofs: list[list[Multipliers]] = []
-    played: list[int] = []
-    message = ""
-    for level in range(1, problem.level_count + 1):
-        needed, penalty = theorem_parameters(level, alpha, space.diameter, space.slope, space.largest)
-        if needed > rounds:
-            raise DeclarationError(
-                f"rounds is {rounds}; level {level} needs {needed} by Theorem 13: "
-                "raise rounds or alpha, or leave as_printed out"
-            )
-        most = max(level * space.largest, LEAST_LOSS)
-        needed = max(needed, 1)  # 0 if no model loses anything
-        slope = space.slope if space.slope > 0 else 1.0
-        learner = Descent(space, space.diameter / (level * penalty * slope * np.sqrt(needed)))
-        eta = GradientDescent(
-            np.array([most / 2]),
-            between(most),
-            rate=most / ((1 + penalty) * np.sqrt(needed)),
-        )
-        learner.begin(penalty)
-        game = LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta)
-        done = 0
-        while done < needed and not (done and trace.over):
-            game.step()
-            done += 1
-        model, average, weights, prices = game.average()
-        totals = sums_of_largest(model.losses)
-        played.append(done)
-        if is_impossible(problem, weights, prices, np.array(limits), most):
-            return Outcome(
-                None,
-                status=Status.INFEASIBLE,
-                iterations=sum(played),
-                message=f"level {level}: no model has sums of losses up to {np.round(limits, 6).tolist()}",
-            )
-        found = Multipliers.of(problem.responder(), weights, prices)
-        proofs.append([] if found is None else [found])
-        limits.append(average)
-        if done < needed or (trace.over and level < problem.level_count):
-            message = f"level {level} was left after {done} of {needed} rounds: {trace.end}"
-            break
-    levels = prove(totals, proofs, played)
-    return Outcome(
-        replace(problem.decide(model), levels=levels),
-        bound=levels[0].bound,
-        iterations=sum(played),
-        message=message,
-    )
-
-
-def is_impossible(problem: Lexifair, weights: Array, prices: Array, limits: Array, most: float) -> bool:
-    """Whether multipliers prove that no model meets the limits of the levels before (Farkas' lemma).
-
-    Parameters
-    ----------
-    problem : Lexifair
-        Which.
-    weights : Array
-        Of the groups, summed over the multipliers of all sets.
-    prices : Array
-        Of the sets of 1, ..., j groups.
-    limits : Array
-        ``η_1, ..., η_{j-1}``.
-    most : float
-        No sum of j losses is larger.
-    """
-    least = float(weights @ problem.responder()(weights, np.zeros(0)).losses)
-    return least > float(prices[:-1] @ limits) + float(prices[-1]) * most

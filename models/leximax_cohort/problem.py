@@ -11,12 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
-from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel import least_relaxation, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel_check import PanelFiles
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -146,11 +147,9 @@ class LeximaxCohort(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         n, m = self.utilities.shape
-        if not self.signed and (self.utilities < 0).any():
-            i, j = (int(k) for k in np.argwhere(self.utilities < 0)[0])
-            raise DeclarationError(
-                f"utilities[{i}, {j}] is {self.utilities[i, j]:g}; it must not be negative (see signed)"
-            )
+        if not self.signed:
+            rule = "it must not be negative (see signed)"
+            check_entries(self.utilities, self.utilities < 0, "utilities", rule)
         if self.size > n:
             raise DeclarationError(f"size is {self.size:g}; it must be at most the number of candidates, {n}")
         if self.integer and not self.is_whole:
@@ -161,8 +160,7 @@ class LeximaxCohort(Problem):
             raise DeclarationError(
                 f"slack has shape {self.slack.shape}; it must be one number or {m}, one for each level"
             )
-        if (self.slack < 0).any():
-            raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
+        check_entries(self.slack, self.slack < 0, "slack", "it must not be negative")
         if self.households and len(self.households) != n:
             raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
         if self.objective in POSITIVE and (self.utilities < 0).any():
@@ -278,7 +276,7 @@ class LeximaxCohort(Problem):
         >>> s.decision.table().probability.round(3).to_dict()
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
-        read = panel_fields(candidates, quotas, identifier=identifier, household=household)
+        read = PanelFiles(candidates, quotas, identifier, household).fields()
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:
             raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")

@@ -11,7 +11,7 @@ import numpy as np
 from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.panel import AS_TEXT, QUOTA_COLUMNS, level_name, quota_columns
+from forcopt.models.leximax_cohort.panel_check import AS_TEXT, QUOTA_COLUMNS, level_name, quota_columns
 from forcopt.numeric import largest_remainder
 
 if TYPE_CHECKING:

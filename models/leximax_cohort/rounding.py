@@ -18,7 +18,8 @@ from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.column_generation import CohortPricing
 from forcopt.models.leximax_cohort.decision import CohortLottery, cohort_lottery
-from forcopt.models.leximax_cohort.panel import AS_TEXT, positions
+from forcopt.models.leximax_cohort.panel import positions
+from forcopt.models.leximax_cohort.panel_check import AS_TEXT
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 
 _MOST_EXCHANGES = 400

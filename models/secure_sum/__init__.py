@@ -10,16 +10,10 @@ from forcopt.models.secure_sum.faults import (
     CancellingShares,
     DropShare,
     DuplicateShare,
-    LostServer,
     ReplaceShare,
-    WrongProjection,
-    WrongSums,
-    poisoned_disparity,
-    poisoned_rate,
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
-from forcopt.models.secure_sum.share_design import ShareDesign, worst_coalition
 from forcopt.models.secure_sum.shares import (
     SharedNoise,
     Shares,
@@ -34,21 +28,14 @@ __all__ = [
     "CancellingShares",
     "DropShare",
     "DuplicateShare",
-    "LostServer",
     "ReplaceShare",
     "SecureSum",
-    "ShareDesign",
     "SharedNoise",
     "Shares",
     "SumProtocol",
     "Transcript",
     "View",
-    "WrongProjection",
-    "WrongSums",
     "even_shares",
-    "poisoned_disparity",
-    "poisoned_rate",
     "shared_noise",
     "talwar_shares",
-    "worst_coalition",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from math import erfc, floor, inf, isfinite, sqrt
 from typing import Any, ClassVar, Literal, Self
@@ -31,8 +32,6 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 MOST_BITS = 48
 """Noise of 53 bits leaves the last bits of longer shares without noise."""
 
-DEFAULT_BITS = 32
-
 
 class SecureSum(Problem):
     """Sums of vectors by servers that learn only the sum, with a check of the norm of each vector.
@@ -57,7 +56,7 @@ class SecureSum(Problem):
     soundness : float
         The largest probability that a vector of norm rho is accepted.
     bits : int, optional
-        Of a number of a share, from 2 to 48. By default 32, or fewer if `client_bits` allows no more.
+        Of a number of a share, from 2 to 48. By default 32.
     step : float, optional
         Vectors and shares are integer multiples of it. By default the method chooses a power of ``2^(1/8)``.
     overflow : float
@@ -68,15 +67,13 @@ class SecureSum(Problem):
         they are rounded, and their norm grows to at most ``1 + step sqrt(dimension) / 2``.
     sharing : {"even", "talwar"}
         The law of the shares: `even_shares`, or Algorithm 1.
-    client_bits : int, optional
-        The most bits that a client sends.
     server_reals : int, optional
         The most real numbers that all servers send to server 0 for each client, ``(S - 1) k``.
 
     Raises
     ------
     DeclarationError
-        For numbers out of range, all servers corrupted, or limits that leave no bits or projection.
+        For numbers out of range, all servers corrupted, or a limit that leaves no projection.
 
     Notes
     -----
@@ -106,12 +103,11 @@ class SecureSum(Problem):
     corrupted: int | None = Field(default=None, ge=1)
     completeness: float = Field(default=1e-3, gt=0.0, lt=0.5)
     soundness: float = Field(default=1e-3, gt=0.0, lt=0.5)
-    bits: int | None = Field(default=None, ge=2, le=MOST_BITS)
+    bits: int = Field(default=32, ge=2, le=MOST_BITS)
     step: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     overflow: float = Field(default=1e-8, gt=0.0, lt=0.5)
     whole: bool = False
     sharing: Literal["even", "talwar"] = "even"
-    client_bits: int | None = Field(default=None, ge=1)
     server_reals: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
@@ -122,11 +118,6 @@ class SecureSum(Problem):
             )
         if self.whole and self.step is None:
             raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")
-        sent = self.servers * self.dimension
-        if self.client_bits is not None and self.client_bits < sent * (self.bits or 2):
-            raise DeclarationError(
-                f"client_bits is {self.client_bits}; {sent} numbers of {self.bits or 2} bits do not fit"
-            )
         if self.server_reals is not None and self.server_reals < self.servers - 1:
             raise DeclarationError(
                 f"server_reals is {self.server_reals}; one projection takes {self.servers - 1}"
@@ -144,15 +135,6 @@ class SecureSum(Problem):
     def honest(self) -> int:
         """The number of servers outside the coalition."""
         return self.servers - self.coalition
-
-    @property
-    def word(self) -> int:
-        """The bits of a number of a share: the most that are allowed, as more bits never increase the gap."""
-        if self.bits is not None:
-            return self.bits
-        if self.client_bits is None:
-            return DEFAULT_BITS
-        return min(DEFAULT_BITS, self.client_bits // (self.servers * self.dimension))
 
     @property
     def most_projections(self) -> int | None:
@@ -274,12 +256,7 @@ class SecureSum(Problem):
         def over(norm: float) -> float:
             return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
-        if over(0.0) <= 0:
-            return 0.0
-        high = 1.0
-        while over(high) > 0:
-            high *= 2
-        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-12))
+        return _crossing(over, 1e-12)
 
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
@@ -314,7 +291,7 @@ class SecureSum(Problem):
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least bits that leave room for shares, if any do; see `Problem.least_relaxation`."""
         deadline = Deadline(time_limit)
-        for bits in range(self.word + 1, MOST_BITS + 1):
+        for bits in range(self.bits + 1, MOST_BITS + 1):
             if deadline.passed:
                 break
             if not self.replace(bits=bits).infeasibility_reason():
@@ -352,7 +329,7 @@ class SecureSum(Problem):
             "completeness": rejected / self.completeness - 1,
             "overflow": overflow / self.overflow - 1,
             "rounding": self._coarse(chosen.shares, chosen.step),
-            "bits": float(chosen.bits - self.word),
+            "bits": float(chosen.bits - self.bits),
         }
         if self.step is not None:
             limits["step"] = abs(chosen.step / self.step - 1)
@@ -387,12 +364,17 @@ class SecureSum(Problem):
         def over(epsilon: float) -> float:
             return float(joint_delta(epsilon, chosen.projections, share, check)) - self.delta
 
-        if over(0.0) <= 0:
-            return 0.0
-        high = 1.0
-        while over(high) > 0:
-            high *= 2
-        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-10))
+        return _crossing(over, 1e-10)
+
+
+def _crossing(over: Callable[[float], float], accuracy: float) -> float:
+    """Where a falling function reaches 0; 0 if it is not above 0 there."""
+    if over(0.0) <= 0:
+        return 0.0
+    high = 1.0
+    while over(high) > 0:
+        high *= 2
+    return float(scipy.optimize.brentq(over, 0.0, high, xtol=accuracy))
 
 
 def _limits(shares: Shares, step: float, bits: int) -> Array:

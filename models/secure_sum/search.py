@@ -1,4 +1,4 @@
-"""Candidate steps and numbers of projections, with bounds; and the mixed-integer linear program."""
+"""Candidate steps and numbers of projections, with bounds; and the search over both."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
-from forcopt.language.constraint import implies
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
-from forcopt.loops.solution import ModelSolution
 from forcopt.models.secure_sum.accounting import (
     exact_gap,
     gaussian_loss,
@@ -26,8 +21,8 @@ from forcopt.models.secure_sum.accounting import (
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
-from forcopt.models.secure_sum.tolerances import COMPARED, NEGLIGIBLE_LOSS, ROUNDING
-from forcopt.problem import Handles, Outcome
+from forcopt.models.secure_sum.tolerances import NEGLIGIBLE_LOSS, ROUNDING
+from forcopt.problem import Outcome
 from forcopt.status import Status
 
 STEPS_AN_OCTAVE = 8
@@ -81,7 +76,7 @@ class Search:
         unit = problem.share_loss(problem.unit_shares)
         self.candidates = []
         for step in steps:
-            scale = problem.scale(step, problem.word)
+            scale = problem.scale(step, problem.bits)
             if scale is not None:
                 norm = problem.honest_norm(step)
                 loss = unit * (norm / scale) ** 2
@@ -97,7 +92,7 @@ class Search:
         p = self.problem
         steps = "no step" if p.step is None else f"the step {p.step:g}"
         return (
-            f"with {p.word} bits, {steps} leaves room for shares that keep epsilon {p.epsilon:g} and delta "
+            f"with {p.bits} bits, {steps} leaves room for shares that keep epsilon {p.epsilon:g} and delta "
             f"{p.delta:g} in {p.dimension} dimensions"
         )
 
@@ -172,7 +167,7 @@ class Search:
     def made(self, candidate: Candidate, k: int | None, threshold: float, noise: float) -> SumProtocol:
         """The protocol with this step, number of projections, threshold and check noise."""
         shares = self.problem.scaled(candidate.scale)
-        return SumProtocol(k, threshold, noise, shares, candidate.step, self.problem.word)
+        return SumProtocol(k, threshold, noise, shares, candidate.step, self.problem.bits)
 
     def branch(self, may: Callable[[Candidate], bool]) -> Iterator[Candidate]:
         """The candidates that a test does not rule out, the promising ones first.
@@ -230,24 +225,6 @@ class Search:
                 best = found.norm * norm
                 chosen = self.made(candidate, None, found.threshold * norm, sigma * norm)
         return chosen, best
-
-    def best_steps(self, k: Array, near: float) -> list[tuple[Candidate, int, SumProtocol, float]]:
-        """For each of these numbers of projections the best step, if its gap is at most `near`."""
-        gaps = np.full(len(k), near * (1 + COMPARED))
-        found: dict[int, tuple[Candidate, int, SumProtocol, float]] = {}
-        most = int(k.max())
-
-        def opened(candidate: Candidate) -> Array:
-            out = np.flatnonzero(self.bound(candidate, most)[k - 1] < gaps)
-            return out[self.better(candidate, k[out], gaps[out] * (1 - ROUNDING))] if len(out) else out
-
-        for candidate in self.branch(lambda c: len(opened(c)) > 0):
-            for i in opened(candidate):
-                made = self.protocol(candidate, int(k[i]))
-                if made is not None and made[1] < gaps[i]:
-                    gaps[i] = made[1]
-                    found[int(k[i])] = (candidate, int(k[i]), *made)
-        return [found[j] for j in sorted(found)]
 
     def promising(self, candidate: Candidate, gap: Callable[[], float], deadline: Deadline) -> Iterator[int]:
         """The numbers of projections that may give a gap below the current one, up to the last of them."""
@@ -350,129 +327,3 @@ def no_projection(problem: SecureSum, *, time_limit: float | None = None) -> Out
     if made is None or deadline.passed:
         return Outcome(None, status=Status.LIMIT)
     return Outcome(made, status=Status.APPROXIMATE)
-
-
-@SecureSum.formulation("milp", exact=True, cites="Talwar (2022), Theorems 13 to 15 with exact quantiles")
-def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
-    """One indicator for each number of projections that can be best, and one for no projection.
-
-    Parameters
-    ----------
-    slack : float, default 0.001
-        Indicators are written for all k whose best gap is within this share of the gap of one good choice.
-
-    Returns
-    -------
-    Handles
-        ``chosen``, one binary for each choice; ``squared_noise``, ``squared_threshold``, ``squared_gap`` in
-        units of the least ones.
-
-    Notes
-    -----
-    With s2, t2, r2 the squares of noise, threshold and gap, a choice of k requires ``s2 >= least``,
-    ``t2 >= (n^2 / k + S s2) high`` and ``(r2 / k + S s2) low >= t2``.
-
-    Without any choice the program has no solution: the bits are too few.
-    """
-    if not 0 <= slack < inf:
-        raise DeclarationError(f"slack is {slack!r}; it must be at least 0")
-    search = Search(problem)
-    if not search.candidates:
-        return _infeasible(model)
-    cap = problem.most_projections
-    few = within(64, cap)
-    hopeful = sorted(search.candidates, key=lambda c: float(search.bound(c, few).min()))[:8]
-    without, plain = search.without_projection()
-    promising = [(c, 1 + int(np.argmin(search.bound(c, few)))) for c in hopeful]
-    made = [found for c, k in promising if (found := search.protocol(c, k))]
-    near = min([plain, *(gap for _, gap in made)]) * (1 + slack)
-    if near == inf:
-        return _infeasible(model)
-    most = cap or 128
-    while cap is None and min(search.beyond(c, most) for c in search.candidates) < near:
-        most *= 2
-    pairs = search.best_steps(np.arange(1, most + 1), near)
-    high, low = search.quantiles(most)
-    servers = problem.servers
-    # Of each choice: least s2; factor of s2 and constant for t2; factors of r2 and s2 for the gap.
-    rows = [
-        (
-            protocol.check_noise**2,
-            servers * high[k - 1],
-            candidate.norm**2 / k * high[k - 1],
-            low[k - 1] / k,
-            servers * low[k - 1],
-        )
-        for candidate, k, protocol, _ in pairs
-    ]
-    protocols, norms = [p for *_, p, _ in pairs], [gap for *_, gap in pairs]
-    if without is not None and plain <= near:  # the noncentral law has no k: its threshold and gap as numbers
-        square = without.threshold**2
-        rows.append((without.check_noise**2, 0.0, square, square / plain**2, 0.0))
-        protocols, norms = [*protocols, without], [*norms, plain]
-    least, slope, constant, passed, noisy = np.array(rows).T
-    gaps = np.array(norms) ** 2
-    thresholds = np.array([p.threshold**2 for p in protocols])
-    unit_s, unit_t, unit_r = float(least.min()), float(thresholds.min()), float(gaps.min())
-    roots = np.sqrt(gaps / unit_r)
-    s2 = model.variable(model.unused_name("squared_noise"), lower=0, upper=2 * least.max() / unit_s)
-    t2 = model.variable(model.unused_name("squared_threshold"), lower=0, upper=4 * thresholds.max() / unit_t)
-    r2 = model.variable(model.unused_name("squared_gap"), lower=0, upper=4 * gaps.max() / unit_r)
-    rho = model.variable(model.unused_name("gap"), lower=0, upper=4 * sqrt(gaps.max() / unit_r))
-    chosen = model.variable(model.unused_name("chosen"), len(rows), binary=True)
-    every = np.ones(len(rows))
-    model.subject_to(
-        chosen.sum() == 1,
-        implies(chosen, s2 * every >= least / unit_s),
-        implies(chosen, t2 * every - s2 * (slope * unit_s / unit_t) >= constant / unit_t),
-        implies(chosen, r2 * (passed * unit_r / unit_t) + s2 * (noisy * unit_s / unit_t) - t2 * every >= 0),
-        # The root by its tangent at the least gap of the choice, which lies above the root elsewhere.
-        implies(chosen, rho * every - r2 * (0.5 / roots) >= 0.5 * roots),
-        # The indicators imply these at whole points; they tighten the relaxation.
-        s2 >= (chosen * (least / unit_s)).sum(),
-        rho >= (chosen * roots).sum(),
-        name=model.unused_name("design"),
-    )
-
-    def decision(solution: ModelSolution) -> SumProtocol:
-        return protocols[int(np.argmax(solution[chosen]))]
-
-    def start(protocol: SumProtocol) -> dict[Variable, Any]:
-        at = [
-            i
-            for i, p in enumerate(protocols)
-            if (p.projections, p.step) == (protocol.projections, protocol.step)
-        ]
-        if not at:
-            raise DeclarationError(
-                "the protocol's step and projections are not among the choices of the program"
-            )
-        pick = np.zeros(len(rows))
-        pick[at[0]] = 1.0
-        return {
-            chosen: pick,
-            s2: protocols[at[0]].check_noise ** 2 / unit_s,
-            t2: protocols[at[0]].threshold ** 2 / unit_t,
-            r2: gaps[at[0]] / unit_r,
-            rho: roots[at[0]],
-        }
-
-    return Handles(
-        objective=rho * 1.0,
-        decision=decision,
-        start=start,
-        unit=sqrt(unit_r),
-        premise="the least noise of each choice is a root that is computed in floating point",
-        chosen=chosen,
-        squared_noise=s2,
-        squared_threshold=t2,
-        squared_gap=r2,
-        gap=rho,
-    )
-
-
-def _infeasible(model: Model) -> Handles:
-    """A program without a solution."""
-    nothing = model.variable(model.unused_name("gap"), lower=0, upper=1)
-    model.subject_to(nothing >= 2, name=model.unused_name("no_design"))
-    return Handles(objective=nothing * 1.0, decision=lambda solution: None)

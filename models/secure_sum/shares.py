@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.tolerances import (
     COMPARED,
@@ -439,8 +439,7 @@ class View:
 
     def _read(self, vector: Any) -> Array:
         x = as_numbers(vector, "vector")
-        if x.shape != self.mean.shape[1:]:
-            raise DeclarationError(f"vector has shape {x.shape}; it must be {self.mean.shape[1:]}")
+        check_shape(x, self.mean.shape[1:], "vector")
         return x
 
 

@@ -3,9 +3,6 @@
 ROUNDING = 1e-12
 """Relative: sums and roots of floats are off by less; comparisons err on the safe side by it."""
 
-SAFE = 1e-13
-"""Relative: noise is scaled up by it, so that rounding breaks no budget."""
-
 NEGLIGIBLE_LOSS = 1e-9
 """Relative: shares that leave less of the budget to the check are left out."""
 
@@ -17,9 +14,6 @@ DECLARED = 1e-7
 
 ROOT = 1e-14
 """Of the logarithm of the check's squared loss: the least step to the safe side of a root."""
-
-LEAST_EIGENVALUE = 1e-9
-"""Relative to the largest: repaired covariances keep that much."""
 
 SHARES_NULL = 1e-12
 """Relative: smaller eigenvalues of the shares' covariance are 0."""

@@ -1,10 +1,8 @@
-"""Options, words, cones and exports of the backends that go through Pyomo."""
+"""Options, words and exports of the backends that go through Pyomo."""
 
 from __future__ import annotations
 
-import math
 import shutil
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +10,8 @@ import pytest
 import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import SolveOptions
-from forcopt.backends.pyomo import SMOOTH, Pyomo, _build
+from forcopt.backends.pyomo import Pyomo
 from forcopt.backends.registry import families
-from forcopt.compile import compile_model
 
 pyo = pytest.importorskip("pyomo.environ")
 
@@ -159,67 +156,6 @@ def test_unused_column_stays_within_its_bounds() -> None:
     x, unused = m.variable("x", lower=1), m.variable("unused", lower=3, upper=5)
     m.minimize(x + 0 * unused)
     assert m.solve(name)[unused] == 3
-
-
-# -- cones as smooth inequalities: no solver needed ------------------------------------------------
-
-
-def _holds(model: Any, program: Any, x: np.ndarray[Any, Any], built: Any) -> bool:
-    """Whether every constraint of a Pyomo model holds at the columns x, its other variables following."""
-    for variable, value in zip(built.columns, x.tolist(), strict=True):
-        variable.set_value(value, skip_validation=True)
-    for k, cone in enumerate(program.cones):
-        entries = cone.matrix @ x + cone.offset
-        variables = model.find_component(f"cone{k}")
-        for i, variable in variables.items():
-            variable.set_value(float(entries[i]), skip_validation=True)
-            if built.entries[k][i] is not None and variable.lb is not None and entries[i] < variable.lb:
-                return False
-    for constraint in model.component_data_objects(pyo.Constraint):
-        body = pyo.value(constraint.body)
-        low = -math.inf if constraint.lower is None else pyo.value(constraint.lower)
-        high = math.inf if constraint.upper is None else pyo.value(constraint.upper)
-        if not low - 1e-7 <= body <= high + 1e-7:
-            return False
-    return True
-
-
-@pytest.mark.parametrize("natural", [False, True])
-@pytest.mark.parametrize(
-    "atom",
-    [
-        lambda x: fo.norm(x),
-        lambda x: fo.norm(fo.concatenate([x, [1.0]])),
-        lambda x: fo.sum_squares(x),
-        lambda x: fo.inverse(x).sum(),
-        lambda x: fo.exp(x).sum(),
-        lambda x: -fo.log(x).sum(),
-        lambda x: -fo.entropy(x).sum(),
-        lambda x: fo.kl_div(x[0], x[1]),
-        lambda x: fo.kl_div(0.0, x).sum(),
-        lambda x: fo.power(x, 3).sum(),
-        lambda x: fo.power(x, 4).sum(),
-        lambda x: -fo.power(x, 0.5).sum(),
-        lambda x: fo.power(x, -0.5).sum(),
-    ],
-)
-def test_cone_holds_where_the_atom_does(atom: Any, natural: bool) -> None:
-    """Rows ``atom(x) <= level`` hold in Pyomo exactly at the points where they hold by definition."""
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        at = rng.uniform(0.3, 2.0, 2)
-        for level, expected in ((1e-3, True), (-1e-3, False)):
-            m = fo.Model()
-            x = m.variable("x", 2, lower=0.1, upper=3)
-            value = atom(x)
-            exact = float(value.evaluate(m.point({x: at})))
-            m.subject_to(value <= exact + level)
-            program = compile_model(m, SMOOTH)
-            names, rows = range(program.columns), range(program.rows.count)
-            built = _build(program, names, rows, natural=natural)
-            # A column that a bridge adds would be known up to an inequality only; these atoms add none.
-            assert program.columns == m.column_count
-            assert _holds(built.model, program, m.point({x: at}), built) is expected
 
 
 # -- export ----------------------------------------------------------------------------------------

@@ -419,3 +419,13 @@ def test_all_families_run_in_one_process() -> None:
     assert {"highs", "gscip", "scip", "cp-sat"} <= set(names)
     values = [m.solve(name).objective for name in [*names, *reversed(names)]]
     assert values == pytest.approx([values[0]] * len(values))
+
+
+def test_lazy_families_read_scaled_columns_in_the_models_units() -> None:
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=1e10)
+    k = m.variable("k", lower=0, upper=9, integer=True)
+    m.subject_to(1e-10 * x + k <= 8.5)  # SCIP would drop the coefficient: the column is scaled
+    m.lazy(lambda value: [x <= 1e9] if value(x) > 1e9 * (1 + 1e-7) else [])
+    m.maximize(1e-9 * x + k)
+    assert m.solve("scip").objective == pytest.approx(9)

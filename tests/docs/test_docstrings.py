@@ -14,7 +14,7 @@ import reference
 TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 OF_FILES = {"load_adult", "load_communities", "load_compas", "load_lawschool"}
 """Readers of files that the package does not hold: they have no runnable example."""
-ANALYSTS = {"across_blocks", "best_pairs", "best_so_far", "membership", "sign_votes"}
+ANALYSTS = {"across_blocks", "best_pairs", "membership"}
 """Analysts of adaptive queries: the guide runs them."""
 
 

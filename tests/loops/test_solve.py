@@ -553,7 +553,7 @@ def test_integers_too_large_for_a_float_are_refused():
     x = m.variable("x", 2, lower=0, upper=5)
     m.minimize(x.sum())
     s, huge = m.solve(), 10**400
-    for field in ("time_limit", "threads", "pool"):
+    for field in ("time_limit", "threads"):
         with pytest.raises(fo.DeclarationError, match=field):
             m.solve(**{field: huge})
     with pytest.raises(fo.DeclarationError, match="the value of x must be numbers"):
@@ -588,3 +588,17 @@ def test_an_integer_program_on_which_a_solver_fails_is_solved_again(fake):
     s = m.solve("fake")
     assert (s.status, s.objective, s[x].tolist()) == ("optimal", 10, [0, 3])
     assert s.message.startswith("so I say; but it found no answer; solved again by highs")
+
+
+def test_conditions_and_integers_have_no_duals() -> None:
+    m = fo.Model()
+    x, b = m.variable("x", 2, upper=3), m.variable("b", binary=True)
+    rule = m.subject_to(fo.implies(b, x.sum() <= 1))
+    cap = m.subject_to(x[0] <= 2)
+    m.maximize(x.sum() + b)
+    with pytest.raises(fo.DeclarationError, match="gave no"):
+        m.solve().dual(cap)
+    m.fix(b, 0)
+    m.maximize(x.sum())
+    with pytest.raises(fo.DeclarationError, match=r"gave no|needs a constraint of rows"):
+        m.solve().dual(rule)

@@ -221,11 +221,11 @@ OTHER = {
 
 FEASIBLE = set(
     """
-    AdaptiveRobustClassification BudgetAllocation CompetitiveRatio CountingQueries CoverageDecision
-    DPHypothesisTest EcologicalRegression FairAuction FairMechanism IntervalPartition LevelBudget
+    AdaptiveRobustClassification CompetitiveRatio CountingQueries CoverageDecision
+    DPHypothesisTest EcologicalRegression FairAuction LevelBudget
     LexifairClassification LexifairRegression LinearQueries PrecisionAllocation PrivateMechanism QuerySchedule
-    RobustBayes ShareDesign StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
-    TargetDesign2D TightAmplification TransferSplit
+    RobustBayes StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign
+    TargetDesign2D TightAmplification
     """.split()  # noqa: SIM905
 )
 """Classes of which every valid declaration has a solution."""

@@ -3,6 +3,7 @@
 import math
 from itertools import combinations, product
 
+import allocation_oracle  # noqa: F401  (registers the method enumeration)
 import numpy as np
 import pytest
 from scipy.special import logsumexp

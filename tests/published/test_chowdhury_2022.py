@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from robustness_oracle import largest_fraction
 
 from forcopt.models.adaptive_robustness import (
     AdaptiveRobustClassification,
@@ -18,7 +19,6 @@ from forcopt.models.adaptive_robustness import (
     augment,
     constancy_radii,
     exact_radii,
-    largest_fraction,
     margin_rate,
     nn_sample_size,
     sampled_loss,

@@ -247,12 +247,9 @@ def test_a_star_stands_for_every_backend_that_can():
 
 
 def test_a_star_for_a_method_that_refuses_the_declaration_gives_a_failed_row():
-    result = fo.compare("queries/spending", ["progressive-filling", "cone@*"], isolate=False, progress=False)
-    assert [(row.label, str(row.status)) for row in result.rows] == [
-        ("progressive-filling", "optimal"),
-        ("cone", "failed"),
-    ]
-    assert "method 'cone' takes weighted" in result.rows[1].message
+    result = fo.compare("calibrated/two-groups", ["polygon", "qp@*"], isolate=False, progress=False)
+    assert [(row.label, str(row.status)) for row in result.rows] == [("polygon", "optimal"), ("qp", "failed")]
+    assert "method 'qp' needs a relaxation" in result.rows[1].message
 
 
 @pytest.mark.parametrize(

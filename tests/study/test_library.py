@@ -44,19 +44,23 @@ SMALL = [
     "decisions/coverage-10",
     "queries/schedule-20-60",
     "ranking/parity-60-10",
-    "secure_sum/design-3-100-16",
 ]
 
 
 WITHOUT_ROWS = {
     *("LexifairRegression", "BoundedLossRegression", "EcologicalRegression", "StableDistrict"),  # quadratic
-    *("TransferSplit", "LevelBudget", "LinearQueries", "ShareDesign"),  # cones
-    *("CountingQueries", "AccuracyPlan", "FormulaGrant"),  # no formulation
+    *("LevelBudget", "LinearQueries"),  # cones
+    *(
+        "CountingQueries",
+        "AccuracyPlan",
+        "FormulaGrant",
+        "SecureSum",
+    ),  # no formulation
 }
 """Problems whose models linear rows cannot state."""
 
-WITHOUT_INSTANCES = {"BudgetAllocation", "MulticlassPostprocessing"}
-"""Problems of which the library has no instance yet."""
+WITHOUT_INSTANCES = {"MulticlassPostprocessing"}
+"""The problem of which the library has no instance yet."""
 
 
 def test_there_are_many_of_every_problem_whose_models_files_can_hold():

@@ -1,17 +1,17 @@
-"""Query schedules against all sets of queries; spends against window-by-window filling; splits by formula."""
+"""Query schedules against all sets of queries; plans by formula and local search."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations, product
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtri
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
+from forcopt.models import AccuracyPlan, QuerySchedule
 from forcopt.models.adaptive_queries import (
     DataModel,
     DecayingCorrelation,
@@ -113,51 +113,6 @@ def schedule(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(p, "optimal", value, tolerance=1e-6 * min(1.0, scale))
 
 
-def filling(sets: Array, needs: Array, budget: float) -> Array:
-    """Raise all levels together; where a window is full, its queries stop."""
-    levels = np.full(len(needs), np.nan)
-    while np.isnan(levels).any():
-        active = np.isnan(levels)
-        at = np.full(len(sets), inf)
-        for i, window in enumerate(sets):
-            if window[active].any():
-                stopped = window & ~active
-                rate = needs[window & active].sum()
-                at[i] = (budget - (levels[stopped] * needs[stopped]).sum()) / rate
-        levels[active & sets[at <= at.min() * (1 + 1e-11)].any(axis=0)] = at.min()
-    return levels
-
-
-def allocation(rng: np.random.Generator) -> ProblemCase:
-    """Worst error and leximin accuracies; the weights differ by up to a factor of 10,000, or are all tiny."""
-    kind, m, d, model = restriction(rng)
-    pairs = queries(rng, kind, m, d, 8)
-    sets = np.array([touches(kind, m, d, pair) for pair in pairs]).T
-    weights = 10.0 ** rng.integers(-2, 3, len(pairs)) * float(rng.choice([1.0, 1.0, 1e-9, 1e6]))
-    budget = float(rng.choice([1.0, 0.1, 50.0]))
-    noise, power = ("laplace", 1) if rng.random() < 0.5 else ("gaussian", 2)
-    objective = "worst" if rng.random() < 0.5 else "leximin"
-    levels = filling(sets, weights**power, budget)
-
-    def check(s: object) -> str:
-        found = np.sort(s.decision.errors)  # type: ignore[attr-defined]
-        wanted = np.sort(levels ** (-1 / power))
-        same = objective == "worst" or np.allclose(found, wanted, rtol=1e-4)
-        return "" if same else f"errors {found}, true {wanted}"
-
-    p = BudgetAllocation(model, np.array(pairs), weights, budget, objective, noise)  # type: ignore[arg-type]
-    return ProblemCase(p, "optimal", float(levels.min() ** (-1 / power)), check=check)
-
-
-def split(rng: np.random.Generator) -> ProblemCase:
-    """The constants of the transfer theorem, by the inequality of Cauchy and Schwarz."""
-    a, b = (float(10 ** rng.uniform(-12, 0)) * int(rng.integers(0, 2)) for _ in range(2))
-    a = a or (1e-3 if b == 0 else 0.0)
-    failure = float(10 ** rng.uniform(-6, 0))
-    p = TransferSplit(A=a, B=b, failure=failure)
-    return ProblemCase(p, "optimal", (sqrt(a) + sqrt(2 * b)) ** 2 / failure)
-
-
 def run_term(links: int, related: float, length: int) -> float:
     """The probability of a run of related links, by enumeration."""
     out = 0.0
@@ -217,7 +172,5 @@ def plan(rng: np.random.Generator) -> ProblemCase:
 
 CAMPAIGNS = {
     "query-schedule": schedule,
-    "budget-allocation": allocation,
-    "transfer-split": split,
     "accuracy-plan": plan,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations
 from operator import and_
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import CompetitiveRatio, FairAuction, FairMechanism
+from forcopt.models import CompetitiveRatio, FairAuction
 from forcopt.models.fair_auctions import (
     OrderedValueStability,
     PreferenceAligned,
@@ -145,9 +145,7 @@ def auction(rng: np.random.Generator) -> ProblemCase:
             case "ordered":
                 notions.append(OrderedValueStability(f=ell))
             case "total variation":
-                if rng.random() < 0.5:
-                    extra = [tuple(rng.choice(ads, rng.integers(1, ads + 1), replace=False).tolist())]
-                notions.append(TotalVariationStability(f=ell, categories=extra))
+                notions.append(TotalVariationStability(f=ell))
             case _:
                 ell = float(rng.choice([0, ell]))
                 notions.append(PreferenceAligned(slack=ell or None))
@@ -219,67 +217,4 @@ def worst_case(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "optimal", best, tolerance=2e-5)
 
 
-def mechanism(rng: np.random.Generator) -> ProblemCase:
-    """Shares and payments on a grid of bids: truthfulness against every other bid is a row."""
-    bidders = int(rng.integers(1, 4))
-    slots, size = int(rng.integers(1, bidders + 1)), int(rng.integers(1, 4 if bidders < 3 else 3))
-    grid = np.unique(rng.choice([0.01, 0.5, 1, 2, 3, 10], size))
-    prior = rng.dirichlet(np.ones(len(grid)), bidders)
-    if rng.random() < 0.4:
-        prior = np.eye(len(grid))[rng.integers(0, len(grid), bidders)]  # known values
-    beta = np.sort(rng.choice([0, 0.25, 0.5, 1], slots))[::-1]
-    ell = None if rng.random() < 0.4 else float(rng.choice([0.25, 1, 3]))
-    fill, objective = bool(rng.random() < 0.5), str(rng.choice(["revenue", "welfare"]))
-    bids = list(product(range(len(grid)), repeat=bidders))
-    count = len(bids) * bidders
-    program = Program((len(bids), bidders, slots), fill)
-    shares = program.size + 1
-    wide = [np.append(row, np.zeros(count)) for row in program.rows]
-    sides = list(program.sides)
-
-    def clicks(at: int, i: int) -> Array:
-        x = np.zeros(program.shape)
-        x[at, i] = beta
-        return np.concatenate([x.ravel(), np.zeros(1 + count)])
-
-    def paid(at: int, i: int) -> Array:
-        x = np.zeros(shares + count)
-        x[shares + at * bidders + i] = 1.0
-        return x
-
-    gain = np.zeros(shares + count)
-    for at, bid in enumerate(bids):
-        chance = float(np.prod([prior[i, b] for i, b in enumerate(bid)]))
-        for i, b in enumerate(bid):
-            value = grid[b]
-            gain += chance * (paid(at, i) if objective == "revenue" else value * clicks(at, i))
-            truth = value * clicks(at, i) - paid(at, i)
-            wide.append(-truth)
-            sides.append(0.0)
-            for other in range(len(grid)):
-                lie = bids.index((*bid[:i], other, *bid[i + 1 :]))
-                wide.append(value * clicks(lie, i) - paid(lie, i) - truth)
-                sides.append(0.0)
-    if ell is not None:
-        stable = Program(program.shape, fill)
-        stable.rows, stable.sides = [], []
-        for s, t in combinations(range(len(bids)), 2):
-            most = limit(ell, apart(grid[list(bids[s])], grid[list(bids[t])]))
-            for i in range(bidders):
-                apart_by(stable, (s, i), (t, i), most)
-        wide += [np.append(row, np.zeros(count)) for row in stable.rows]
-        sides += stable.sides
-    equal = np.array([np.append(row, np.zeros(count)) for row in program.equal]) if fill else None
-    result = linprog(
-        -gain,
-        np.array(wide),
-        sides,
-        equal,
-        None if equal is None else np.ones(len(equal)),
-        bounds=[(0, 1)] * shares + [(0, None)] * count,
-    )
-    problem = FairMechanism(grid, prior, beta, stability=ell, objective=objective, fill=fill)
-    return ProblemCase(problem, "optimal", -float(result.fun), tolerance=2e-5)
-
-
-CAMPAIGNS = {"fair-auction": auction, "competitive-ratio": worst_case, "fair-mechanism": mechanism}
+CAMPAIGNS = {"fair-auction": auction, "competitive-ratio": worst_case}

@@ -11,7 +11,7 @@ from benchmarks.fuzz.notions import declared, defined, least, random_notion, row
 from forcopt.fairness import AllOf, BoundedGroupLoss, ErrorParity, PairwiseFairness
 from forcopt.models.fair_classification import AllFunctions, FairClassification, Finite, Thresholds
 
-SKIP = ("dp-oracle-learner", "two-step", "grid")
+SKIP = ("dp-oracle-learner", "two-step")
 
 
 def tables(rng: np.random.Generator) -> ProblemCase:

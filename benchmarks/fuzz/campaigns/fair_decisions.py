@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import Apportionment, CoverageDecision, IntervalPartition
+from forcopt.models import Apportionment, CoverageDecision
 from forcopt.models.fair_decisions import Nested
 from forcopt.privacy import AdditiveMechanism, Laplace
 
@@ -83,20 +82,6 @@ def apportionment(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "optimal", float(best))
 
 
-def partition(rng: np.random.Generator) -> ProblemCase:
-    """Against all buckets of up to eight counts."""
-    n = int(rng.integers(1, 9))
-    counts = [rng.integers(0, 5, n), rng.integers(-50, 50, n), rng.random(n) * 1e4, np.zeros(n)][
-        rng.integers(4)
-    ]
-    penalty = float(rng.choice([0, 0.5, 2, 1e3]))
-    best = np.inf
-    for cuts in product((False, True), repeat=n - 1):
-        buckets = np.split(counts, np.flatnonzero(cuts) + 1)
-        best = min(best, sum(np.abs(b - b.mean()).sum() + penalty for b in buckets))
-    return ProblemCase(IntervalPartition(counts.astype(float), penalty), "optimal", float(best))
-
-
 def coverage(rng: np.random.Generator) -> ProblemCase:
     """A linear program by scipy over the cells' frequencies of a simulation of the noise."""
     base = rng.integers(1, 400, 6)
@@ -154,4 +139,4 @@ def frequencies(noise: Array, base: float, limited: float, illiterate: float) ->
     return np.bincount(cell, minlength=9).reshape(3, 3) / len(noise)
 
 
-CAMPAIGNS = {"apportionment": apportionment, "interval-partition": partition, "coverage-decision": coverage}
+CAMPAIGNS = {"apportionment": apportionment, "coverage-decision": coverage}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from math import floor, inf, log, sqrt
 
-import cvxpy as cp
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi2, ncx2, norm
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import SecureSum, ShareDesign
+from forcopt.models import SecureSum
 
 MOST = 60
 """Projections: few, so that the oracle can try all of them."""
@@ -123,32 +121,4 @@ def plain_gap(p: SecureSum, share: float, length: float, honest: int) -> float:
     )
 
 
-def shares(rng: np.random.Generator) -> ProblemCase:
-    """Shares against random coalitions, by one semidefinite program over all servers."""
-    servers = int(rng.integers(2, 6))
-    coalitions: int | tuple[tuple[int, ...], ...] = int(rng.integers(1, servers))
-    groups = list(combinations(range(servers), int(rng.integers(1, servers))))
-    if rng.random() < 0.3:
-        groups = list(combinations(range(servers), coalitions))
-    else:
-        kept = rng.permutation(len(groups))[: int(rng.integers(1, 5))]
-        groups = [groups[i] for i in kept]
-        coalitions = tuple(groups)
-    p = ShareDesign(servers=servers, coalitions=coalitions, loss=float(np.exp(rng.uniform(-2, 2))))
-    assert p.loss is not None
-    covariance, split = cp.Variable((servers, servers), PSD=True), cp.Variable(servers)
-    variance = cp.Variable()
-    rows = [cp.sum(covariance, axis=1) == 0, cp.sum(split) == 1, cp.diag(covariance) <= variance]
-    for group in groups:
-        at, column = list(group), split[list(group)]
-        matrix = cp.Variable((len(at) + 1,) * 2, PSD=True)
-        rows += [
-            matrix[:-1, :-1] == covariance[np.ix_(at, at)],
-            matrix[:-1, -1] == column,
-            matrix[-1, -1] == 1,
-        ]
-    cp.Problem(cp.Minimize(variance), rows).solve(solver="CLARABEL")
-    return ProblemCase(p, "optimal", float(variance.value) / p.loss**2, tolerance=1e-4)
-
-
-CAMPAIGNS = {"secure-sum": design, "share-design": shares}
+CAMPAIGNS = {"secure-sum": design}

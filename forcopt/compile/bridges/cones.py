@@ -29,7 +29,7 @@ def log_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     Takes ``log``, gives ``exponential``: one cone for each element. Exact.
     """
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(relation.result, 0 * x + 1.0, x, relation))
+    draft.relation(ExponentialCone(relation.result, 0 * x + 1.0, x))
 
 
 @bridge("exp", gives=("exponential",))
@@ -39,7 +39,7 @@ def exp_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     Takes ``exp``, gives ``exponential``: one cone for each element. Exact.
     """
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result, relation))
+    draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result))
 
 
 @bridge("entropy", gives=("exponential",))
@@ -50,7 +50,7 @@ def entropy_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     = 0``).
     """
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(relation.result, x, 0 * x + 1.0, relation))
+    draft.relation(ExponentialCone(relation.result, x, 0 * x + 1.0))
 
 
 @bridge("kl_div", gives=("exponential",))
@@ -98,7 +98,7 @@ def log_sum_exp_cones(relation: AtomRelation, draft: BridgeContext) -> None:
 def even_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= |x|**p`` as ``t**(1/p) * 1**(1 - 1/p) >= |x|``."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(relation.result, 0 * x + 1.0, x, 1.0 / relation.parameter, relation))
+    draft.relation(PowerCone(relation.result, 0 * x + 1.0, x, 1.0 / relation.parameter))
 
 
 @bridge("convex_power", gives=("power_cone", "rows"))
@@ -112,14 +112,14 @@ def convex_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
 def concave_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t <= x**p``, 0 < p < 1, as ``x**p * 1**(1 - p) >= |t|``; more of t never hurts."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(x, 0 * x + 1.0, relation.result, relation.parameter, relation))
+    draft.relation(PowerCone(x, 0 * x + 1.0, relation.result, relation.parameter))
 
 
 @bridge("negative_power", gives=("power_cone",))
 def negative_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= x**p``, p < 0, as ``t**a * x**(1 - a) >= 1`` with ``a = 1 / (1 - p)``."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter), relation))
+    draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter)))
 
 
 @bridge("norm_p", gives=("power_cone", "rows"))
@@ -165,7 +165,7 @@ def norm_2_cone(relation: AtomRelation, draft: BridgeContext) -> None:
 
     Takes ``norm_2``, gives ``second_order``: one cone for each element. Exact.
     """
-    draft.relation(SecondOrderCone(relation.result, relation.arguments[0], relation))
+    draft.relation(SecondOrderCone(relation.result, relation.arguments[0]))
 
 
 @bridge("sum_squares", gives=("second_order",))
@@ -229,7 +229,7 @@ def semidefinite_cone(relation: Semidefinite, draft: BridgeContext) -> None:
     """
     matrices = relation.expression
     rows, columns = np.tril_indices(matrices.shape[1])
-    draft.relation(SemidefiniteCone(matrices[:, rows, columns], matrices.shape[1], relation))
+    draft.relation(SemidefiniteCone(matrices[:, rows, columns], matrices.shape[1]))
     which, i, j = asymmetric_entries(matrices)
     if which.size:
         draft.row(matrices[which, i, j] == matrices[which, j, i])
@@ -320,7 +320,7 @@ def second_order_tangents(relation: SecondOrderCone, draft: BridgeContext) -> No
     """
     count, dim = relation.vector.shape
     if dim <= 2:
-        draft.relation(OuterSecondOrderCone(relation.bound, relation.vector, relation.source))
+        draft.relation(OuterSecondOrderCone(relation.bound, relation.vector))
         return
     share = draft.column("share", (count, dim), 0.0)
     draft.row(share.sum(axis=1) <= relation.bound)
@@ -336,4 +336,4 @@ def semidefinite_tangents(relation: SemidefiniteCone, draft: BridgeContext) -> N
     Takes ``semidefinite_cone``, gives ``tangents``. Exact up to the tolerance of the tangents; the number of
     rounds grows fast with the order.
     """
-    draft.relation(OuterSemidefiniteCone(relation.entries, relation.order, relation.source))
+    draft.relation(OuterSemidefiniteCone(relation.entries, relation.order))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpz
 
 from forcopt.arrays import Array
 from forcopt.compile.program import Program
@@ -20,6 +19,7 @@ from forcopt.language.model import Model
 from forcopt.loops.certify.evaluation import ROUGH, ExactPoint, exact_values
 from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas, fraction
 from forcopt.notebook import facts_html
+from forcopt.rationals import fmpq, fmpz
 
 
 @dataclass(frozen=True, eq=False)

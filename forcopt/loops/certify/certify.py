@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
-from forcopt.clock import Deadline, stop_on_interrupt
+from forcopt.clock import Deadline
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
@@ -48,7 +47,6 @@ def certify_model(
     decimals: bool = False,
     time_limit: float | None = 60.0,
     save: str | Path | None = None,
-    resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
     number: Callable[[float], Rational] | None = None,
 ) -> Certificate:
@@ -74,9 +72,6 @@ def certify_model(
         Write the proof of a linear or integer model, or of its infeasibility, to this VIPR file, which
         ``python -m forcopt.check`` and other checkers of the format read; that of a quadratic or conic model
         to this JSON file for the former. `how` says if there is none.
-    resume : bool, default False
-        Go on with the branch and bound that an earlier call with this `save` left in ``SAVE.search`` when its
-        time, its memory or Ctrl-C ended it. That file is a pickle: resume your own only.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth of the search.
     number : Callable[[float], Rational], optional
@@ -109,10 +104,9 @@ def certify_model(
     """
     taken = list(premises(solution.model))
     wrong = any(NOT_CONVEX in premise for premise in taken)  # the bound is that of another objective
-    effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress, resume)
+    effort = Effort(Deadline(time_limit), None if save is None or wrong else Path(save), progress)
     _check_saving(solution.model, effort.save)
-    with nullcontext() if effort.save is None else stop_on_interrupt():  # the search is kept
-        out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
+    out = _certified(solution, rounding, number or (decimal if decimals else rational), effort)
     for premise in taken if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
     if wrong and out.optimal:
@@ -237,7 +231,7 @@ def _with_cuts(model: Model, program: Program) -> Program:
     session = open_session(highs, plain)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
     found = session.program.rows.from_row(plain.rows.count)
-    return replace(program, rows=program.rows.extended(found), lazies=(), callbacks=())
+    return replace(program, rows=program.rows.extended(found), lazies=())
 
 
 def completed(

@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from flint import arb, fmpq
 
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, SolveOptions
@@ -30,7 +29,7 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
-from forcopt.errors import BackendError
+from forcopt.errors import BackendError, required
 from forcopt.loops.certify.certificate import Certificate, certificate_of, write_multipliers
 from forcopt.loops.certify.evaluation import ExactPoint, distance, is_semidefinite
 from forcopt.loops.certify.linear import fixed, repaired
@@ -43,6 +42,7 @@ from forcopt.loops.exact_lp import (
     rational,
     solve_exactly,
 )
+from forcopt.rationals import fmpq
 
 _MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
@@ -230,6 +230,7 @@ def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
                 return False
             continue
         if cone.kind == "exponential":  # -u exp(v / u) <= e w, or v, w >= 0 = u
+            arb = required("flint", "a proof with exponential cones", "python-flint").arb
             u, v, w = part
             if not (v >= 0 and w >= 0 if u == 0 else u < 0 and arb(v / u - 1).exp() <= arb(-w / u)):
                 return False

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from math import gcd
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpz
 
 from forcopt.arrays import Array
 from forcopt.compile.assemble import assemble, cost_vector
@@ -23,6 +23,7 @@ from forcopt.language.model import Model
 from forcopt.language.objective import Stage
 from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.loops.exact_lp import Rational, rational
+from forcopt.rationals import floor, fmpq, fmpz
 
 ROUGH = 1e-6
 """The tolerance of a row that reads a value computed in floating point, relative to its bound."""
@@ -175,7 +176,7 @@ class ExactPoint:
             at = [j for j in range(block.start, block.start + block.size) if j in given]
             values = [self.x[j] for j in at]
             self._note(f"bounds of {block.name}", values, columns.lower[at], columns.upper[at])
-            fractional = [abs(x - (x + fmpq(1, 2)).floor()) for x in values]
+            fractional = [abs(x - floor(x + fmpq(1, 2))) for x in values]
             whole = np.where(columns.integer[at] == 1, 0.0, np.inf)
             self._note(f"integrality of {block.name}", fractional, -whole, whole)
         for constraint in model.constraints:
@@ -338,16 +339,16 @@ def is_semidefinite(triangle: Sequence[Rational], order: int) -> bool:
 
     Examples
     --------
-    >>> from flint import fmpq
+    >>> from forcopt.rationals import fmpq
     >>> is_semidefinite([fmpq(1), fmpq(2), fmpq(4)], 2), is_semidefinite([fmpq(1), fmpq(2), fmpq(3)], 2)
     (True, False)
     """
     common = fmpz(1)
     for value in triangle:
-        common *= value.q // common.gcd(value.q)
+        common *= value.denominator // gcd(common, value.denominator)
     rows, at = [], 0
     for i in range(order):
-        rows.append([value.p * (common // value.q) for value in triangle[at : at + i + 1]])
+        rows.append([value.numerator * (common // value.denominator) for value in triangle[at : at + i + 1]])
         at += i + 1
     before = fmpz(1)
     for k in range(order):

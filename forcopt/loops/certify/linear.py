@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program, StageCost
@@ -24,9 +23,10 @@ from forcopt.loops.exact_lp import (
     rational,
     recession,
 )
-from forcopt.loops.exact_milp.prove import Tree, branch_and_bound, kept_file
+from forcopt.loops.exact_milp.prove import Tree, branch_and_bound
 from forcopt.loops.leximin import SaturationLayout
 from forcopt.loops.solution import ModelSolution
+from forcopt.rationals import fmpq
 from forcopt.status import Status
 
 
@@ -42,14 +42,11 @@ class Effort:
         The VIPR file to write.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth.
-    resume : bool, default False
-        Whether to go on with the search that an earlier call has left beside the file.
     """
 
     deadline: Deadline
     save: Path | None = None
     progress: Callable[[int, int], None] | None = None
-    resume: bool = False
 
     def search(
         self,
@@ -69,7 +66,6 @@ class Effort:
             point=point,
             names=names,
             save=self.save,
-            resume=self.resume,
             progress=self.progress,
         )
 
@@ -77,9 +73,7 @@ class Effort:
         """What became of the file, in words."""
         if self.save is None:
             return ""
-        if tree.exhausted:
-            return f"; the proof is in {self.save}"
-        return f"; no proof was written, and resume=True goes on with {kept_file(self.save)}"
+        return f"; the proof is in {self.save}" if tree.exhausted else "; no proof was written"
 
 
 def certify_linear(program: Program, own: ExactPoint, tolerance: Rational, effort: Effort) -> Certificate:

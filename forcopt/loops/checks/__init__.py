@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from forcopt.compile.program import Program
 from forcopt.errors import BackendError
 from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verdict
-from forcopt.loops.checks.integers import cuts_exclude_nothing, no_better_integers, no_integers_found
+from forcopt.loops.checks.integers import no_better_integers, no_integers_found
 from forcopt.loops.checks.multipliers import multipliers_prove_infeasibility, multipliers_prove_the_optimum
 from forcopt.loops.checks.points import (
     a_relaxation_only_bounds,
@@ -71,7 +71,6 @@ EVALUATING: tuple[Check, ...] = (point_satisfies_the_model, bound_meets_the_valu
 """Those that every answer passes, of column generation, too."""
 
 CONCLUDING: tuple[Check, ...] = (
-    cuts_exclude_nothing,
     a_ray_decides,
     nothing_else_bounds_it,
     a_relaxation_only_bounds,

@@ -73,7 +73,7 @@ def _attempts(program: Program, claim: Claim) -> Iterator[tuple[Backend, str, So
         yield backend, how, replace(options, extra=extra), not backend.scales
     needed = {"rows"} | ({"integer"} if program.is_integer else set())
     needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
-    plain = SolveOptions(options.time_limit, log=options.log, pool=options.pool)
+    plain = SolveOptions(options.time_limit, log=options.log)
     for name in _INTEGER_OTHERS if program.is_integer else _OTHERS:
         other = backends()[name]
         if name != backend.name and other.missing() is None and needed <= other.capabilities.kinds:

@@ -24,12 +24,12 @@ from fractions import Fraction
 from math import gcd, lcm
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.proof import Derived, Parts, Split
 from forcopt.loops.exact_milp.system import Row, System, as_float
+from forcopt.rationals import ceil, floor, fmpq
 
 _AGGREGATED = 6
 """The most rows in a combination that follows continuous columns from row to row."""
@@ -284,12 +284,12 @@ class Separator:
         if found is None:
             return None
         items, right = found
-        top = right.floor()
+        top = floor(right)
         f = right - top
         if not 0.5 * _FRACTION < as_float(f) < 1 - 0.5 * _FRACTION:
             return None
         terms = [self._term(item, f) for item in items]
-        common = lcm(*(int(term.share.q) for term in terms))
+        common = lcm(*(int(term.share.denominator) for term in terms))
         size = max((term.share for term in terms), default=fmpq(0))
         if size == 0 or size * common > _LARGEST:
             common = max(int(_LARGEST / max(as_float(size), 1.0)) // 8, 1)
@@ -325,7 +325,7 @@ class Separator:
             return _Term(at, s, factor, 0, fmpq(0))
         if not (row.whole if row is not None else self.system.whole[at]):
             return _Term(at, s, factor, 0, factor / f if factor > 0 else -factor / (1 - f))
-        down = factor.floor()
+        down = floor(factor)
         part = factor - down
         if part <= f:
             return _Term(at, s, factor, int(down), part / f)
@@ -340,7 +340,7 @@ class Separator:
         below: Parts = []
         above: Parts = []
         for term in terms:
-            c = int((term.share * common).ceil())
+            c = ceil(term.share * common)
             sign = 1 if term.side == 0 else -1  # the distance is sign * (item - end)
             if term.at < n:
                 entries: Mapping[int, int] = {term.at: 1}
@@ -373,7 +373,7 @@ class Separator:
         divide = gcd(*cut.values())
         split = Split(
             form,
-            int(most.p),
+            int(most.numerator),
             (-common / f / divide, [(ref, weight / divide) for ref, weight in below]),
             (common / (1 - f) / divide, [(ref, weight / divide) for ref, weight in above]),
         )
@@ -382,12 +382,12 @@ class Separator:
     def _stated(self, cut: dict[int, int], limit: Rational, split: Split) -> Row:
         """The row of a cut; its side is rounded where all columns are integer, or where it is too fine."""
         whole = all(self.system.whole[j] for j in cut)
-        widest, scale = max(map(abs, cut.values())), int(limit.q)
+        widest, scale = max(map(abs, cut.values())), int(limit.denominator)
         if not whole and scale * widest > 100 * _LARGEST:
-            limit, scale = fmpq(limit.floor()), 1
+            limit, scale = fmpq(floor(limit)), 1
         line = Derived(cut, "G", limit, [], split=split)
         if whole and scale > 1:
-            limit, scale = fmpq(limit.ceil()), 1
+            limit, scale = fmpq(ceil(limit)), 1
             line = Derived(cut, "G", limit, [(line, 1)], True)
         return Row(
             {j: a * scale for j, a in cut.items()},

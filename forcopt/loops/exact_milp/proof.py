@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TextIO
 
 from forcopt.loops.exact_lp import Rational
 
@@ -107,9 +107,6 @@ class Proof:
         self.equations = frozenset(equations)
         self._nothing = -1
         self._assumed: dict[int, frozenset[int]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "sink": None}
 
     @property
     def derived(self) -> int:

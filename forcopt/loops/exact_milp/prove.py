@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, TextIO
-
-from flint import fmpq
+from typing import TextIO
 
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
 from forcopt.loops.exact_lp import LinearProgram, Rational
 from forcopt.loops.exact_milp.proof import Derived, Proof
 from forcopt.loops.exact_milp.search import Search, Stopped
 from forcopt.loops.exact_milp.system import System
+from forcopt.rationals import ceil, fmpq
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,6 @@ def branch_and_bound(
     point: Sequence[Rational] | None = None,
     names: Sequence[str] = (),
     save: Path | None = None,
-    resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tree:
     """Prove that no integral point is better than `cutoff`, or find the best.
@@ -74,54 +69,26 @@ def branch_and_bound(
     names : Sequence[str], optional
         Of the columns, for the file.
     save : Path, optional
-        The VIPR file to write if the search ends with a proof; else the search is kept in `kept_file`.
-    resume : bool, default False
-        Go on with the search that is kept there, if there is one.
+        The VIPR file to write if the search ends with a proof.
     progress : Callable[[int, int], None], optional
         Called now and then with the subproblems done and the depth.
-
-    Raises
-    ------
-    DeclarationError
-        If the kept search is that of another program.
 
     Notes
     -----
     The file speaks of the objective without its constant.
     """
     done, better, lines = 0, None, _lines(lp)
-    kept: Any = None
-    name = _name(lp, integer) if save is not None else ""
-    if save is not None and resume and kept_file(save).exists():
-        kept = _kept(kept_file(save))
-        if kept[0] != name:
-            raise DeclarationError(f"resume=True, but {kept_file(save)} is the search of another program")
     while True:
         sink = TemporaryFile("w+", encoding="utf-8") if save is not None else None  # noqa: SIM115
         with sink or nullcontext():
-            if kept is not None and sink is not None:
-                (_, state, cutoff, point, better, text), given = kept, cutoff
-                if cutoff is not None and given is not None and cutoff < given:
-                    better = point
-                search: Search = pickle.loads(state)
-                search.proof.sink, search.deadline, search.progress = sink, deadline, progress
-                sink.write(text)
-            else:
-                proof = Proof(_count(lines), sink, [low for low, high in lines if low == high >= 0])
-                aim = lp if cutoff is not None else replace(lp, cost=[fmpq(0)] * len(lp.cost))
-                search = Search(aim, System(aim, integer, lines), proof, deadline, progress)
-            value, resumed, kept = None if cutoff is None else cutoff - lp.offset, kept is not None, None
+            proof = Proof(_count(lines), sink, [low for low, high in lines if low == high >= 0])
+            aim = lp if cutoff is not None else replace(lp, cost=[fmpq(0)] * len(lp.cost))
+            search = Search(aim, System(aim, integer, lines), proof, deadline, progress)
             try:
-                bound = _proved(search, value, resumed)
+                bound = _proved(search, None if cutoff is None else cutoff - lp.offset)
             except Stopped as stopped:
                 found = stopped.better
                 if found is None or not _is_better(lp, integer, found, cutoff):
-                    if save is not None and sink is not None:
-                        state = pickle.dumps(search)  # which writes lines
-                        sink.seek(0)
-                        kept = (name, state, cutoff, point, better, sink.read())
-                        with _replaced(kept_file(save)) as part:
-                            part.write_bytes(pickle.dumps(kept))
                     return Tree(_open_bound(search, lp, cutoff), better, done + search.nodes, False)
                 done += search.nodes
                 better = point = found
@@ -133,28 +100,7 @@ def branch_and_bound(
             if save is not None and sink is not None:
                 head = _head(lp, integer, names, None if cutoff is None else point, bound, lines)
                 _write(save, f"{head}DER {search.proof.derived}\n", sink)
-                kept_file(save).unlink(missing_ok=True)
         return Tree(cutoff, better, done, True)
-
-
-def kept_file(save: Path) -> Path:
-    """Where a search that ended without a proof is kept; Python's own format, so open only your own."""
-    return save.with_name(save.name + ".search")
-
-
-def _kept(path: Path) -> Any:
-    try:
-        return pickle.loads(path.read_bytes())
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
-        raise DeclarationError(
-            f"resume=True, but {path} holds no search ({error}); delete it to begin anew"
-        ) from error
-
-
-def _name(lp: LinearProgram, integer: Sequence[int]) -> str:
-    """A short name of a program, which hardly any other has."""
-    parts = (lp.cost, lp.offset, lp.lower, lp.upper, lp.rows, lp.row_lower, lp.row_upper, list(integer))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _lines(lp: LinearProgram) -> list[tuple[int, int]]:
@@ -174,27 +120,25 @@ def _count(lines: Sequence[tuple[int, int]]) -> int:
     return max((max(pair) for pair in lines), default=-1) + 1
 
 
-def _proved(search: Search, value: Rational | None, resumed: bool) -> Rational | None:
+def _proved(search: Search, value: Rational | None) -> Rational | None:
     """Run a search and let the last line state its result: a bound on the objective, None for no point."""
     system, proof = search.system, search.proof
     cost = system.cost
     if value is None:
-        search.run(resumed)
+        search.run()
         return None
     if not cost.coefficients:
         proof.combine(None, "G", 0, [])
         return fmpq(0)
     scale = cost.scale
     if not cost.whole:  # a point of the same value may exist
-        if not resumed:
-            system.cut_off(value * scale, Derived(None, "L", value, []), scale)
-        search.run(resumed)
+        system.cut_off(value * scale, Derived(None, "L", value, []), scale)
+        search.run()
         return value
-    step = int((value * scale).ceil())
+    step = ceil(value * scale)
     below = proof.first  # the first line that is derived
-    if not resumed:
-        system.cut_off(fmpq(step - 1), proof.assume(cost.coefficients, "L", step - 1), 1)
-    found = search.run(resumed)
+    system.cut_off(fmpq(step - 1), proof.assume(cost.coefficients, "L", step - 1), 1)
+    found = search.run()
     above = proof.assume(cost.coefficients, "G", step)
     bound = step / scale
     reached = proof.combine(None, "G", bound, [(above, 1 / scale)])
@@ -206,7 +150,7 @@ def _is_better(
     lp: LinearProgram, integer: Sequence[int], point: list[Rational], cutoff: Rational | None
 ) -> bool:
     """Whether a point satisfies the program and is better than the cutoff, exactly."""
-    whole = all(point[j].q == 1 for j in integer)
+    whole = all(point[j].denominator == 1 for j in integer)
     return whole and lp.holds(point) and (cutoff is None or bool(lp.value(point) < cutoff))
 
 
@@ -215,24 +159,18 @@ def _open_bound(search: Search, lp: LinearProgram, cutoff: Rational | None) -> R
     cost, bound = search.system.cost, search.bound
     if cutoff is None or bound is None:
         return None
-    bound = fmpq(bound.ceil()) if cost.whole else bound
+    bound = fmpq(ceil(bound)) if cost.whole else bound
     return min(cutoff, lp.offset + bound / search.scale)
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """A file to write; it takes the place of `path` at the end, so that a run that dies spoils nothing."""
-    part = path.with_name(path.name + ".part")
-    yield part
-    part.replace(path)
 
 
 def _write(path: Path, head: str, body: TextIO) -> None:
     """Put the head before the lines."""
     body.seek(0)
-    with _replaced(path) as part, part.open("w", encoding="utf-8") as out:
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as out:
         out.write(head)
         shutil.copyfileobj(body, out)
+    part.replace(path)
 
 
 def _head(

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.backends.highs import new_highs
 from forcopt.loops.exact_lp import Rational
 from forcopt.loops.exact_milp.system import Row, System
+from forcopt.rationals import fmpq
 
 _FAR = 1e9
 """Derived bounds beyond it are not shown to the solver."""

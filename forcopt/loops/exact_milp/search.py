@@ -14,10 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import gcd
-from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -26,6 +24,7 @@ from forcopt.loops.exact_milp.mir import Separator, Weights
 from forcopt.loops.exact_milp.proof import Derived, Number, Parts, Proof, Ref
 from forcopt.loops.exact_milp.relaxation import Relaxation, Solved
 from forcopt.loops.exact_milp.system import Claim, Row, System, as_float, integers
+from forcopt.rationals import floor, fmpq
 
 _SIZES = (2.0**10, 2.0**20, 2.0**32, 2.0**44)
 """Multipliers are rounded to integers of these sizes, one after the other."""
@@ -122,20 +121,8 @@ class Search:
             return self.root_bound
         return None if any(b is None for b in known) else min(b for b in known if b is not None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to go on: bounds and rows become lines, whose reasons are written."""
-        system, proof = self.system, self.proof
-        rows = (line for row in (*system.rows, system.cost) for line in row.lines)
-        for ref in (*system.lower_lines, *system.upper_lines, *rows, *(f.old[1] for f in self.stack)):
-            if isinstance(ref, Derived):
-                proof.line_of(ref)
-                ref.parts, ref.split = [], None
-        own = ("relaxation", "deadline", "progress")
-        state = {name: value for name, value in vars(self).items() if name not in own}
-        return state | {"lp": replace(self.lp, number=rational)}
-
-    def run(self, resumed: bool = False) -> int:
-        """Give the line that proves the cutoff, or that no point exists; `resumed` after a stop.
+    def run(self) -> int:
+        """Give the line that proves the cutoff, or that no point exists.
 
         Raises
         ------
@@ -143,11 +130,11 @@ class Search:
             If the time is over or a better point was found.
         """
         system = self.system
-        closed = None if resumed else self._presolve()
+        closed = self._presolve()
         if closed is not None:
             return closed
         self.relaxation = Relaxation(system)
-        closed = None if self.stack else self._root()
+        closed = self._root()
         if closed is not None:
             return closed
         found = self._node()
@@ -392,12 +379,12 @@ class Search:
         point = found.point
         if point is None:
             raise Stopped
-        inside = [int(j) for j in self.integer if point[j].q != 1]
+        inside = [int(j) for j in self.integer if point[j].denominator != 1]
         if not inside:
             raise Stopped(point)
         half = fmpq(1, 2)
-        j = min(inside, key=lambda j: abs(point[j] - point[j].floor() - half))
-        return j, int(point[j].floor()), self.stack[-1].bound if self.stack else self.root_bound
+        j = min(inside, key=lambda j: abs(point[j] - floor(point[j]) - half))
+        return j, floor(point[j]), self.stack[-1].bound if self.stack else self.root_bound
 
     def _exact_line(self, y: Sequence[Rational], objective: bool) -> int | None:
         """Close the node by rational multipliers of the rows in integers."""

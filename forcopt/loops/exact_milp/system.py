@@ -15,11 +15,11 @@ from functools import partial
 from math import gcd, lcm
 
 import numpy as np
-from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.loops.exact_lp import LinearProgram, Rational
 from forcopt.loops.exact_milp.proof import Derived, Number, Parts, Ref
+from forcopt.rationals import ceil, floor, fmpq
 
 _RANGE = 2.0**62
 """64-bit integers hold sums below it."""
@@ -87,13 +87,13 @@ class Claim:
 
 def integers(values: Sequence[Rational]) -> tuple[list[int], int]:
     """Rationals times their least common denominator, and that."""
-    common = lcm(*(int(v.q) for v in values))
-    return [int(v.p) * (common // int(v.q)) for v in values], common
+    common = lcm(*(int(v.denominator) for v in values))
+    return [int(v.numerator) * (common // int(v.denominator)) for v in values], common
 
 
 def as_float(value: Rational) -> float:
     """The float nearest to a rational."""
-    return int(value.p) / int(value.q)
+    return int(value.numerator) / int(value.denominator)
 
 
 class System:
@@ -130,11 +130,11 @@ class System:
         self.whole = np.zeros(n, dtype=bool)
         self.whole[list(integer)] = True
         ends = [b for b in (*lp.lower, *lp.upper) if b is not None]
-        self.grid = lcm(*(int(b.q) for b in ends)) if ends else 1
+        self.grid = lcm(*(int(b.denominator) for b in ends)) if ends else 1
         if self.grid < _WIDEST and not self.whole.all():
             self.grid *= 1024  # so that derived bounds of continuous columns are fine enough
-        self.lower = [None if b is None else int(b.p) * (self.grid // int(b.q)) for b in lp.lower]
-        self.upper = [None if b is None else int(b.p) * (self.grid // int(b.q)) for b in lp.upper]
+        self.lower = [None if b is None else int(b * self.grid) for b in lp.lower]
+        self.upper = [None if b is None else int(b * self.grid) for b in lp.upper]
         self.lower_lines: list[Ref] = [line for line, _ in lines[:n]]
         self.upper_lines: list[Ref] = [line for _, line in lines[:n]]
         self.rows = [
@@ -162,7 +162,7 @@ class System:
 
     def cut_off(self, limit: Rational, line: Ref, scale: Number) -> None:
         """Let a line state that points matter only up to a value of `cost`, which is `scale` times it."""
-        self.cutoff, self.cost.high = limit, int(limit.ceil())
+        self.cutoff, self.cost.high = limit, ceil(limit)
         self.cost.lines, self.cost.scale = (-1, line), scale
 
     def _round_whole(self, j: int, side: int) -> None:
@@ -194,7 +194,7 @@ class System:
         ends = [b for b in (low, high) if b is not None]
         numbers, common = integers([*entries.values(), *ends])
         numbers = numbers[: len(entries)]
-        low, high = (None if b is None else int(b.p) * (common // int(b.q)) for b in (low, high))
+        low, high = (None if b is None else int(b * common) for b in (low, high))
         whole = all(self.whole[j] for j in entries)
         return Row(dict(zip(entries, numbers, strict=True)), low, high, common, at, float(common), whole)
 
@@ -371,7 +371,7 @@ class System:
     def reduce(self, claim: Claim) -> list[int]:
         """Derive bounds of integer columns from a claim and the cutoff (reduced cost fixing)."""
         assert self.cutoff is not None
-        room = int((claim.objective * self.cutoff * self.grid).floor()) - claim.value
+        room = floor(claim.objective * self.cutoff * self.grid) - claim.value
         changed: list[int] = []
         if room < 0:
             return changed

@@ -12,7 +12,6 @@ from forcopt.models.adaptive_queries import (
     AdaptiveSession,
     BitQuery,
     DecayingCorrelation,
-    Haplotypes,
     IndependentBlocks,
     MarkovBits,
     NaiveComposition,
@@ -20,14 +19,12 @@ from forcopt.models.adaptive_queries import (
     QueryRefusedError,
     StreamedBlocks,
     best_pairs,
-    dependence_order,
 )
 
 POPULATIONS = {
     "G1": MarkovBits.blocks(3, 4, 0.7),
     "G2": NeighborAnds(8),
     "G3": MarkovBits.decaying(9, 0.3),
-    "G4": Haplotypes.random(12, 3, 4, seed=1),
 }
 
 
@@ -64,8 +61,6 @@ def test_laws_by_enumeration():
         ands[tuple(a & b for a, b in pairwise(hidden))] += 1 / 32
     np.testing.assert_allclose(NeighborAnds(4).law(range(4)), ands, atol=1e-15)
     np.testing.assert_allclose(NeighborAnds(4).law([0, 1, 3]), ands.sum(axis=2), atol=1e-15)
-    assert dependence_order(NeighborAnds(4).law(range(4))) == 1
-    assert dependence_order(MarkovBits.blocks(4, 1).law(range(4))) == 0
 
 
 def test_correlation_decays_as_in_the_digest():
@@ -75,15 +70,6 @@ def test_correlation_decays_as_in_the_digest():
     for gap in (1, 2, 5, 11):
         both = population.value(BitQuery((0, gap), [[0, 0], [0, 1]]))
         assert both == pytest.approx(q**gap / 2 + (1 - q**gap) / 4)
-
-
-def test_haplotype_blocks_are_independent_and_copies_alike():
-    population = Haplotypes.random(30, 5, seed=4)
-    blocks = population.position
-    across = int(np.searchsorted(blocks, 2))
-    law = population.law([0, across])
-    np.testing.assert_allclose(law, np.outer(law.sum(axis=1), law.sum(axis=0)))
-    np.testing.assert_allclose(population.law([0]), population.law([1]))
 
 
 MODELS = {

@@ -5,16 +5,14 @@ import pandas as pd
 import pytest
 
 from forcopt.fairness import EqualOpportunity
-from forcopt.models import AccuracyPlan, BudgetAllocation, CountingQueries, ScorePostprocessing
+from forcopt.models import AccuracyPlan, CountingQueries, ScorePostprocessing
 from forcopt.models.adaptive_queries import (
     AdaptiveSession,
-    DecayingCorrelation,
     IndependentBlocks,
     Population,
     Query,
     guarantee,
 )
-from forcopt.status import Status
 
 
 def scored_people(size=5000):
@@ -62,15 +60,6 @@ def test_thresholds_of_a_fair_classifier_are_chosen_and_checked_on_one_holdout(s
     assert rates.min() > 0.3
 
 
-def test_leximin_of_accuracies_over_analysts_who_share_windows():
-    """Two analysts ask near each other, a third one far away: his accuracy costs them nothing."""
-    data = DecayingCorrelation(20, 0.9, 1)
-    p = BudgetAllocation(data, [[3, 4], [5, 5], [15, 16]], weights=[1, 2, 1], objective="leximin")
-    s = p.solve("progressive-filling")
-    np.testing.assert_allclose(s.decision.errors, [3, 3, 1], rtol=1e-6)
-    np.testing.assert_allclose(s.decision.spends, [1 / 3, 2 / 3, 1], rtol=1e-6)
-
-
 def test_noise_of_counting_queries_inside_a_block():
     """The counts of k answers change by 1 each: their noise, over n, has the error of the plan's own."""
     n, k = 100_000, 10
@@ -84,15 +73,3 @@ def test_noise_of_counting_queries_inside_a_block():
     found = guarantee(data, alpha, plan.beta, plan.epsilon, plan.delta, plan.c, plan.d, n)
     assert found.alpha == pytest.approx(s.objective, rel=1e-5)
     assert found.beta <= 0.05 * (1 + 1e-9)
-
-
-def test_every_objective_of_a_budget_has_a_default_method():
-    for objective in ("worst", "weighted", "leximin"):
-        p = BudgetAllocation(
-            DecayingCorrelation(attributes=6, independence=0.5, width=1),
-            [[i, i] for i in range(1, 7)],
-            objective=objective,
-        )
-        s = p.solve()
-        assert s.evaluation.feasible and s.status is Status.OPTIMAL
-        assert s.method == ("cone" if objective == "weighted" else "progressive-filling")

@@ -4,6 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+import queries_oracle  # noqa: F401  (registers the method enumeration)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

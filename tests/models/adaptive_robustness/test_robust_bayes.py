@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import robustness_oracle  # noqa: F401  (registers the method enumeration)
 
 from forcopt.models.adaptive_robustness import RobustBayes, margin_rate
 from forcopt.models.adaptive_robustness.instances import draw_curves

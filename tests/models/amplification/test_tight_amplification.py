@@ -204,14 +204,14 @@ def test_decisions_are_judged():
     assert p.evaluate(np.ones(len(p.before))).objective == 1
     broken = p.evaluate(np.exp(np.arange(len(p.before))))
     assert broken.violations["privacy"] > 0
-    with pytest.raises(DeclarationError, match="the density has shape"):
+    with pytest.raises(DeclarationError, match="the density: the shape"):
         p.evaluate([1.0])
     with pytest.raises(DeclarationError, match="must not be negative"):
         p.evaluate(-np.ones(len(p.before)))
     t = DPHypothesisTest(first=[1, 0], second=[0, 1], epsilon=1.0)
     assert set(t.evaluate([1.5, 0.0]).violations) == {"privacy", "probability"}
     assert t.solve().decision.acceptance.tolist() == pytest.approx([1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
-    with pytest.raises(DeclarationError, match="the test has shape"):
+    with pytest.raises(DeclarationError, match="the test: the shape"):
         t.evaluate([1.0])
 
 

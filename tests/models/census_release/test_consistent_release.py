@@ -147,10 +147,10 @@ def test_a_backend_that_ends_inside_a_face_is_told_of_vertices():
     assert "take a backend that ends at one, by simplex or crossover, or milp" in s.message
 
 
-def test_integer_quadratic_programs_agree():
+def test_integer_programs_agree():
     for seed in range(3):
         p = _random(seed, integer=True)
-        s = p.solve("miqp", backend="scip", time_limit=20)
+        s = p.solve("milp", backend="scip", time_limit=20)
         assert s.objective == pytest.approx(p.solve("tree-integer").objective, rel=1e-6), s
 
 
@@ -176,7 +176,7 @@ def test_top_down_integer_programs_have_bounds_on_all_levels(nonnegative):
         noisy = tuple(rng.integers(-8, 12, size) / (1 + seed % 2) for size in h.sizes)
         weights = rng.choice([0.25, 0.5, 1.0, 2.0, 3.0], 3)
         p = ConsistentRelease(h, noisy, weights, integer=True, order="top-down", nonnegative=nonnegative)
-        s, other = p.solve("miqp", backend="scip", time_limit=60), p.solve("network-lp")
+        s, other = p.solve("milp", backend="scip", time_limit=60), p.solve("network-lp")
         assert s.status is fo.Status.OPTIMAL, s.message
         assert np.allclose(p.residuals(s.decision), p.residuals(other.decision), rtol=1e-5, atol=1e-4)
 
@@ -185,12 +185,12 @@ def test_top_down_bounds_are_on_the_sum_of_all_levels():
     """They were on the root's squares alone: the gap of an optimal release was near 1."""
     for seed in range(4):
         p = _random(seed, order="top-down", integer=True)
-        for method in ("network-lp", "miqp"):
+        for method in ("network-lp", "milp"):
             s = p.solve(method)
             assert s.status is fo.Status.OPTIMAL and s.bound == s.objective and s.gap == 0
         real = p.replace(integer=False).solve("qp")
         assert real.bound == pytest.approx(real.objective, rel=1e-6)
-        cut = p.solve("miqp", time_limit=0.0)
+        cut = p.solve("milp", time_limit=0.0)
         assert cut.decision is None or cut.bound <= s.objective + 1e-6
 
 
@@ -199,7 +199,7 @@ def test_further_constraints_move_whole_counts_away_from_their_bounds():
     for order in ("joint", "top-down"):
         p = ConsistentRelease(TREE, NOISY, [1, 1, 1], integer=True, order=order)
         model = fo.Model()
-        handles = p.declare(model, "miqp")
+        handles = p.declare(model, "milp", reach=130)
         model.subject_to(handles.counts[-1][2, 0] >= 120)
         model.optimize(handles.objective if order == "top-down" else fo.minimize(handles.objective))
         found = model.solve("scip", time_limit=60)
@@ -247,7 +247,7 @@ def test_whole_counts_of_any_sign_have_bounds():
         nonnegative=False,
         integer=True,
     )
-    s = p.solve("miqp", time_limit=20)
+    s = p.solve("milp", time_limit=20)
     assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(0.125 * 0.125**2, abs=1e-9)
 
 
@@ -303,7 +303,7 @@ def test_nested_level_problems_equal_the_integer_program():
     rng = np.random.default_rng(3)
     for _ in range(6):
         p = _nested(rng)
-        lp, whole = p.solve("network-lp", reach=6), p.solve("miqp", backend="scip", time_limit=20)
+        lp, whole = p.solve("network-lp", reach=6), p.solve("milp", backend="scip", time_limit=20)
         assert lp.evaluation.feasible and lp.objective == pytest.approx(whole.objective, rel=1e-5)
 
 
@@ -390,7 +390,7 @@ def test_an_overlapping_workload():
         Hierarchy(), (noisy,), [1.0], workload=queries, invariants=(Invariant(0, 0, 7),), integer=True
     )
     assert p.is_network
-    for method in ("miqp@scip", "network-lp"):
+    for method in ("milp@scip", "network-lp"):
         s = p.solve(method)
         assert s.decision.leaves[0].round(6).tolist() == [4, 0, 1, 2] and s.objective == pytest.approx(3.12)
     assert p.replace(integer=False).solve("qp").objective == pytest.approx(2.95, abs=1e-5)
@@ -622,7 +622,7 @@ def test_all_methods_and_backends_agree_with_brute_force(p, data):
     if integer:
         # Interior points round, so that a later stage may end without a proof.
         lp = [name for name in READY if (order, name) != ("top-down", "highs:ipm")]
-        methods = [("network-lp", data.draw(st.sampled_from(lp))), ("miqp", "scip")]
+        methods = [("network-lp", data.draw(st.sampled_from(lp))), ("milp", "scip")]
         methods += [("tree-integer", None)] if order == "joint" else []
     else:
         tree = (
@@ -754,7 +754,7 @@ def test_integer_programs_in_top_down_order_take_precisions_in_any_ratio():
     p = ConsistentRelease(
         Hierarchy(parents=([0] * 4,)), ([5], [1.4, 0.9, -0.8, 2.2]), precision=[1e-9, 1], integer=True
     )
-    s = p.replace(order="top-down").solve("miqp", backend="scip")
+    s = p.replace(order="top-down").solve("milp", backend="scip")
     assert s.decision.leaves.ravel().tolist() == [2, 1, 0, 2]
 
 

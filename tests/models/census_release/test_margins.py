@@ -85,7 +85,7 @@ def test_margins_of_workloads_and_regions_off_the_tree_are_simulated():
 
 def test_a_release_is_a_table_of_whole_numbers(tmp_path):
     p = ConsistentRelease(TREE, ([103], [58, 44], [36, 20, 24, 13, 2]), precision=[1, 1, 1], integer=True)
-    for method in ("tree-integer", "miqp"):
+    for method in ("tree-integer", "milp"):
         release = p.solve(method).decision
         frame = release.to_pandas()
         assert frame["type 0"].dtype == np.int64 and frame["type 0"].tolist()[:3] == [102, 58, 44]

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from fair_auctions_oracle import quadrature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_auctions import (
-    audit,
     best_welfare,
     highest_bid,
     inverse_proportional,
@@ -175,8 +175,6 @@ def test_the_best_rule_for_two_ads():
         mine = (pairs * two_ads(pairs, ell)[:, :, 0]).sum(axis=1)
         assert mine.min() == pytest.approx(two_profile_bound(2, ell), abs=1e-6)  # it attains the bound
         assert (mine >= (pairs * inverse_proportional(pairs, 1, ell)[:, :, 0]).sum(axis=1) - 1e-12).all()
-    charged = payments(lambda u, k: two_ads(u, 1.0), [2.0, 1.0], [1.0])
-    assert (charged.payments >= 0).all() and (charged.payments <= [2.0, 1.0] * charged.clicks + 1e-9).all()
 
 
 @settings(max_examples=25, deadline=None)
@@ -187,9 +185,9 @@ def test_payments_in_closed_form_are_those_of_quadrature(case, rule, data):
     slots = np.sort(data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=k, max_size=k)))[::-1]
     alpha = data.draw(st.sampled_from([1.0, 0.4]))
     closed = payments(rule, u, slots, alpha, ell=ell)
-    slow = payments(rule, u, slots, alpha, ell=ell, method="quadrature")
+    slow = quadrature(lambda u, k: RULES[rule](u, k, ell), u[0], slots, alpha)
     tolerance = 2e-3 if rule == "highest-bid" else 1e-6  # steps are hard for quadrature
-    np.testing.assert_allclose(closed.payments, slow.payments, atol=tolerance * max(1.0, u.max()))
+    np.testing.assert_allclose(closed.payments[0], slow, atol=tolerance * max(1.0, u.max()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -211,13 +209,13 @@ def test_no_bid_beats_the_truth(case, rule, data):
 def test_equal_slots_charge_the_highest_rejected_bid():
     charged = payments("highest-bid", [5.0, 3.0, 2.0], [1.0, 1.0])
     assert charged.payments.tolist() == [[2.0, 2.0, 0.0]]
-    assert charged.per_click.tolist() == [[2.0, 2.0, 0.0]] and charged.revenue.tolist() == [4.0]
+    assert charged.revenue.tolist() == [4.0]
 
 
 def test_an_ad_too_small_for_floats_takes_nothing_from_payments():
     # (0.01 / 2) ** 7 vanishes beside 1: the last unit must count all the same.
-    found = payments("proportional", [3.0, 0.01, 2.0], [1.0, 0.3], 0.8, ell=7.0).payments
-    slow = payments("proportional", [3.0, 0.01, 2.0], [1.0, 0.3], 0.8, ell=7.0, method="quadrature").payments
+    found = payments("proportional", [3.0, 0.01, 2.0], [1.0, 0.3], 0.8, ell=7.0).payments[0]
+    slow = quadrature(lambda u, k: proportional(u, k, 7.0), [3.0, 0.01, 2.0], [1.0, 0.3], 0.8)
     np.testing.assert_allclose(found, slow, atol=1e-8)
 
 
@@ -226,14 +224,10 @@ def test_value_ratios_of_zeros():
     assert value_ratios(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist() == [[1, np.inf], [np.inf, 1]]
 
 
-def falling(u, k):
-    return np.where(u[:, :, None] == u.max(axis=1)[:, None, None], 0.0, 1.0 / u.shape[1])
-
-
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda: inverse_proportional([[1, -1]], 1), r"values\[0, 1\] is -1; the value of ad 1 to user 0"),
+        (lambda: inverse_proportional([[1, -1]], 1), r"values\[0, 1\] is -1; the value of an ad"),
         (lambda: inverse_proportional([[1, np.nan]], 1), r"nan"),
         (lambda: inverse_proportional([1, 1], 3), r"slots is 3; it must be a whole number from 0 to 2"),
         (lambda: inverse_proportional([1, 1], -1), r"slots is -1"),
@@ -241,22 +235,11 @@ def falling(u, k):
         (lambda: proportional([1, 1], 1, np.inf), r"ell is inf"),
         (lambda: payments("uniform", [1, 1], [0.5, 0.7]), r"slots\[1\] is 0.7, above slots\[0\], 0.5"),
         (lambda: payments("uniform", [1, 1], [1.5]), r"slots\[0\] is 1.5"),
-        (lambda: payments("uniform", [1, 1], [1.0], [1.0, 0.0]), r"ad_factors is 0 for ad 1 and user 0"),
+        (lambda: payments("uniform", [1, 1], [1.0], [1.0, 0.0]), r"ad_factors\[0, 1\] is 0"),
         (lambda: payments("uniform", [1, 1], [1.0], [1.0, 1.0, 1.0]), r"ad_factors have shape \(3,\)"),
         (lambda: payments("best", [1, 1], [1.0]), r"rule is 'best'"),
-        (lambda: payments("uniform", [1, 1], [1.0], method="monte"), r"method is 'monte'"),
-        (
-            lambda: payments(falling, [1, 2], [1.0]),
-            r"not monotone: the clicks of ad 0 of user 0 fall .* rises",
-        ),
-        (lambda: payments(falling, [1, 2], [1.0], method="closed"), r"no closed form"),
         (lambda: two_ads([1, 2, 3]), r"3 ads; the rule is for two"),
         (lambda: two_profile_bound(1, 1.0), r"ads is 1"),
-        (lambda: audit([[0.5], [0.4]], [[0.5], [0.5]], 2.0), r"column of slot 0 sums to 0.9; it must be 1"),
-        (lambda: audit([[1.5], [-0.5]], [[0.5], [0.5]], 2.0), r"-0.5 for ad 1 in slot 0"),
-        (lambda: audit([[1, 1], [0, 0]], [[0.5, 0.5]] * 2, 2.0), r"the row of ad 0 sums to 2"),
-        (lambda: audit([[1.0], [0.0]], [[1.0], [0.0]], 0.5), r"ratio is 0.5"),
-        (lambda: audit([[1.0], [0.0]], [[1.0]], 2.0), r"shapes"),
     ],
 )
 def test_bad_input_is_named(act, words):
@@ -270,11 +253,6 @@ def test_proportional_below_1_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         proportional([1, 2], 1, 1.0)
-
-
-def test_an_audit_of_equal_users():
-    assert audit([[1.0], [0.0]], [[1.0], [0.0]], 1.0).relative == (0.0, 0.0, 0.0)
-    assert audit([[1.0], [0.0]], [[0.9], [0.1]], 1.0).relative == (np.inf, np.inf, np.inf)
 
 
 @pytest.mark.parametrize("slots", [float("nan"), "1", None, 1.5, -1, 3, True])

@@ -14,11 +14,11 @@ from forcopt.fairness import (
     PairwiseFairness,
     PredictiveValues,
 )
-from forcopt.learning import AllFunctions, Halfspaces, Learner, Thresholds
+from forcopt.learning import Halfspaces, Learner, Thresholds
 from forcopt.models import FairClassification
 from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
-GAMES = ("exponentiated-gradient", "no-regret", "grid", "column-generation", "lp", "milp")
+GAMES = ("exponentiated-gradient", "no-regret", "column-generation", "lp", "milp")
 
 
 def records(n=60, seed=0, d=1):
@@ -32,7 +32,6 @@ def problems():
     """For every method a problem that it takes."""
     x, y, a = records()
     plain = FairClassification(x, y, a, EqualizedOdds(0.1), hypotheses=Thresholds())
-    pairs = PairwiseFairness([(i, i + 1) for i in range(0, 50, 2)], 0.0, 0.1)
     rng = np.random.default_rng(1)
     big = 4000
     reports = RandomizedResponse(2.0).observe(
@@ -54,7 +53,6 @@ def problems():
         privacy=PrivacyBudget(5.0, 1e-6, 900),
     )
     special = {
-        "min-cut": FairClassification(x, y, a, pairs, hypotheses=AllFunctions()),
         "two-step": seen,
         "dp-oracle-learner": private,
     }
@@ -119,7 +117,7 @@ def test_one_label_is_legal(name, label):
         assert s.objective == pytest.approx(0.0, abs=1e-9) and s.evaluation.feasible
 
 
-@pytest.mark.parametrize("name", ["exponentiated-gradient", "no-regret", "grid"])
+@pytest.mark.parametrize("name", ["exponentiated-gradient", "no-regret"])
 @pytest.mark.parametrize("bound", [0.01, 0.1, 1.0])
 def test_the_multipliers_sum_to_what_is_stated(name, bound):
     x, y, a = records(seed=3)

@@ -237,7 +237,6 @@ def test_one_group_needs_no_look():
         ({"weights": np.ones(12)}, {}, "no weights"),
         ({"hypotheses": Learner(LogisticRegression())}, {}, "cannot be listed"),
         ({"constraint": PairwiseFairness([(0, 1)])}, {}, "not on single records"),
-        ({}, {"as_printed": True}, "positive delta"),
     ],
 )
 def test_bad_input_is_named(fields, options, said):

@@ -165,7 +165,7 @@ def test_a_pickle_holds_no_training_record():
     X = rng.normal(size=(300, 2)) + 0.123456789
     y, a = X[:, 0] + rng.normal(size=300) > 0, np.where(rng.random(300) < 0.5, "secretA", "secretB")
     for learner in (None, Thresholds(), LogisticRegression()):
-        for method in ("column-generation", "exponentiated-gradient", "grid"):
+        for method in ("column-generation", "exponentiated-gradient"):
             clf = FairClassifier(DemographicParity(0.1), learner, method=method)
             data = pickle.dumps(clf.fit(X, y, sensitive_features=a))
             assert not any(v.tobytes() in data for v in X.ravel())
@@ -189,7 +189,7 @@ def test_constraints_are_parameters():
         cv=2,
     ).fit(table, y)
     assert grid.best_params_ == {"constraint__tolerance": 0.3}
-    clf = FairClassifier(DemographicParity(0.1)).set_params(constraint__tolerance=0.2, method="grid")
+    clf = FairClassifier(DemographicParity(0.1)).set_params(constraint__tolerance=0.2, method="lp")
     assert clf.constraint == DemographicParity(0.2) and clf.get_params()["constraint__tolerance"] == 0.2
     with pytest.raises(fo.DeclarationError, match="has no parameter tolerance"):
         FairClassifier().set_params(constraint__tolerance=0.2)
@@ -257,7 +257,6 @@ def test_sensitive_columns_are_named_and_crossed():
         ({"draws": "both"}, "draws is 'both'"),
         ({"constraint": 0.1}, "constraint is 0.1; it must be a fairness notion"),
         ({"options": {"rounds": 1.5}}, "rounds is 1.5; it must be a whole number"),
-        ({"method": "grid", "options": {"points": 20.5}}, "points is 20.5; it must be a whole number"),
         ({"method": "exponentiated-gradient", "options": {"rounds": 1.5}}, "rounds is 1.5"),
         ({"method": "no-regret", "options": {"rounds": 1.5}}, "rounds is 1.5"),
     ],

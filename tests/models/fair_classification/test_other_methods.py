@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-from fair_learning_instances import X12, free, line, random_problem, twelve, twenty, xor
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from fair_learning_instances import X12, line, random_problem, twelve, twenty, xor
 
 import forcopt as fo
 from forcopt.backends.registry import backends
@@ -21,49 +19,6 @@ MILP_BACKENDS = [
     for name, b in backends().items()
     if not b.missing() and "integer" in b.capabilities.kinds and not b.capabilities.only_integer
 ]
-
-
-# -- min-cut -----------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), budget=st.sampled_from([0.0, 0.03, 0.1, 0.3]))
-def test_minimum_cuts_agree_with_the_linear_program(seed, budget):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 15))
-    first = rng.integers(0, n, 12)
-    pairs = np.column_stack([first, (first + rng.integers(1, n, 12)) % n])
-    problem = free(rng.integers(0, 2, n), pairs, budget=budget, weights=rng.integers(0, 5, 12) / 4)
-    s, best = problem.solve("min-cut"), problem.solve("lp")
-    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
-    assert s.objective == pytest.approx(best.objective, abs=1e-9)
-    assert s.bound == pytest.approx(best.objective, abs=1e-9)
-
-
-def test_minimum_cuts_of_records_of_which_none_is_cheaper_left_out():
-    for budget in (0.0, 0.1):
-        s = FairClassification(
-            features=[[0], [1], [2]],
-            labels=[1, 1, 1],
-            groups=["a", "a", "a"],
-            weights=[1, 1, 0],
-            constraint=PairwiseFairness(pairs=[[0, 2]], budget=budget),
-            hypotheses=AllFunctions(),
-        ).solve("min-cut")
-        assert s.objective == pytest.approx(0, abs=1e-12) and s.evaluation.feasible
-
-
-@pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        (twelve(), "AllFunctions"),
-        (twenty(0.1, 0, AllFunctions()), "gamma 0"),
-        (twelve(hypotheses=AllFunctions()), "one PairwiseFairness"),
-    ],
-)
-def test_minimum_cuts_say_what_they_need(problem, said):
-    with pytest.raises(fo.DeclarationError, match=said):
-        problem.solve("min-cut")
 
 
 # -- milp --------------------------------------------------------------------------------------------------
@@ -120,23 +75,16 @@ def test_the_oracle_by_integer_programming_is_that_by_listing():
         assert np.array_equal(found.classifier.predict(square), found.predictions)
 
 
-# -- games and grids ---------------------------------------------------------------------------------------
+# -- games ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["no-regret", "grid", "exponentiated-gradient"])
+@pytest.mark.parametrize("method", ["no-regret", "exponentiated-gradient"])
 @pytest.mark.parametrize("problem", [twelve(), line(0.2, 0.1), line(0.25, 0), xor(0.25)])
 def test_repaired_mixtures_are_fair_and_bounded(problem, method):
     s, best = problem.solve(method), problem.solve("lp").objective
     assert s.evaluation.feasible
     assert s.bound - 1e-9 <= best <= s.objective + 1e-9
-    if method != "grid":
-        assert s.objective <= best + 0.01 + 1e-9
-
-
-def test_a_grid_must_have_room_for_every_inequality():
-    with pytest.raises(fo.DeclarationError, match="points is 4; 4 inequalities need at least 5"):
-        twelve().solve("grid", points=4)
-    assert twelve().solve("grid", points=5).iterations == 5
+    assert s.objective <= best + 0.01 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_the_default_method_is_optimal_for_every_criterion(f):
     every = [(cost(f["criterion"], s, q), s) for s, q in feasible(f)]
     found = p.solve()
     if not every:
-        assert found.status is Status.INFEASIBLE and found.message == p.infeasibility_reason() != ""
+        assert found.status is Status.INFEASIBLE and found.reason.startswith(p.infeasibility_reason())
+        assert p.infeasibility_reason()
         return
     assert found.status is Status.OPTIMAL and found.evaluation.feasible
     s, (_, q) = tuple(found.decision.seats.tolist()), next(feasible(f))
@@ -174,8 +175,6 @@ def test_methods_refuse_other_criteria():
         p.replace(criterion="total").solve("divisor")
     with pytest.raises(DeclarationError, match="greedy takes"):
         p.solve("greedy")
-    with pytest.raises(DeclarationError, match="range only"):
-        p.solve("thresholds")
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -187,7 +186,9 @@ def test_edges(criterion):
     empty = Apportionment([7, 1, 0], seats=8, minimum=0, criterion=criterion).solve()
     assert empty.decision.seats.tolist() == [7, 1, 0]
     equal = Apportionment([2, 2, 2], seats=7, criterion=criterion).solve()
-    assert equal.decision.seats.tolist() == [3, 2, 2]
+    assert sorted(equal.decision.seats.tolist()) == [2, 2, 3]
+    if criterion != "range":  # a program breaks ties in any way
+        assert equal.decision.seats[0] == 3
     limited = Apportionment([10, 20, 31, 47], seats=9, criterion=criterion).solve(time_limit=0)
     assert limited.status in (Status.LIMIT, Status.FEASIBLE)
 

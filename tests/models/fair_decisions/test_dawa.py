@@ -1,13 +1,32 @@
 import warnings
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_decisions import Dawa, IntervalPartition, audit
+from forcopt.models.fair_decisions import Dawa, audit
 from forcopt.privacy import Simulated
 
 COUNTS = np.array([20, 9, 10, 11, 60, 25, 15, 26.0])
+
+
+def means(x, starts):
+    """The mean of its bucket for each count, in a list for each bucket."""
+    return [np.full(len(part), part.mean()) for part in np.split(x, starts[1:])]
+
+
+def cost(x, starts, penalty):
+    """The deviations from the means, and the penalty of each bucket."""
+    return np.abs(x - np.concatenate(means(x, starts))).sum() + penalty * len(starts)
+
+
+def best_cost(x, penalty, lengths):
+    """The least cost of all partitions into buckets of these lengths."""
+    n = len(x)
+    every = ([0, *cuts] for m in range(n) for cuts in combinations(range(1, n), m))
+    allowed = [s for s in every if all(b - a in lengths for a, b in pairwise([*s, n]))]
+    return min(cost(x, np.array(s), penalty) for s in allowed)
 
 
 @pytest.mark.parametrize("lengths", ["all", "powers of two"])
@@ -17,11 +36,18 @@ def test_with_much_budget_the_partition_is_the_optimal_one(lengths):
         x = rng.integers(0, 30, int(rng.integers(1, 12))).astype(float)
         dawa = Dawa(epsilon=1e7, ratio=1 - 1e-6, order="as given", lengths=lengths)  # the penalty is .1
         starts = dawa.partition(x, Simulated(1))
-        p = IntervalPartition(x, penalty=0.1)
-        best = p.solve("dynamic" if lengths == "all" else "powers-of-two").objective
-        assert p.evaluate(starts).objective == pytest.approx(best, abs=1e-4)
+        allowed = range(1, 12) if lengths == "all" else (1, 2, 4, 8)
+        assert cost(x, starts, 0.1) == pytest.approx(best_cost(x, 0.1, allowed), abs=1e-4)
         values = dawa.simulate(x, 1).values
-        assert values == pytest.approx(p.partition(starts).estimates, abs=3.0)
+        assert values == pytest.approx(np.concatenate(means(x, starts)), abs=3.0)
+
+
+def test_buckets_can_invert_two_districts():
+    """At a penalty of 20 the district with 15 gets 22, the one with 20 gets 12.5."""
+    dawa = Dawa(epsilon=1e6, ratio=1 - 5e-8, order="as given")
+    starts = dawa.partition(COUNTS, Simulated(1))
+    assert cost(COUNTS, starts, 20) == pytest.approx(89)
+    assert np.concatenate(means(COUNTS, starts)).tolist() == [12.5] * 4 + [60] + [22] * 3
 
 
 def test_an_order_is_a_permutation_and_is_undone():

@@ -1,5 +1,6 @@
 """All exact methods on all backends: against each other, the definition, and proofs of their own."""
 
+import lexifair_enumeration  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from diana_2021_printed import theorem_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lexifair_oracle import mixtures, subsets, sums_of_mixtures
@@ -10,7 +11,7 @@ from test_exact_methods import classification, regression, totals
 import forcopt as fo
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.game import LevelGame, between
-from forcopt.models.lexifair.no_regret import Descent, is_impossible, space_of, theorem_parameters
+from forcopt.models.lexifair.no_regret import Descent
 from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
 THREE = [(0.4, 0.4, 0.3), (0.4, 0.2, 0.4), (0.6, 0, 0)]
@@ -98,10 +99,11 @@ def test_perturbed_leaders():
 
 
 def game(problem, limits, penalty, start, most, rates):
-    learner = Descent(space_of(problem), rates[0])
+    learner = Descent(problem)
+    learner._player = GradientDescent(learner.space.start, learner.space.project, rate=rates[0])
     learner.begin(penalty)
     eta = GradientDescent(np.array([start]), between(most), rate=rates[1])
-    return LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta)
+    return LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta, None)
 
 
 def test_printed_constants_may_fall_below_the_optimum():
@@ -124,45 +126,14 @@ def test_printed_constants_may_fall_below_the_optimum():
     assert sums_of_largest(model.losses)[0] == pytest.approx(0.50029, abs=1e-3)
 
 
-def test_limits_that_no_model_meets_are_proved_impossible():
-    problem = mixtures([(0.5, 0.5, 0.0), (0.7, 0.0, 0.5)])
-    second = game(problem, [0.3], 8.0, 0.7, 1.4, (0.01, 0.001))
-    for _ in range(4000):
-        second.step()
-    model, _, weights, prices = second.average()
-    assert model.losses.max() > 0.45
-    assert is_impossible(problem, weights, prices, np.array([0.3]), 1.4)
-    assert not is_impossible(problem, weights, prices, np.array([0.5]), 1.4)
-
-
-def test_an_impossible_level_is_a_status(monkeypatch):
-    from forcopt.models.lexifair import no_regret
-
-    monkeypatch.setattr(no_regret, "is_impossible", lambda *a: True)
-    s = mixtures([(0.5, 0.0), (0.0, 0.5)]).solve("no-regret", alpha=1.0, as_printed=True)
-    assert s.status == "infeasible" and s.decision is None
-    assert s.reason.startswith("level 1: no model has sums of losses up to")
-
-
-def test_algorithm_2_as_printed_keeps_its_promise():
-    """Theorem 13: sums within alpha of the constants; also two levels from the middle of the range."""
-    problem = mixtures(THREE, levels=2)
-    s = problem.solve("no-regret", alpha=0.5, as_printed=True, rounds=10**5)
-    expected, _ = sums_of_mixtures(THREE)
-    assert (totals(s)[:2] <= expected[:2] + 0.5).all()
-    assert s.status == "approximate"
-    asked = [theorem_parameters(j, 0.5, 2**0.5, space_of(problem).slope, 0.6)[0] for j in (1, 2)]
-    assert [level.rounds for level in s.decision.levels] == asked
-
-
 def test_the_theorem_asks_for_too_much():
-    X, y = [[1, 0], [1, 0], [0, 1], [1, 1]], [0, 2, 3, 3.5]
-    problem = fo.models.LexifairRegression(features=X, labels=y, groups=[[0], [1], [2], [3]], radius=4)
-    space = space_of(problem)
-    assert (space.diameter, space.slope, space.largest) == pytest.approx((8, 25.899, 83.848), rel=1e-4)
-    assert theorem_parameters(1, 1.0, 8, space.slope, space.largest)[0] == pytest.approx(2.497e9, rel=1e-3)
-    with pytest.raises(fo.DeclarationError, match=r"level 1 needs \d+ by Theorem 13"):
-        problem.solve("no-regret", alpha=1.0, as_printed=True)
+    """Theorem 13 on the four points of the guide: the steepest and the largest loss in a ball of radius 4."""
+    X, y = np.array([[1, 0], [1, 0], [0, 1], [1, 1]]), np.array([0, 2, 3, 3.5])
+    lengths = np.linalg.norm(X, axis=1)
+    ends = [abs(sign * 4 * lengths - y) for sign in (-1, 1)]
+    slope, largest = max((2 * end * lengths).max() for end in ends), max((end**2).max() for end in ends)
+    assert (slope, largest) == pytest.approx((25.899, 83.848), rel=1e-4)
+    assert theorem_parameters(1, 1.0, 8, slope, largest)[0] == pytest.approx(2.497e9, rel=1e-3)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""Functions that numba compiles: a module that has them can be imported without numba, but not call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from forcopt.errors import NotInstalledError
+
+__all__ = ["int64", "njit", "trailing_zeros", "uint64"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    from numba import int64, njit, uint64
+    from numba.cpython.unsafe.numbers import trailing_zeros
+except ImportError:
+
+    def njit(**_: object) -> Callable[[F], Callable[..., Any]]:
+        """Replace a function by one that names the missing package."""
+
+        def refuse(function: F) -> Callable[..., Any]:
+            @wraps(function)
+            def refused(*_: object, **__: object) -> None:
+                raise NotInstalledError(
+                    f"{function.__name__} is compiled by numba, which is not installed: pip install numba"
+                )
+
+            return refused
+
+        return refuse
+
+    int64 = uint64 = trailing_zeros = int
