@@ -931,8 +931,8 @@ class Districting(OfParts):
         ----------
         method : {"uniform", "recom"}, optional
             ``uniform`` draws independently and uniformly among all plans, by exact counts; plans that violate
-            a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a ReCom chain of
-            the package gerrychain, and keeps the plans that satisfy the side constraints.
+            a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a chain, see
+            `ReCom`, that stays within the side constraints.
         size : int, optional
             The number of plans of ``uniform``; of ``recom`` the largest number.
         max_cost : float, optional
@@ -943,6 +943,8 @@ class Districting(OfParts):
             Of ``recom``: the first plan; a local search's by default.
         thin : int, optional
             Of ``recom``: one plan is kept of this number of steps.
+        tree : {"uniform", "least"}, optional
+            Of ``recom``: the law of the spanning trees.
         seed : int or numpy.random.Generator, optional
             Of the draws.
 
@@ -955,8 +957,6 @@ class Districting(OfParts):
         DeclarationError
             If there is no plan to draw, fewer than one in 10,000 plans drawn is accepted, or the method does
             not take the problem.
-        NotInstalledError
-            If the package gerrychain is missing, for ``recom``.
         """
         from forcopt.models.districting.ensemble import draw_ensemble
 
@@ -1042,7 +1042,6 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
         if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
             from forcopt.graphs.planar_dual import PlanarDual
             from forcopt.graphs.window_cycles import WindowCycles
-            from forcopt.models.districting.all_but_one import plan_of_all_but_one
             from forcopt.models.districting.cycle_districts import CycleDistricts
 
             graph = problem.arrays
@@ -1052,7 +1051,5 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
             cycles.many = 0
             list(cycles.sets(10, graph.weights * 1.0, 5.0))
-            singles, costs = np.packbits(np.eye(25, dtype=bool), axis=1), np.ones(25, np.int64)
-            plan_of_all_but_one(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
 
     return prepare
