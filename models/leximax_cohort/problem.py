@@ -16,12 +16,14 @@ from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
-from forcopt.models.leximax_cohort.panel import least_relaxation, reason, replacement_fields
-from forcopt.models.leximax_cohort.panel_check import PanelFiles
+from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel_check import panel_intake
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from forcopt.data.intake import Fixes
 
 _SHOWN = 10
 """How many levels are listed as metrics."""
@@ -221,6 +223,7 @@ class LeximaxCohort(Problem):
         household: str | Sequence[str] | None = None,
         include: Iterable[Any] = (),
         exclude: Iterable[Any] = (),
+        fixes: Fixes | None = None,
         **fields: Any,
     ) -> Self:
         """Declare a panel: every candidate is a group, and the smallest probability is maximised.
@@ -242,6 +245,9 @@ class LeximaxCohort(Problem):
             Upper case makes no difference; someone without an address has a household of their own.
         include, exclude : iterable, optional
             Names of candidates who must, or must not, be chosen.
+        fixes : mapping, optional
+            Stated changes of the candidates, see `forcopt.data.check_table`; then all of both tables is
+            checked as `panel_findings` does. The quotas must be a table.
         fields : Any
             Other fields of the problem.
 
@@ -276,7 +282,12 @@ class LeximaxCohort(Problem):
         >>> s.decision.table().probability.round(3).to_dict()
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
-        read = PanelFiles(candidates, quotas, identifier, household).fields()
+        if fixes is not None:
+            candidates, quotas, found = panel_intake(
+                candidates, quotas, size, identifier=identifier, household=household, fixes=fixes
+            )
+            found.refuse()
+        read = panel_fields(candidates, quotas, identifier=identifier, household=household)
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:
             raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")
