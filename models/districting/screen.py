@@ -29,7 +29,10 @@ _WANTED = 50
 _SIDE = 3.0
 """The first boundary sought is this multiple of the square root of a district's nodes, in average edges."""
 
-_WIDER = 1.15
+_PRIZE = 10.0
+"""The average surplus of a district is worth this multiple of it."""
+
+_WIDER = 1.25
 """The next one is this multiple of it."""
 
 _TRIED = 6
@@ -193,7 +196,7 @@ def _cheap(problem: Districting, share: Share, deadline: Deadline) -> tuple[Arra
     order = np.argsort(-row.weights, kind="stable")
     graph, edge = g.reordered(order.tolist()), float(g.costs.mean()) if len(g.costs) else 1.0
     most = _SIDE * edge * (g.size / k) ** 0.5
-    prizes = row.weights[order] * (most / max(1.0, abs(float(row.weights.sum())) / k))
+    prizes = row.weights[order] * (_PRIZE * most / max(1.0, abs(float(row.weights.sum())) / k))
     kept, paid = [np.zeros((0, g.size), np.bool_)], [np.zeros(0, np.int64)]
     while sum(map(len, kept)) < _WANTED and most <= 2 * g.costs.sum() and not deadline.passed:
         kept, paid, search = kept[:1], paid[:1], ConnectedSets(graph, low, high, k, most, prizes)
