@@ -30,7 +30,7 @@ from forcopt.backends.registry import register_backend
 from forcopt.backends.tolerances import NOISE, SUM_NOISE
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.elimination import Rows, eliminate, value_of
-from forcopt.compile.program import Program, RowBlock
+from forcopt.compile.program import Program, RowBlock, Schedule
 from forcopt.errors import BackendError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.columns import product_interval
 from forcopt.status import Status
@@ -169,6 +169,8 @@ def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> tupl
         called = partial("row {1} of indicator {0}".format, number)
         literals = indicator.columns if indicator.active else ~indicator.columns
         _add_rows(indicator.rows, reach, called, literals.tolist(), proto)
+    for schedule in program.schedules:
+        _add_schedule(schedule, proto)
     for products in program.products:
         for z, *factors in zip(*(a.tolist() for a in products.columns), strict=True):
             _check_size(
@@ -248,6 +250,33 @@ def _add_rows(
         constraint.linear.vars.extend(columns[part])
         constraint.linear.coeffs.extend(whole)
         constraint.linear.domain.extend((first, last))
+
+
+def _add_schedule(schedule: Schedule, proto: Any) -> None:
+    """Add the intervals of a schedule, and the constraint on all of them."""
+    numbers = range(len(proto.constraints), len(proto.constraints) + len(schedule.start))
+    for i, (start, size) in enumerate(zip(schedule.start.tolist(), schedule.size.tolist(), strict=True)):
+        constraint = proto.constraints.add()
+        if schedule.present is not None:
+            constraint.enforcement_literal.append(int(schedule.present[i]))
+        held = constraint.interval
+        columns = start, start if schedule.end is None else schedule.end[i]
+        for part, column in zip((held.start, held.end), columns, strict=True):
+            part.vars.append(int(column))
+            part.coeffs.append(1)
+        if schedule.duration is None:
+            held.size.offset = held.end.offset = int(size)
+        else:
+            held.size.vars.append(int(schedule.duration[i]))
+            held.size.coeffs.append(1)
+    constraint = proto.constraints.add()
+    if schedule.demands is None:
+        constraint.no_overlap.intervals.extend(numbers)
+        return
+    constraint.cumulative.intervals.extend(numbers)
+    constraint.cumulative.capacity.offset = schedule.capacity
+    for demand in schedule.demands.tolist():
+        constraint.cumulative.demands.add().offset = int(demand)
 
 
 def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
@@ -342,7 +371,9 @@ class CpSat(Backend):
     name = "cp-sat"
     through = "ortools"
     install = "pip install 'ortools>=9.15'"
-    capabilities = Capabilities(frozenset({"rows", "integer", "indicator", "nonconvex"}), only_integer=True)
+    capabilities = Capabilities(
+        frozenset({"rows", "integer", "indicator", "schedule", "nonconvex"}), only_integer=True
+    )
     accuracy: float = 1e-8
 
     def session(self, program: Program) -> CpSatSession:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -195,6 +195,7 @@ class BridgeContext:
         only_integer: bool = False,
         only: Collection[Constraint | Condition] | None = None,
         outward: bool = False,
+        mccormick: int = 0,
     ) -> None:
         columns = model.columns()
         self.model = model
@@ -210,6 +211,11 @@ class BridgeContext:
         if self.products:
             self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
         self.convex = not any(isinstance(r, Multiplication) for r in self.relations)
+        self.relaxed = mccormick > 0 and not self.convex
+        if self.relaxed:
+            self.relations = [
+                replace(r, pieces=mccormick) if isinstance(r, Multiplication) else r for r in self.relations
+            ]
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = (
@@ -275,7 +281,9 @@ class BridgeContext:
         self._added.append((start, label, full))
         return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
 
-    def columns_of(self, expression: Expression, label: str, lower: Array, upper: Array) -> Array:
+    def columns_of(
+        self, expression: Expression, label: str, lower: Array, upper: Array, *, integer: bool = False
+    ) -> Array:
         """A column equal to each element of an expression: its own, or a new one within the bounds; flat.
 
         Columns that parameters determine are none of its own, since their values are put in later.
@@ -286,11 +294,12 @@ class BridgeContext:
             and term.width == 1
             and (term.values == 1).all()
             and not expression.constant.any()
+            and not (integer and (self.integer[term.columns] != 1).any())
             and not any(np.isin(term.columns, given).any() for given in self._given())
         ):
             return np.broadcast_to(term.columns, (*expression.shape, 1)).reshape(-1)
-        whole = self.is_integral(expression)
-        made = self.column(label, expression.shape, lower, upper, implied_integer=whole)
+        whole = not integer and self.is_integral(expression)
+        made = self.column(label, expression.shape, lower, upper, integer=integer, implied_integer=whole)
         self.row(made == expression)
         return only_columns(made)
 

@@ -16,7 +16,7 @@ from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.elimination import only_in_rows
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.parametric import ParametricProgram
-from forcopt.compile.program import Cone, IndicatorRows, Products, Program, StageCost
+from forcopt.compile.program import Cone, IndicatorRows, Products, Program, Schedule, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
 from forcopt.language.joins import concatenate, stack
@@ -130,7 +130,7 @@ def _compile(
     only: Collection[Constraint | Condition] | None = None,
     outward: bool = False,
 ) -> tuple[Program, list[ParameterProduct], list[AtomRelation]]:
-    draft = BridgeContext(model, capabilities.only_integer, only, outward)
+    draft = BridgeContext(model, capabilities.only_integer, only, outward, capabilities.mccormick)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
     plan = _plan(capabilities)
@@ -196,7 +196,7 @@ def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> li
 
 def fits(model: Model, capabilities: Capabilities) -> bool:
     """Whether chains of bridges turn a model into kinds that a backend takes; writes nothing."""
-    draft = BridgeContext(model, capabilities.only_integer)
+    draft = BridgeContext(model, capabilities.only_integer, mccormick=capabilities.mccormick)
     plan = _plan(capabilities)
     stages = model.objective.stages if model.objective else ()
     squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
@@ -259,7 +259,9 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
         "multiplication": "products of variables, which are not convex,",
     }
     kinds = ", ".join(words.get(kind, kind) for kind in missing)
-    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}"
+    hint = ", and with mccormick=1 as a relaxation, which bounds the optimum, all that take the rest"
+    hint = hint if "multiplication" in missing else ""
+    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}{hint}"
 
 
 def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[AtomRelation]:
@@ -320,13 +322,15 @@ def _fill(
         tolerance=objective.tolerance if objective else 1e-7,
         cones=tuple(_cone(r, width) for r in taken if not isinstance(r, _HELD)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
+        schedules=tuple(r for r in taken if isinstance(r, Schedule)),
         products=tuple(r for r in taken if isinstance(r, Products)),
         lazies=lazies,
         bridges=tuple(draft.applied),
+        relaxed=draft.relaxed,
     )
 
 
-_HELD = Indicator | Products
+_HELD = Indicator | Schedule | Products
 """Relations that a program holds otherwise than as cones."""
 
 
@@ -374,7 +378,8 @@ class Capabilities:
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
         ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``,
-        ``nonconvex`` (products of columns), ``lazy``, and any other kind of relation that it takes as it is.
+        ``schedule`` (intervals), ``nonconvex`` (products of columns), ``lazy``, and any other kind of
+        relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -382,6 +387,8 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
+    mccormick : int, default 0
+        Above 0, products are relaxed over this many pieces of the range of their first factor.
 
     Examples
     --------
@@ -394,6 +401,7 @@ class Capabilities:
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
     smallest: float = 0.0
+    mccormick: int = 0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""

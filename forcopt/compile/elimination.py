@@ -96,7 +96,7 @@ def value_of(held: Rows, point: Array) -> float:
 
 def only_in_rows(program: Program) -> Array:
     """Whether each column is in a few rows, and neither in objectives nor in other constraints."""
-    rows, special = program.rows, (program.cones, program.indicators, program.products)
+    rows, special = program.rows, (program.cones, program.indicators, program.schedules, program.products)
     count = np.bincount(rows.indices, minlength=program.columns)
     costs = [stage.cost != 0 for stage in program.stages]
     free = (count <= _MOST) & ~np.logical_or.reduce([*costs, np.zeros(program.columns, np.bool_)])

@@ -285,6 +285,54 @@ class IndicatorRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Intervals of which no two overlap, or whose demands stay within a capacity.
+
+    Attributes
+    ----------
+    start : Array
+        Integer columns, shape ``(n,)``.
+    duration, end, present : Array, optional
+        Integer columns, or None: the durations are fixed, the ends follow, all intervals are present.
+    size : Array
+        The fixed durations, shape ``(n,)``.
+    demands : Array, optional
+        Integers, shape ``(n,)``; without them no two intervals overlap.
+    capacity : int, default 1
+        At most this demand at a time.
+    """
+
+    start: Array
+    duration: Array | None
+    end: Array | None
+    present: Array | None
+    size: Array
+    demands: Array | None = None
+    capacity: int = 1
+
+    kind = "schedule"
+
+    def excess(self, x: Array) -> Array:
+        """By how much intervals overlap at a point, or their demands exceed the capacity; one number."""
+        here = slice(None) if self.present is None else np.flatnonzero(x[self.present] > _HALF)
+        start = np.round(x[self.start])[here]
+        end = start + self.size[here] if self.end is None else np.round(x[self.end])[here]
+        if self.demands is None:
+            both = np.minimum(end[:, None] - start, end - start[:, None])
+            np.fill_diagonal(both, 0.0)
+        else:
+            running = (start <= start[:, None]) & (start[:, None] < end)
+            both = running @ self.demands[here] - self.capacity
+        return np.array([both.max(initial=0.0)])
+
+    def renumbered(self, place: Array) -> Schedule:
+        """The same over columns with other numbers."""
+        fields = ("start", "duration", "end", "present")
+        held = {field: getattr(self, field) for field in fields if getattr(self, field) is not None}
+        return replace(self, **{field: place[columns] for field, columns in held.items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """``x[result] = x[scale] * x[factor]``, which is not convex; columns, each of shape ``(n,)``."""
 
@@ -329,8 +377,10 @@ class Program:
         Objectives in order of priority; at least one.
     tolerance : float, default 1e-07
         By how much later stages may worsen earlier ones, relative to max(1, value).
-    cones, indicators, products, lazies
+    cones, indicators, schedules, products, lazies
         The other constraints on the columns.
+    relaxed : bool, default False
+        Whether it only bounds the model: McCormick rows stand for products.
     units : Array, optional
         The value of 1 in each column, in the model's terms; None if all are 1.
     bridges : tuple[str, ...], optional
@@ -350,10 +400,12 @@ class Program:
     tolerance: float = 1e-7
     cones: tuple[Cone, ...] = ()
     indicators: tuple[IndicatorRows, ...] = ()
+    schedules: tuple[Schedule, ...] = ()
     products: tuple[Products, ...] = ()
     lazies: tuple[Lazy, ...] = ()
     units: Array | None = None
     bridges: tuple[str, ...] = ()
+    relaxed: bool = False
 
     @property
     def columns(self) -> int:
@@ -367,8 +419,8 @@ class Program:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it has indicators or products, which rows alone do not state."""
-        return bool(self.indicators or self.products)
+        """Whether it has indicators, schedules or products, which rows alone do not state."""
+        return bool(self.indicators or self.schedules or self.products)
 
     @property
     def is_staged(self) -> bool:
@@ -393,6 +445,7 @@ class Program:
             parts.append(self._missed_integers(x))
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
+        parts += [schedule.excess(x) for schedule in self.schedules]
         parts += [products.excess(x) for products in self.products]
         return float(np.max(np.concatenate(parts), initial=0.0))
 
@@ -480,6 +533,7 @@ class Program:
             indicators=tuple(
                 IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
             ),
+            schedules=tuple(schedule.renumbered(place) for schedule in self.schedules),
             products=tuple(products.renumbered(place) for products in self.products),
             column_name=lambda column: self.column_name(int(left[column])),
         )

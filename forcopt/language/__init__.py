@@ -6,9 +6,11 @@ from forcopt.language.atoms import (
     entropy,
     exp,
     geometric_mean,
+    huber,
     inverse,
     kl_div,
     log,
+    log_sum_exp,
     logistic,
     maximum,
     minimum,
@@ -23,46 +25,62 @@ from forcopt.language.atoms import (
 from forcopt.language.constraint import Constraint, connected, implies
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block, concatenate, cumsum, diag, stack, sum, trace
-from forcopt.language.logic import all_of, any_of, either
-from forcopt.language.matrices import semidefinite, symmetric
+from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
+from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.products import product, quad_form
-from forcopt.language.semicontinuous import semicontinuous
+from forcopt.language.scheduling import Interval, cumulative, no_overlap
+from forcopt.language.special_sets import all_different, piecewise_linear, semicontinuous, sos1, sos2
 from forcopt.language.variable import Variable
 
 __all__ = [
     "Constraint",
     "Expression",
+    "Interval",
     "Model",
     "Objective",
     "Variable",
     "abs",
     "align",
+    "all_different",
     "all_of",
     "any_of",
+    "at_least",
+    "at_most",
     "block",
     "concatenate",
     "connected",
     "cumsum",
+    "cumulative",
     "diag",
     "either",
     "entropy",
+    "exactly",
     "exp",
     "geometric_mean",
+    "huber",
+    "iff",
     "implies",
     "inverse",
     "kl_div",
+    "lambda_max",
+    "lambda_min",
     "lexicographic",
     "leximax",
     "leximin",
     "log",
+    "log_det",
+    "log_sum_exp",
     "logistic",
     "maximize",
     "maximum",
     "minimize",
     "minimum",
+    "no_overlap",
     "norm",
+    "nuclear_norm",
+    "piecewise_linear",
     "positive_part",
     "power",
     "product",
@@ -70,6 +88,8 @@ __all__ = [
     "quad_over_lin",
     "semicontinuous",
     "semidefinite",
+    "sos1",
+    "sos2",
     "stack",
     "sum",
     "sum_largest",

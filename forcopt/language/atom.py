@@ -45,6 +45,9 @@ class Atom:
         Whether its values never are negative.
     integral : bool, default False
         Whether integral arguments give an integral value.
+    span : Callable[..., tuple[Array, Array]], optional
+        Gives the least and the greatest value between two arrays of arguments, where monotonicity gives
+        no bounds.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Atom:
     domain: tuple[int, ...] = ()
     nonnegative: bool = False
     integral: bool = False
+    span: Callable[..., tuple[Array, Array]] | None = None
 
     def __post_init__(self) -> None:
         _ATOMS[self.name] = self
@@ -80,6 +84,8 @@ class Atom:
 
     def bounds(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
         """Bounds on the value for arguments between `ends`; infinite where monotonicity gives no bound."""
+        if self.span is not None:
+            return self.span(*ends[0], parameter)
         if 0 in self.monotone:
             shape = ends[0][0].shape[:-1] if self.reduces else ends[0][0].shape
             return np.full(shape, 0.0 if self.nonnegative else -np.inf), np.full(shape, np.inf)
@@ -150,13 +156,34 @@ CONCAVE_POWER = Atom("concave_power", -1, (1,), lambda x, p: x**p, domain=(0,), 
 NEGATIVE_POWER = Atom("negative_power", 1, (-1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 
 
+def _log_sum_exp_value(x: Array, _: None) -> Any:
+    top = x.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return top[..., 0] + np.log(np.exp(x - top).sum(axis=-1))
+
+
 def _geometric_mean_value(x: Array, weights: Array) -> Any:
     return np.exp((np.log(x) * weights).sum(axis=-1))
 
 
+def _huber_value(x: Array, threshold: float) -> Any:
+    size = np.abs(x)
+    return np.where(size <= threshold, x * x, 2 * threshold * size - threshold**2)
+
+
+def _norm_p_value(x: Array, p: float) -> Any:
+    size = np.abs(x)
+    top = size.max(axis=-1, keepdims=True, initial=0.0)
+    scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
+    return scale[..., 0] * ((size / scale) ** p).sum(axis=-1) ** (1 / p)
+
+
+LOG_SUM_EXP = Atom("log_sum_exp", 1, (1,), _log_sum_exp_value, reduces=True)
 GEOMETRIC_MEAN = Atom(
     "geometric_mean", -1, (1,), _geometric_mean_value, reduces=True, domain=(0,), nonnegative=True
 )
+HUBER = Atom("huber", 1, (2,), _huber_value, nonnegative=True)
+NORM_P = Atom("norm_p", 1, (2,), _norm_p_value, reduces=True, nonnegative=True)
 
 
 def apply_atom(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:

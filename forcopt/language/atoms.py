@@ -23,15 +23,18 @@ from forcopt.language.atom import (
     EVEN_POWER,
     EXP,
     GEOMETRIC_MEAN,
+    HUBER,
     INVERSE,
     KL_DIV,
     LOG,
+    LOG_SUM_EXP,
     LOGISTIC,
     MAXIMUM,
     NEGATIVE_POWER,
     NORM_1,
     NORM_2,
     NORM_INF,
+    NORM_P,
     QUAD_OVER_LIN,
     SUM_LARGEST,
     SUM_SQUARES,
@@ -257,7 +260,8 @@ def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
     x : Operand
         An expression or numbers.
     p : float, default 2
-        1, 2 or infinity (the largest absolute value). 1 and infinity become rows, 2 a second-order cone.
+        At least 1; infinity for the largest absolute value. 1 and infinity become rows, 2 a second-order
+        cone, any other p power cones.
     axis : int or str, optional
         All elements by default.
 
@@ -269,19 +273,23 @@ def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
     Raises
     ------
     DeclarationError
-        For another p.
+        For p below 1.
 
     Examples
     --------
     >>> import forcopt as fo
     >>> float(fo.norm([3, 4])), float(fo.norm([3, -4], 1)), float(fo.norm([3, -4], float("inf")))
     (5.0, 7.0, 4.0)
+    >>> round(float(fo.norm([1, 1, 1], 3)) ** 3, 6)
+    3.0
     """
     atoms = {1: NORM_1, 2: NORM_2, np.inf: NORM_INF, "inf": NORM_INF}
     along = reduced_axis_last(x, axis, "norm")
-    if np.ndim(p) or p not in atoms:
-        raise DeclarationError(f"norm: p is {p}; it must be 1, 2 or inf")
-    return apply_atom(atoms[p], along)
+    if np.ndim(p) == 0 and p in atoms:
+        return apply_atom(atoms[p], along)
+    if not _number(p) >= 1:
+        raise DeclarationError(f"norm: p is {p}; it must be a number >= 1, or inf")
+    return apply_atom(NORM_P, along, parameter=float(p), label="norm")
 
 
 def geometric_mean(x: Operand, axis: int | str | None = None, weights: Operand = None) -> Any:
@@ -333,6 +341,43 @@ def geometric_mean(x: Operand, axis: int | str | None = None, weights: Operand =
         )
     kept = np.flatnonzero(w)
     return apply_atom(GEOMETRIC_MEAN, along[..., kept], parameter=w[kept] / w.sum(), label="geometric_mean")
+
+
+def huber(x: Operand, threshold: float = 1.0) -> Any:
+    """``x**2`` where ``|x| <= threshold``, ``2 threshold |x| - threshold**2`` beyond; elementwise, convex.
+
+    Becomes one second-order cone for each element.
+
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers, of any shape.
+    threshold : float, default 1.0
+        Positive, in the unit of `x`.
+
+    Returns
+    -------
+    Expression or Array
+        The shape of `x`.
+
+    Raises
+    ------
+    DeclarationError
+        If the threshold is not one positive number.
+
+    References
+    ----------
+    P. J. Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35 (1964).
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> fo.huber([0.5, -3.0]).tolist()
+    [0.25, 5.0]
+    """
+    if not 0 < _number(threshold) < np.inf:
+        raise DeclarationError(f"huber: the threshold is {threshold}; it must be one positive number")
+    return apply_elementwise(HUBER, x, parameter=float(threshold))
 
 
 def sum_squares(x: Operand, axis: int | str | None = None) -> Any:
@@ -603,3 +648,43 @@ def logistic(x: Operand) -> Any:
     0.693147
     """
     return apply_elementwise(LOGISTIC, x)
+
+
+def log_sum_exp(x: Operand, axis: int | str | None = None) -> Any:
+    """``log(sum(exp(x)))``, of all elements or along an axis; convex, a smooth maximum.
+
+    Becomes one exponential cone for each element of `x`.
+
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers, of any shape.
+    axis : int or str, optional
+        All elements by default.
+
+    Returns
+    -------
+    Expression or Array
+        A scalar, or the shape of `x` without `axis`.
+
+    Raises
+    ------
+    DeclarationError
+        If there are no elements.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> round(float(fo.log_sum_exp([0.0, 0.0])), 6)
+    0.693147
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> _ = m.subject_to(x.sum() == 2)
+    >>> m.minimize(fo.log_sum_exp(x))
+    >>> m.solve("clarabel")[x].round(4).tolist()
+    [1.0, 1.0]
+    """
+    along = reduced_axis_last(x, axis, "log_sum_exp")
+    if along.shape[-1] == 0:
+        raise DeclarationError("log_sum_exp of no elements")
+    return apply_atom(LOG_SUM_EXP, along)

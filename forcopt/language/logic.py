@@ -12,7 +12,7 @@ from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import Operand, aligned
 from forcopt.language.atom import Atom, apply_atom, broadcast_operands, reduced_axis_last
-from forcopt.language.constraint import Condition, Constraint, require_binary
+from forcopt.language.constraint import Condition, Constraint, implies, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.labels import is_table
@@ -143,6 +143,177 @@ def any_of(b: Expression, axis: int | str | None = None) -> Expression:
     """
     require_binary(b, "the argument of any_of")
     return 1 - all_of(1 - b, axis)
+
+
+def exactly(k: int, b: Expression) -> Constraint:
+    """Require that k elements of a binary expression are 1.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.exactly(2, b))
+    >>> m.maximize(b.sum())
+    >>> m.solve().objective
+    2.0
+    """
+    return _count(k, b, "exactly") == k
+
+
+def at_most(k: int, b: Expression) -> Constraint:
+    """Require that at most k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_most(3, b))
+    >>> m.maximize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
+    return _count(k, b, "at_most") <= k
+
+
+def at_least(k: int, b: Expression) -> Constraint:
+    """Require that at least k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_least(3, b))
+    >>> m.minimize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
+    return _count(k, b, "at_least") >= k
+
+
+def _count(k: int, b: Expression, subject: str) -> Expression:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool):
+        raise DeclarationError(f"{subject}(k, b): k is {k!r}; it must be an integer")
+    require_binary(b, f"the second argument of {subject}")
+    if not 0 <= k <= b.size:
+        raise DeclarationError(f"{subject}: k is {k}; there are {b.size} elements")
+    return b.sum()
+
+
+def iff(b: Expression, other: Expression | Constraint) -> Any:
+    """Require that a binary expression is 1 exactly where another is 1, or where a constraint holds.
+
+    Parameters
+    ----------
+    b : Expression
+        Binary.
+    other : Expression or Constraint
+        A binary expression, or a constraint on an integral expression (a real one has no least violation);
+        broadcasts with `b`.
+
+    Returns
+    -------
+    Any
+        For `Model.subject_to`: a constraint, or several conditions that together are equivalent.
+
+    Raises
+    ------
+    DeclarationError
+        For a constraint on an expression that takes values between the integers.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x, b = m.variable("x", lower=0, upper=9, integer=True), m.variable("b", binary=True)
+    >>> _ = m.subject_to(fo.iff(b, x >= 4))
+    >>> m.maximize(x - 10 * b)
+    >>> m.solve().objective
+    3.0
+    """
+    require_binary(b, "the first argument of iff")
+    if isinstance(other, Expression):
+        require_binary(other, "the second argument of iff")
+        return b == other
+    if not isinstance(other, Constraint):
+        raise DeclarationError(f"iff needs a binary expression or a constraint, not {other!r}")
+    e = other.expression
+    b._same_model(e)
+    if not e.model.is_integral(e - e.constant).all():
+        raise DeclarationError(
+            f"iff: {e._short()} takes values between the integers, where no row expresses 'just violated'; "
+            "use implies(b, ...) and implies(1 - b, ...) with a margin"
+        )
+    e = Expression(e.model, e.shape, e.terms, np.zeros(()), e.axes)
+    low, high = (np.reshape(bound, other.shape) for bound in other.row_bounds())
+    low, high = np.ceil(low - _ROUNDING), np.floor(high + _ROUNDING)
+    has_low, has_high = bool(np.isfinite(low).any()), bool(np.isfinite(high).any())
+    if (has_low and not np.isfinite(low).all()) or (has_high and not np.isfinite(high).all()):
+        raise DeclarationError("iff: some rows of the constraint have a bound that others lack; split them")
+    below, above = e <= low - 1 if has_low else None, e >= high + 1 if has_high else None
+    if below is None or above is None:
+        reverse = below if below is not None else above
+        if reverse is None:
+            raise DeclarationError("iff: the constraint has no bound")
+        return [implies(b, other), implies(1 - b, reverse)]
+    return either([b == 1, other], [b == 0, below], [b == 0, above], elementwise=True)
+
+
+_ROUNDING = 1e-9
+"""By how much a bound may miss an integer that it means."""
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Matrices of expressions: the semidefinite condition, and symmetric matrices."""
+"""Matrices of expressions: the semidefinite condition, and atoms of eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import Operand
+from forcopt.language.atom import Atom, apply_atom
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block, facing
@@ -145,6 +146,171 @@ def symmetric(entries: Operand) -> Any:
     return data[place]
 
 
+def _eigenvalues(x: Array) -> Array:
+    """Of flat symmetric matrices, shape ``(..., n)``; NaN where an entry is not finite."""
+    order = round(x.shape[-1] ** 0.5)
+    known = np.isfinite(x).all(axis=-1, keepdims=True)
+    matrices = np.where(known, x, 0.0).reshape(*x.shape[:-1], order, order)
+    return np.where(known, np.linalg.eigvalsh(matrices), np.nan)
+
+
+def _lambda_max_value(x: Array, _: None) -> Any:
+    return _eigenvalues(x)[..., -1]
+
+
+def _nuclear_norm_value(x: Array, shape: tuple[int, int]) -> Any:
+    known = np.isfinite(x).all(axis=-1, keepdims=True)
+    matrices = np.where(known, x, 0.0).reshape(*x.shape[:-1], *shape)
+    return np.where(known, np.linalg.svd(matrices, compute_uv=False), np.nan).sum(axis=-1)
+
+
+def _log_det_value(x: Array, _: None) -> Any:
+    return np.log(np.maximum(_eigenvalues(x), 0.0)).sum(axis=-1)
+
+
+LAMBDA_MAX = Atom("lambda_max", 1, (0,), _lambda_max_value, reduces=True)
+NUCLEAR_NORM = Atom("nuclear_norm", 1, (0,), _nuclear_norm_value, reduces=True, nonnegative=True)
+LOG_DET = Atom("log_det", -1, (0,), _log_det_value, reduces=True)
+
+
+def lambda_max(matrix: Operand) -> Any:
+    """The largest eigenvalue of a symmetric matrix; convex.
+
+    Parameters
+    ----------
+    matrix : Operand
+        Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not symmetric: `symmetric` and ``(M + M.T) / 2`` are.
+
+    Notes
+    -----
+    Becomes one semidefinite cone of order n.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> float(fo.lambda_max([[2, 1], [1, 2]]).round(6))
+    3.0
+    >>> m = fo.Model()
+    >>> x = m.variable("x")
+    >>> m.minimize(fo.lambda_max(fo.symmetric(fo.stack([x, 1, 2 - x]))))
+    >>> round(m.solve().objective, 5)
+    2.0
+    """
+    return apply_atom(LAMBDA_MAX, _flat(_symmetric(matrix, "lambda_max")), label="lambda_max")
+
+
+def lambda_min(matrix: Operand) -> Any:
+    """The least eigenvalue of a symmetric matrix; concave. See `lambda_max`.
+
+    Parameters
+    ----------
+    matrix : Operand
+        Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not symmetric.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> float(fo.lambda_min([[2, 1], [1, 2]]).round(6))
+    1.0
+    """
+    return -apply_atom(LAMBDA_MAX, _flat(-1.0 * _symmetric(matrix, "lambda_min")), label="lambda_min")
+
+
+def nuclear_norm(matrix: Operand) -> Any:
+    """The sum of the singular values of a matrix; convex.
+
+    Parameters
+    ----------
+    matrix : Operand
+        Affine, shape ``(..., p, q)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
+    Notes
+    -----
+    Becomes one semidefinite cone of order p + q, with (p + q) (p + q + 1) / 2 - p q new columns.
+
+    References
+    ----------
+    M. Fazel, H. Hindi and S. Boyd, "A rank minimization heuristic with application to minimum order system
+    approximation", American Control Conference (2001), Lemma 1.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> float(fo.nuclear_norm([[3, 0], [0, -4]]).round(6))
+    7.0
+    """
+    data = _operand(matrix)
+    if data.ndim < 2 or 0 in data.shape:
+        raise DeclarationError(f"nuclear_norm takes a matrix, not shape {data.shape}")
+    return apply_atom(NUCLEAR_NORM, _flat(data), parameter=data.shape[-2:], label="nuclear_norm")
+
+
+def log_det(matrix: Operand) -> Any:
+    """The logarithm of the determinant of a positive definite matrix; concave, minus infinity elsewhere.
+
+    Parameters
+    ----------
+    matrix : Operand
+        Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not symmetric.
+
+    Notes
+    -----
+    Becomes one semidefinite cone of order 2 n and n exponential cones, with n (n + 3) / 2 new columns.
+
+    References
+    ----------
+    A. Ben-Tal and A. Nemirovski, *Lectures on Modern Convex Optimization*, SIAM (2001), section 4.2.
+
+    Examples
+    --------
+    >>> import forcopt as fo, numpy as np
+    >>> float(fo.log_det(np.diag([1.0, np.e])).round(6))
+    1.0
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> _ = m.subject_to(x.sum() == 4)
+    >>> m.maximize(fo.log_det(fo.diag(x)))
+    >>> m.solve()[x].round(3).tolist()
+    [2.0, 2.0]
+    """
+    return apply_atom(LOG_DET, _flat(_symmetric(matrix, "log_det")), label="log_det")
+
+
 def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:
     """Where entries across the diagonal are different expressions.
 
@@ -176,3 +342,28 @@ def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:
 
 def _operand(x: Operand) -> Any:
     return x if isinstance(x, Expression) else as_numbers(x.toarray() if sp.issparse(x) else x, "the matrix")
+
+
+def _symmetric(matrix: Operand, label: str) -> Any:
+    data = _operand(matrix)
+    if data.ndim < 2 or data.shape[-1] != data.shape[-2] or not data.size:
+        raise DeclarationError(f"{label} takes a square matrix, not shape {data.shape}")
+    if isinstance(data, Expression):
+        data = facing(data, label)
+    several = data.reshape(-1, *data.shape[-2:])
+    if isinstance(several, Expression):
+        _, *apart = asymmetric_entries(several)
+    else:
+        far = np.abs(several - several.transpose(0, 2, 1)) > _SAME * np.abs(several).max()
+        _, *apart = np.nonzero(far)
+    if apart[0].size:
+        i, j = (int(at[0]) for at in apart)
+        raise DeclarationError(
+            f"{label}: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] differ: "
+            "write fo.symmetric(entries) or (M + M.T) / 2"
+        )
+    return data
+
+
+def _flat(data: Any) -> Any:
+    return data.reshape(*data.shape[:-2], data.shape[-2] * data.shape[-1])

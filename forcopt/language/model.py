@@ -13,10 +13,12 @@ from forcopt.clock import interrupted, stop_on_interrupt, watches_interrupts
 from forcopt.errors import DeclarationError, Guarded, counterpart, unexpected, unknown
 from forcopt.language import editing
 from forcopt.language import objective as objectives
+from forcopt.language.alignment import Operand
 from forcopt.language.columns import read_block, read_shape
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective, SortedMethod
+from forcopt.language.scheduling import Interval, interval_of
 from forcopt.language.structure import Structure
 from forcopt.language.variable import Parameter, Variable
 from forcopt.memory import claim_memory, memory_limited
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from forcopt.loops.diagnose import IrreducibleSubset
     from forcopt.loops.feasibility_relaxation import FeasibilityRelaxation
+    from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
 
@@ -243,6 +246,45 @@ class Model(Guarded, Structure):
         if value is not None:
             out.value = value
         return out
+
+    def interval(
+        self, start: Operand, duration: Operand, end: Operand = None, *, present: Operand = None
+    ) -> Interval:
+        """Declare intervals of time, for `forcopt.no_overlap` and `forcopt.cumulative`.
+
+        Parameters
+        ----------
+        start : Operand
+            When they begin, usually integer variables.
+        duration : Operand
+            How long they last: numbers, or expressions that are never negative.
+        end : Operand, optional
+            When they end; by default ``start + duration``. If it is given, the equation becomes a constraint.
+        present : Operand, optional
+            Binary: where it is 0, an interval takes no part, and its end is free. All are present by default.
+
+        Returns
+        -------
+        Interval
+            The shape to which all broadcast, with the labels of all.
+
+        Raises
+        ------
+        DeclarationError
+            For durations that can be negative, and for `present` that is not binary.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> start = m.variable("start", 2, lower=0, upper=9, integer=True)
+        >>> task = m.interval(start, [3, 4])
+        >>> _ = m.subject_to(fo.no_overlap(task))
+        >>> m.minimize(task.end.max())
+        >>> m.solve("cp-sat").objective
+        7.0
+        """
+        return interval_of(self._model, start, duration, end, present)
 
     # -- constraints -------------------------------------------------------------------------------------
 
@@ -659,6 +701,30 @@ class Model(Guarded, Structure):
         from forcopt.loops.feasibility_relaxation import feasibility_relaxation
 
         return feasibility_relaxation(self, **options)
+
+    def ranging(self) -> Ranging:
+        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`.
+
+        Returns
+        -------
+        Ranging
+            The costs and right-hand sides between which the optimal basis stays.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=0)
+        >>> time = m.subject_to(x[0] + 2 * x[1] <= 8, name="time")
+        >>> _ = m.subject_to(3 * x[0] + x[1] <= 9)
+        >>> m.maximize(2 * x[0] + 3 * x[1])
+        >>> found = m.ranging().right_hand_side(time)
+        >>> round(float(found.lower), 6), round(float(found.upper), 6)
+        (3.0, 18.0)
+        """
+        from forcopt.loops.ranging import ranging
+
+        return ranging(self)
 
     def write(self, path: str | Path) -> None:
         """Write an ``.mps`` or ``.lp`` file.

@@ -90,9 +90,21 @@ class ParameterProduct(Product):
 
 @dataclass(frozen=True, eq=False)
 class Multiplication(Product):
-    """``result = scale * factor`` of any two affine expressions, which is not convex."""
+    """``result = scale * factor`` of any two affine expressions, which is not convex.
 
-    kind = "multiplication"
+    Attributes
+    ----------
+    pieces : int, default 0
+        The number of pieces of the range of `scale` over which a relaxation may replace the equation; 0 for
+        the equation itself.
+    """
+
+    pieces: int = 0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What is to be written."""
+        return ("multiplication", "mccormick", "piecewise_mccormick")[min(self.pieces, 2)]
 
 
 @dataclass(frozen=True, eq=False)

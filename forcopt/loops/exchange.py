@@ -29,7 +29,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.products import quad_form
 from forcopt.language.relations import ParameterProduct
-from forcopt.language.semicontinuous import semicontinuous
+from forcopt.language.special_sets import semicontinuous
 from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:

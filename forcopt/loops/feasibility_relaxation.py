@@ -1,18 +1,18 @@
-"""The least changes of right-hand sides that make an infeasible model feasible."""
+"""The least changes of right-hand sides and bounds that make an infeasible model feasible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Program, elastic
+from forcopt.compile.program import Program, RowBlock, elastic
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
@@ -59,10 +59,10 @@ class FeasibilityRelaxation:
     Attributes
     ----------
     status : Status
-        OPTIMAL if no smaller sum of changes will do; INFEASIBLE if hard constraints contradict
+        OPTIMAL if no smaller weighted sum of changes will do; INFEASIBLE if hard constraints contradict
         each other.
     total : float
-        The sum of the changes; NaN without any.
+        The weighted sum of the changes; NaN without any.
     changes : tuple[Change, ...]
         Empty if the model is feasible as it is.
     point : Array, optional
@@ -96,9 +96,11 @@ def feasibility_relaxation(
     backend: str | None = None,
     *,
     constraints: Sequence[Constraint] | None = None,
+    bounds: bool = False,
+    weights: Mapping[Constraint, float | Array] | None = None,
     time_limit: float | None = None,
 ) -> FeasibilityRelaxation:
-    """Find the least sum of changes of right-hand sides that makes a model feasible.
+    """Find the least weighted sum of changes of right-hand sides that makes a model feasible.
 
     Parameters
     ----------
@@ -108,6 +110,10 @@ def feasibility_relaxation(
         By default the one for the kind of the model.
     constraints : Sequence[Constraint], optional
         Rows that may change; all linear rows by default. Cones, conditions and integrality never change.
+    bounds : bool, default False
+        Whether bounds of variables may change, too, each at a cost of 1 per unit.
+    weights : Mapping[Constraint, float or Array], optional
+        The cost per unit of a constraint's change, above 0: a number, or one for each row. 1 by default.
     time_limit : float, optional
         Seconds.
 
@@ -119,7 +125,7 @@ def feasibility_relaxation(
     Raises
     ------
     DeclarationError
-        For a constraint of another model, or a model with lazy families.
+        For a constraint of another model, a weight that is not positive, or a model with lazy families.
 
     Notes
     -----
@@ -145,7 +151,9 @@ def feasibility_relaxation(
     name = backend or default_backend(model)
     solver = get_backend(name)
     program = compile_model(model, solver.capabilities, name, only=[*model.constraints, *conditions])
-    costs = _costs(model, program, constraints)
+    costs = _costs(model, program, constraints, {} if weights is None else weights)
+    if bounds:
+        program, costs = _bounds_as_rows(program, model.column_count, costs)
     softened, at, signs = elastic(program, np.ones(program.rows.count), costs)
     result = open_session(solver, softened).solve(SolveOptions(time_limit=time_limit))
     if result.x is None:
@@ -160,11 +168,47 @@ def feasibility_relaxation(
     return FeasibilityRelaxation(result.status, total, tuple(changes), result.x[: model.column_count])
 
 
-def _costs(model: Model, program: Program, constraints: Sequence[Constraint] | None) -> Array:
+def _costs(
+    model: Model,
+    program: Program,
+    constraints: Sequence[Constraint] | None,
+    weights: Mapping[Constraint, float | Array],
+) -> Array:
     """The cost of a change of each row; infinite for rows that may not change."""
     costs = np.full(program.rows.count, np.inf)
+    if not isinstance(weights, Mapping):
+        raise DeclarationError(f"weights is {weights!r}; it must give numbers to constraints, as in {{c: 2}}")
+    for field, given in (("constraints", constraints or ()), ("weights", weights)):
+        for c in given:
+            if not isinstance(c, Constraint) or c.model is not model or c.start < 0:
+                raise DeclarationError(f"{field}: {c} is not a constraint of the model {model.name!r}")
     for c in model.constraints if constraints is None else constraints:
-        if not isinstance(c, Constraint) or c.model is not model or c.start < 0:
-            raise DeclarationError(f"constraints: {c} is not a constraint of the model {model.name!r}")
         costs[c.start : c.start + c.expression.size] = 1.0
+    for c, weight in weights.items():
+        numbers = np.broadcast_to(as_numbers(weight, f"the weight of {c.name!r}"), c.shape).reshape(-1)
+        if (numbers <= 0).any():
+            raise DeclarationError(f"the weight of {c.name!r} is {weight}; it must be above 0")
+        part = slice(c.start, c.start + c.expression.size)
+        costs[part] = np.where(np.isfinite(costs[part]), numbers, np.inf)
     return costs
+
+
+def _bounds_as_rows(program: Program, count: int, costs: Array) -> tuple[Program, Array]:
+    """Write the bounds of the first `count` columns as rows after the others."""
+    free = np.flatnonzero(np.isfinite(program.lower[:count]) | np.isfinite(program.upper[:count]))
+    block = RowBlock(
+        np.arange(len(free) + 1, dtype=np.int32),
+        free.astype(np.int32),
+        np.ones(len(free)),
+        program.lower[free],
+        program.upper[free],
+    )
+    lower, upper = program.lower.copy(), program.upper.copy()
+    lower[free], upper[free] = -np.inf, np.inf
+    first, column_name, row_name = program.rows.count, program.column_name, program.row_name
+
+    def named(row: int) -> str:
+        return row_name(row) if row < first else column_name(int(free[row - first]))
+
+    wide = replace(program.with_rows(block), lower=lower, upper=upper, row_name=named)
+    return wide, np.concatenate([costs, np.ones(len(free))])

@@ -20,6 +20,7 @@ from forcopt.language.joins import concatenate, stack
 from forcopt.language.matrices import semidefinite
 from forcopt.language.model import Model
 from forcopt.language.products import quad_form
+from forcopt.language.special_sets import sos1, sos2
 from forcopt.loops.exchange import declare_columns, take_highs
 
 if TYPE_CHECKING:
@@ -234,6 +235,9 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
     for i, row in enumerate(rows):
         if i in squares:
             _with_square(x, squares[i], partial(_hold, out, linear[i], (lower[i], upper[i]), row.name))
+    for several in model.component_data_objects(pyo.SOSConstraint, active=True, descend_into=True):
+        members = x[[place[id(v)] for v, _ in sorted(several.get_items(), key=lambda item: item[1])]]
+        out.subject_to((sos1 if several.level == 1 else sos2)(members), name=out.unused_name(several.name))
     if goals:
         square = squares.get(len(rows), _matrix([], x.size, x.size))
         maximize = goals[0].sense == pyo.maximize
@@ -241,7 +245,7 @@ def from_pyomo(model: pyo.ConcreteModel) -> Model:
     return out
 
 
-_PYOMO = ("Var", "Constraint", "Objective", "Param", "Block", "Expression", "Suffix")
+_PYOMO = ("Var", "Constraint", "Objective", "SOSConstraint", "Param", "Block", "Expression", "Suffix")
 """Components of Pyomo that `from_pyomo` takes, beside sets."""
 
 

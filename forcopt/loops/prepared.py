@@ -30,6 +30,7 @@ class _Prepared:
 def prepared(
     model: Model,
     backend: Backend,
+    key: str,
     options: SolveOptions,
     compile_anew: Callable[[], ParametricProgram],
 ) -> tuple[Program, Session]:
@@ -41,20 +42,22 @@ def prepared(
         With parameters, or edited after it was declared.
     backend : Backend
         Solves it.
+    key : str
+        Names the way of compiling.
     options : SolveOptions
         A session is only kept for the same options of the solver.
     compile_anew : Callable[[], ParametricProgram]
         Called if the model has changed otherwise.
     """
     marks = model.marks()
-    kept = model.prepared.get(backend.name)
+    kept = model.prepared.get(key)
     if kept is None or not same_marks(kept.marks, marks):
         compiled = compile_anew()
         if kept is not None and kept.session is not None and kept.session.goes_on(compiled):
             kept = _Prepared(marks, compiled, kept.settings, kept.session)
         else:
             kept = _Prepared(marks, compiled)
-    model.prepared.pop(backend.name, None)  # back in place only after all has gone well
+    model.prepared.pop(key, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
     settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
     session = kept.session
@@ -65,7 +68,7 @@ def prepared(
     elif lasting:
         session = _TrimmedSession(backend, program, kept.compiled.gone)
     kept.session, kept.settings = (session if lasting and session and session.lasting else None), settings
-    model.prepared[backend.name] = kept
+    model.prepared[key] = kept
     return program, session if lasting and session else open_session(backend, program)
 
 

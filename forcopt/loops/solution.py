@@ -83,7 +83,7 @@ class ModelSolution:
     certificate : Certificate, optional
         What was proved, if ``solve(certify=True)`` asked for it.
     solved : Solved, optional
-        The compiled program and its options, for certificates.
+        The compiled program and its options, for certificates and ranging.
 
     Examples
     --------
@@ -337,6 +337,42 @@ class ModelSolution:
             return pd.DataFrame(values, index=index[0], columns=index[1])
         index = product_index(axes, values.shape)
         return pd.Series(values.reshape(-1), index=index, name=getattr(expression, "name", None))
+
+    def to_xarray(self, expression: Expression | str) -> Any:
+        """The values as an array of xarray, with the names and labels of the axes.
+
+        Parameters
+        ----------
+        expression : Expression or str
+            An expression, or the name of a variable.
+
+        Returns
+        -------
+        Any
+            A `xarray.DataArray`; axes without names are ``dim_0``, ``dim_1``, ...
+
+        Raises
+        ------
+        NotInstalledError
+            Without xarray.
+
+        Examples
+        --------
+        >>> from forcopt import Model
+        >>> m = Model()
+        >>> x = m.variable("x", index={"good": ["iron", "coal"]}, lower=[1, 2])
+        >>> m.minimize(x.sum())
+        >>> values = m.solve().to_xarray(x)  # doctest: +SKIP
+        >>> float(values.sel(good="coal"))  # doctest: +SKIP
+        2.0
+        """
+        xarray = required("xarray", "to_xarray")
+        chosen = self.model[expression] if isinstance(expression, str) else expression
+        values = self[chosen]
+        axes = getattr(chosen, "axes", None) or (None,) * values.ndim
+        names = [(axis and axis.name) or f"dim_{number}" for number, axis in enumerate(axes)]
+        coords = {name: axis.index() for name, axis in zip(names, axes, strict=True) if axis is not None}
+        return xarray.DataArray(values, coords, names, name=getattr(chosen, "name", None))
 
     def _rows_table(self, constraint: Constraint) -> Any:
         import pandas as pd

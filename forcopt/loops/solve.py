@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
+from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
@@ -38,6 +40,7 @@ def solve_model(
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
+    mccormick: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -64,6 +67,11 @@ def solve_model(
         Values to start a search from, for some or all variables; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with every improvement, where the solver reports them; stop by returning True.
+    mccormick : int, default 0
+        Relax the products that are not convex: their convex hulls over this many pieces of the range of one
+        factor take their place, which needs bounds on all their variables. ``s.bound`` then bounds the
+        model. A point of the relaxation is the answer only if it satisfies the model; without one the status
+        is LIMIT.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -91,14 +99,17 @@ def solve_model(
     6.0
     """
     deadline = Deadline(time_limit)
-    chosen = get_backend(default_backend(model) if backend is None else backend)
+    given: object = mccormick
+    if isinstance(given, bool) or not isinstance(given, Integral) or mccormick < 0:
+        raise DeclarationError(f"mccormick is {mccormick!r}; it must be a number of pieces, an integer >= 0")
+    chosen = get_backend(default_backend(model, int(mccormick)) if backend is None else backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     asked = SolveOptions(
         time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
-    program, session = _opened(model, chosen, asked)
+    program, session = _opened(model, chosen, asked, int(mccormick))
     opened = deadline.seconds
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     ran = deadline.seconds
@@ -109,14 +120,15 @@ def solve_model(
     return solution
 
 
-def _opened(model: Model, backend: Backend, options: SolveOptions) -> tuple[Program, Session]:
+def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:
     """Compile a model for a backend and hand it over; one with parameters or edits may be there already."""
-    capabilities = with_tangents(backend)
+    capabilities = replace(with_tangents(backend), mccormick=mccormick)
     if not (model.parameters or model.is_edited):
         program = compile_model(model, capabilities, backend.name, all_capabilities)
         return program, open_session(backend, program)
+    key = f"{backend.name} {mccormick}" if mccormick else backend.name
     anew = partial(compile_parametric, model, capabilities, backend.name, all_capabilities)
-    return prepared(model, backend, options, anew)
+    return prepared(model, backend, key, options, anew)
 
 
 def _fitted(options: SolveOptions, model: Model, program: Program, session: Session) -> SolveOptions:
@@ -161,7 +173,7 @@ def _run(
     return Claim(model, program, backend, resumed(result), deadline, result, tuple(results))
 
 
-def default_backend(model: Model) -> str:
+def default_backend(model: Model, mccormick: int = 0) -> str:
     """The backend for a model's kind, among the installed ones.
 
     Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers, and
@@ -171,6 +183,8 @@ def default_backend(model: Model) -> str:
     ----------
     model : Model
         Any.
+    mccormick : int, default 0
+        As of `solve_model`.
 
     Examples
     --------
@@ -184,12 +198,12 @@ def default_backend(model: Model) -> str:
     >>> default_backend(m)
     'clarabel'
     """
-    linear = Capabilities(frozenset({"rows", "integer"}))
+    linear = Capabilities(frozenset({"rows", "integer"}), mccormick=mccormick)
     if not model.relations or fits(model, linear):
         return "highs"
     ready = {name: b for name, b in backends().items() if b.missing() is None}
     for name in ("clarabel", "scip", "gscip"):
-        if name in ready and fits(model, ready[name].capabilities):
+        if name in ready and fits(model, replace(ready[name].capabilities, mccormick=mccormick)):
             return name
     return "highs"
 

@@ -50,6 +50,9 @@ FALLS = -NOISE
 MOVES = 1e-7
 """In units of a column, over the unit box; a ray along which a variable moves by less does not name it."""
 
+NO_MOVE = 1e-11
+"""Relative to the fastest; a value of the basis that moves by less stands still up to rounding."""
+
 REFINED = 1e-9
 """In units of a row or column; HiGHS's tolerances for the runs that exact arithmetic refines."""
 

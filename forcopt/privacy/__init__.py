@@ -19,11 +19,11 @@ from forcopt.privacy.budget import (
     Budget,
     PrivacyBudget,
     PureDP,
-    adaptive,
     calibrate,
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
+from forcopt.privacy.interop import dp_event
 from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import (
@@ -43,6 +43,7 @@ from forcopt.privacy.noises import (
     Noise,
     TabulatedNoise,
 )
+from forcopt.privacy.odometers import adaptive, odometer
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.queries import Calibrated, Measurement, Query, Sensitivity
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
@@ -106,6 +107,8 @@ __all__ = [
     "audit",
     "calibrate",
     "composed_epsilon",
+    "dp_event",
     "draw",
+    "odometer",
     "randomness",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cache
-from math import exp, inf, isfinite, log, log1p
+from math import exp, inf, isfinite, log
 from numbers import Real
 from typing import Any
 
@@ -385,43 +385,3 @@ def _why(family: type[Noise], budget: Budget, most: float, bounded: bool) -> str
         kind = "Gaussian" if isinstance(budget, GDP) and not bounded else "that small"
     size = f"up to a {family.size} of {most:g}"
     return f"no {family.__name__} noise keeps {budget!r}: {size} its loss is not {kind}"
-
-
-def adaptive(budget: Budget) -> Budget:
-    """The budget that adds up and keeps another one, also if each profile is chosen after earlier answers.
-
-    Parameters
-    ----------
-    budget : Budget
-        The promise.
-
-    Returns
-    -------
-    Budget
-        To spend from: `PureDP`, `ZCDP` and `GDP` themselves; for `ApproximateDP` the largest `ZCDP` that
-        proves it, or `PureDP` if delta is 0.
-
-    Notes
-    -----
-    Proved for fully adaptive parameters: sums of pure losses (Rogers, Roth, Ullman and Vadhan 2016), of rho
-    (Feldman and Zrnic 2021; Whitehouse, Ramdas, Rogers and Wu 2023), and of squares of mu (Koskela, Tobaben
-    and Honkela 2023). The exact composition of profiles is proved for profiles fixed in advance only. A
-    release without a finite rho, such as a Gaussian on a Poisson sample, finds no place in a `ZCDP` budget.
-
-    Examples
-    --------
-    >>> round(adaptive(ApproximateDP(1.0, 1e-6)).rho, 6)
-    0.024356
-    """
-    if not isinstance(budget, ApproximateDP):
-        return budget
-    if budget.delta == 0:
-        return PureDP(budget.epsilon)
-    epsilon, delta = budget.epsilon, budget.delta
-    found = scipy.optimize.brentq(
-        lambda log_rho: Profile.concentrated(exp(log_rho)).log_delta(epsilon) - log(delta),
-        log(epsilon**2 / (8 * (epsilon - log(delta)))),
-        log(epsilon - 2 * log1p(-delta)),
-        xtol=CALIBRATED,
-    )
-    return ZCDP(exp(found) * (1 - SPLIT))

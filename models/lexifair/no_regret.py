@@ -251,7 +251,8 @@ class _Simplex:
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
     def model(self, point: Array) -> Fit:
-        return self.problem.fit_of(point)
+        fit: Fit = self.problem.fit_of(point)
+        return fit
 
 
 class Descent:

@@ -49,9 +49,7 @@ def semidefinite(seed, integer):
     x = m.variable("x", 3, lower=-2, upper=2, integer=integer)
     pencil = parts[0] + sum(x[k] * parts[k + 1] for k in range(3))
     m.subject_to(fo.semidefinite(pencil + 3 * np.eye(3)))
-    top = m.variable("top")
-    m.subject_to(fo.semidefinite(top * np.eye(3) - pencil))
-    m.minimize(top + 0.1 * x.sum())
+    m.minimize(fo.lambda_max(pencil) + 0.1 * x.sum())
     return m
 
 

@@ -32,6 +32,8 @@ def test_pooling(name, demand, cost, best):
     s = m.solve(name)
     assert s.status is fo.Status.OPTIMAL
     assert (s.objective, s.bound) == (pytest.approx(best, abs=1e-3), pytest.approx(best, abs=1e-3))
+    bounds = [m.solve("highs", mccormick=pieces).bound for pieces in (1, 4, 8)]
+    assert bounds == sorted(bounds) and bounds[-1] <= best + 1e-6 and bounds[0] < bounds[-1]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -53,6 +55,8 @@ def test_bilinear_against_a_grid(seed):
     inside = grid[grid @ row <= most]
     least = (np.einsum("ni,ij,nj->n", inside, form, inside) + inside @ slope).min()
     assert least - 0.5 <= s.objective <= least + 1e-6
+    relaxed = [m.solve("highs", mccormick=pieces).bound for pieces in (1, 2, 6)]
+    assert all(bound <= s.objective + 1e-6 for bound in relaxed) and relaxed[2] >= relaxed[0] - 1e-6
     symmetric = form + form.T
     m.minimize(fo.quad_form(x, symmetric / 2, nonconvex=True) + slope @ x)
     assert m.solve("scip").objective == pytest.approx(s.objective, abs=1e-5)
@@ -74,6 +78,8 @@ def test_integer_products_by_enumeration(name, seed):
     s = m.solve(name)
     assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(best, abs=1e-6)
     assert s.certify().feasible
+    bound = m.solve("highs", mccormick=3).bound
+    assert bound >= best - 1e-6
 
 
 def test_a_factor_without_bounds_is_not_dominated():
@@ -89,13 +95,40 @@ def test_a_factor_without_bounds_is_not_dominated():
     assert m.solve("cp-sat").objective == 7
 
 
+def test_a_relaxation_is_never_an_optimum_of_the_model():
+    m = fo.Model()
+    x, y = m.variable("x", lower=0, upper=2), m.variable("y", lower=0, upper=2)
+    m.subject_to(x + y <= 2)
+    m.maximize(x * y)
+    s = m.solve("highs", mccormick=1)  # every point of the rows is one of the model
+    assert (s.status, s.bound) == (fo.Status.FEASIBLE, pytest.approx(2)) and s.objective <= 1 + 1e-6
+    assert "a bound only" in s.message
+    m.maximize(x * y - 10 * y)  # here the relaxation is exact
+    s = m.solve("highs", mccormick=1)
+    assert (s.status, s.objective, s.bound) == (fo.Status.OPTIMAL, pytest.approx(0), pytest.approx(0))
+    m.subject_to(x * y >= 0.9)
+    m.maximize(x)
+    s = m.solve("highs", mccormick=1)
+    assert (s.status, s.point) == (fo.Status.LIMIT, None) and "relaxation only" in s.message
+    assert s.bound >= m.solve("scip").objective == pytest.approx(1 + 0.1**0.5, abs=1e-5)
+    m.subject_to(x * y >= 1.5)
+    assert m.solve("highs", mccormick=1).status is fo.Status.LIMIT
+    assert m.solve("highs", mccormick=8).status is m.solve("scip").status is fo.Status.INFEASIBLE
+
+
 def test_what_no_backend_takes_names_those_that_could():
     m = fo.Model()
     x = m.variable("x", 2, lower=-1, upper=2)
     m.subject_to(x[0] * x[1] >= 1)
-    with pytest.raises(fo.UnsupportedError, match=r"products of variables.*able: .*scip"):
+    with pytest.raises(fo.UnsupportedError, match=r"products of variables.*able: .*scip.*mccormick=1"):
         m.solve("highs")
-    assert m.solve().backend == "scip"
+    assert m.solve().backend == "scip" and m.solve(mccormick=1).backend == "highs"
+    with pytest.raises(fo.DeclarationError, match="mccormick is -1; it must be a number"):
+        m.solve(mccormick=-1)
+    free = m.variable("free", lower=0)
+    m.subject_to(free * x[0] <= 3)
+    with pytest.raises(fo.UnboundedExpressionError, match="variable free has no upper bound"):
+        m.solve("highs", mccormick=2)
 
 
 def test_nothing_claims_convexity():

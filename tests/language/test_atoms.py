@@ -67,10 +67,26 @@ ATOMS = {
     "power 0.5": (lambda X: X**0.5, np.sqrt),
     "power -1": (lambda X: X**-1, lambda v: 1 / v),
     "power -2": (lambda X: fo.power(X, -2), lambda v: v**-2),
+    "log_sum_exp": (lambda X: fo.log_sum_exp(X, axis=1), lambda v: special.logsumexp(v, axis=1)),
     "geometric_mean": (lambda X: fo.geometric_mean(X), lambda v: stats.gmean(v, axis=None)),
     "weighted geometric_mean": (
         lambda X: fo.geometric_mean(X, axis=1, weights=[1, 0, 3]),
         lambda v: v[:, 0] ** 0.25 * v[:, 2] ** 0.75,
+    ),
+    "huber": (lambda X: fo.huber(X - 2, 0.5), lambda v: 2 * special.huber(0.5, v - 2)),
+    "norm 3": (lambda X: fo.norm(X - 2, 3), lambda v: np.linalg.norm((v - 2).ravel(), 3)),
+    "norm 1.5": (lambda X: fo.norm(X - 2, 1.5, axis=0), lambda v: np.linalg.norm(v - 2, 1.5, axis=0)),
+    "convex piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [0, 1, 3], [0, 1, 7]),
+        lambda v: np.maximum(v, 3 * v - 2),
+    ),
+    "concave piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [1, 3, 4], [2, 4, 4]),
+        lambda v: np.minimum(v + 1, 4),
+    ),
+    "piecewise_linear": (
+        lambda X: fo.piecewise_linear(X, [1, 2, 4], [3, 1, 2], binaries=True),
+        lambda v: np.maximum(5 - 2 * v, 0.5 * v),
     ),
     "product": (lambda X: fo.product(X.model.variable("b", binary=True), X), lambda v: v),
     "max": (lambda X: X.max(), np.max),
@@ -305,7 +321,7 @@ def test_curvature_of_conditions():
         (lambda X: fo.sum_largest(X, 0), "sum_largest: k is 0; it must be an integer from 1 to 6"),
         (lambda X: fo.sum_largest(X, 1.5), "sum_largest: k is 1.5; it must be an integer from 1 to 6"),
         (lambda X: fo.sum_smallest(X, 4, axis=1), "sum_smallest: k is 4; it must be an integer from 1 to 3"),
-        (lambda X: fo.norm(X, 0.5), "norm: p is 0.5; it must be 1, 2 or inf"),
+        (lambda X: fo.norm(X, 0.5), "norm: p is 0.5; it must be a number >= 1"),
         (lambda X: X**0, "power: p is 0; it must be one finite number, not 0"),
         (lambda X: X ** np.array([1, 2, 3]), "power: p is [1 2 3]; it must be one finite number, not 0"),
         (lambda X: fo.power(X, INF), "power: p is inf; it must be one finite number"),
@@ -411,9 +427,13 @@ def test_ranges_hold_at_every_point_of_the_domain(name, ends):
     "value",
     [
         lambda x, b: fo.all_of(b) + (b[0] & b[1]),
+        lambda x, b: -fo.lambda_max(fo.symmetric(x)),
+        lambda x, b: fo.log_det(fo.symmetric(x)),
+        lambda x, b: -fo.nuclear_norm(fo.symmetric(x)),
+        lambda x, b: fo.piecewise_linear(x, [0, 1, 3], [0, 5, 6], binaries=True).sum(),
         lambda x, b: fo.quad_form(x, -np.eye(3)),
     ],
-    ids=["logic", "quad_form"],
+    ids=["logic", "lambda_max", "log_det", "nuclear_norm", "piecewise_linear", "quad_form"],
 )
 def test_a_model_with_any_atom_is_copied_and_pickled(value):
     """Atoms are pickled by name, wherever they are defined."""

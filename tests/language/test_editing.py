@@ -240,7 +240,7 @@ def test_only_variables_can_be_fixed():
 def test_a_list_of_conditions_goes_as_it_came():
     m = fo.Model()
     b, k = m.variable("b", binary=True), m.variable("k", lower=0, upper=3, integer=True)
-    both = m.subject_to(fo.implies(~b, k <= 1), k <= 2)
+    both = m.subject_to(fo.iff(b, k >= 2), k <= 2)
     m.minimize(b - k)
     assert m.solve().objective == -1
     m.remove(both)

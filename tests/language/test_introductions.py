@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize
+from scipy import optimize, special
 
 import forcopt as fo
 
@@ -95,6 +95,21 @@ def test_jump_facility_location():
     assert m.solve().objective == pytest.approx(best)
 
 
+def test_jump_sudoku():
+    given = """530070000 600195000 098000060 800060003 400803001 700020006 060000280 000419005 000080079"""
+    board = np.array([list(map(int, row)) for row in given.split()])
+    m = fo.Model()
+    x = m.variable("x", (9, 9), lower=1, upper=9, integer=True)
+    for k in range(9):
+        i, j = 3 * (k // 3), 3 * (k % 3)
+        box = x[i : i + 3, j : j + 3]
+        m.subject_to(fo.all_different(x[k]), fo.all_different(x[:, k]), fo.all_different(box))
+    m.fix(x, np.where(board > 0, board, np.nan))
+    solved = m.solve()[x]
+    assert all(set(line) == set(range(1, 10)) for line in [*solved, *solved.T])
+    assert (solved[board > 0] == board[board > 0]).all() and solved[0].tolist() == [5, 3, 4, 6, 7, 8, 9, 1, 2]
+
+
 def test_jump_queens():
     n = 8
     m = fo.Model()
@@ -123,11 +138,11 @@ def test_jump_max_flow():
     assert m.solve().objective == nx.maximum_flow_value(graph, 0, 7)
 
 
-def test_jump_tips_logic():
+def test_jump_tips_piecewise_and_logic():
     m = fo.Model()
     x, y, z = m.variable("x", lower=0, upper=3), m.variable("y"), m.variable("z", 3, binary=True)
-    m.subject_to(y <= x)
-    m.subject_to(fo.implies(z[0], x <= 1), (x <= 0.5) | (x >= 1.5), z.sum() == 1, z[1] <= (z[0] | z[2]))
+    m.subject_to(y == fo.piecewise_linear(x, [0, 1, 2, 3], [0, 1, 4, 9], binaries=True))
+    m.subject_to(fo.implies(z[0], x <= 1), (x <= 0.5) | (x >= 1.5), fo.exactly(1, z), z[1] <= (z[0] | z[2]))
     m.maximize(y - 20 * z[2] - 20 * z[1])
     s = m.solve()
     assert s.objective == pytest.approx(0.5) and s[z].tolist() == [1, 0, 0]
@@ -237,6 +252,17 @@ def test_cvxpy_water_filling():
     m.maximize(fo.log(noise + x).sum())
     level = (1 + noise.sum()) / 3
     assert m.solve("clarabel")[x] == pytest.approx(np.maximum(level - noise, 0), abs=1e-5)
+
+
+def test_cvxpy_huber_regression():
+    b = B.copy()
+    b[::7] += 20
+    m = fo.Model()
+    x = m.variable("x", 5)
+    m.minimize(fo.huber(A @ x - b, 1).sum())
+    s = m.solve("clarabel")
+    found = optimize.minimize(lambda v: 2 * special.huber(1, A @ v - b).sum(), np.zeros(5))
+    assert s.objective == pytest.approx(found.fun, abs=1e-5)
 
 
 def test_cvxpy_maximum_entropy_and_total_variation():

@@ -205,7 +205,9 @@ def test_odd_labels_and_shapes_are_refused(given):
         fo.Model().variable("x", **given)
 
 
-@pytest.mark.parametrize("make", [lambda x: x ** "a", lambda x: fo.power(x, None)])
+@pytest.mark.parametrize(
+    "make", [lambda x: x ** "a", lambda x: fo.huber(x, "a"), lambda x: fo.power(x, None)]
+)
 def test_parameters_of_atoms_are_numbers(make):
     with pytest.raises(fo.DeclarationError, match="number"):
         make(fo.Model().variable("x"))

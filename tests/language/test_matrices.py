@@ -55,16 +55,35 @@ def pairs(rng, kind):
             cp.Minimize(cp.sum(cp.multiply(cost, Y))),
             [Y >> 0, cp.trace(Y) == 2, cp.sum(cp.multiply(given, Y)) <= 1],
         )
-    x, y = m.variable("x", 2, lower=-1, upper=1), cp.Variable(2)
-    skew = rng.normal(size=(n, n))
-    skew = skew - skew.T
-    m.subject_to(fo.semidefinite(cost * x[0] + 3 * np.eye(n) + given * x[1], skew * x[1]))
-    m.maximize(x.sum())
-    matrix = cost * y[0] + 3 * np.eye(n) + (given + 1j * skew) * y[1]
-    return m, cp.Problem(cp.Maximize(cp.sum(y)), [matrix >> 0, y >= -1, y <= 1])
+    if kind == "complex":
+        x, y = m.variable("x", 2, lower=-1, upper=1), cp.Variable(2)
+        skew = rng.normal(size=(n, n))
+        skew = skew - skew.T
+        m.subject_to(fo.semidefinite(cost * x[0] + 3 * np.eye(n) + given * x[1], skew * x[1]))
+        m.maximize(x.sum())
+        matrix = cost * y[0] + 3 * np.eye(n) + (given + 1j * skew) * y[1]
+        return m, cp.Problem(cp.Maximize(cp.sum(y)), [matrix >> 0, y >= -1, y <= 1])
+    if kind == "lambda_max":
+        x, y = m.variable("x", n, lower=-1, upper=1), cp.Variable(n)
+        m.minimize(fo.lambda_max(cost + fo.diag(x)) + 0.3 * (given[0] * x).sum())
+        value = cp.lambda_max(cost + cp.diag(y)) + 0.3 * given[0] @ y
+        return m, cp.Problem(cp.Minimize(value), [y >= -1, y <= 1])
+    if kind == "nuclear_norm":
+        x, y = m.variable("x", (n, n + 1)), cp.Variable((n, n + 1))
+        fixed, values = rng.random((n, n + 1)) < 0.5, rng.normal(size=(n, n + 1))
+        fixed[0, 0] = True
+        m.subject_to(x[fixed] == values[fixed])
+        m.minimize(fo.nuclear_norm(x))
+        rule = [cp.multiply(fixed.astype(float), y) == fixed * values]
+        return m, cp.Problem(cp.Minimize(cp.normNuc(y)), rule)
+    factor = rng.normal(size=(n, n)) + 2 * np.eye(n)
+    weight = factor @ factor.T / n + np.eye(n)
+    X, Y = fo.symmetric(m.variable("X", n * (n + 1) // 2)), cp.Variable((n, n), symmetric=True)
+    m.maximize(fo.log_det(X) - (weight * X).sum())
+    return m, cp.Problem(cp.Maximize(cp.log_det(Y) - cp.sum(cp.multiply(weight, Y))))
 
 
-KINDS = ["semidefinite", "unequal entries", "complex"]
+KINDS = ["semidefinite", "unequal entries", "complex", "lambda_max", "nuclear_norm", "log_det"]
 
 
 @pytest.mark.parametrize("seed", range(17))
@@ -135,6 +154,14 @@ def test_exact_semidefinite_matrices():
         assert is_semidefinite(lower, n) == (least > -1e-9)
 
 
+def test_values_of_numbers():
+    a = np.array([[2.0, 1], [1, 2]])
+    assert fo.lambda_max(a) == pytest.approx(3) and fo.lambda_min(a) == pytest.approx(1)
+    assert fo.nuclear_norm([[3, 0, 0], [0, -4, 0]]) == pytest.approx(7)
+    assert fo.log_det(a) == pytest.approx(np.log(3)) and fo.log_det(-a) == -np.inf
+    assert fo.lambda_max(np.stack([a, -a])).tolist() == pytest.approx([3, -1])
+
+
 def test_several_matrices_at_once():
     m = fo.Model()
     x = m.variable("x", 2)
@@ -142,6 +169,10 @@ def test_several_matrices_at_once():
     m.subject_to(fo.semidefinite(x.reshape(2, 1, 1) * np.eye(2) - matrices))
     m.minimize(x.sum())
     assert m.solve()[x] == pytest.approx([2, 1], abs=1e-6)
+    m = fo.Model()
+    x = m.variable("x")
+    m.minimize(fo.lambda_max(x * np.stack([np.eye(2), -np.eye(2)]) + matrices).sum())
+    assert m.solve().objective == pytest.approx(3, abs=1e-6)
 
 
 def test_infeasible_and_unbounded():
@@ -160,6 +191,8 @@ def test_infeasible_and_unbounded():
 def test_refusals():
     m = fo.Model()
     x = m.variable("x", (2, 2))
+    with pytest.raises(DeclarationError, match=r"entries \[1, 0\] and \[0, 1\] differ"):
+        fo.lambda_max(x)
     with pytest.raises(DeclarationError, match="square"):
         fo.semidefinite(m.variable("y", (2, 3)))
     with pytest.raises(DeclarationError, match="expression"):
@@ -168,12 +201,39 @@ def test_refusals():
         fo.symmetric(m.variable("z", 4))
     with pytest.raises(CurvatureError):
         m.subject_to(fo.semidefinite(fo.abs(x + x.T)))
+    with pytest.raises(CurvatureError):
+        m.maximize(fo.lambda_max(x + x.T))
     m.subject_to(fo.semidefinite(x + x.T))
     with pytest.raises(UnsupportedError, match=r"semidefinite.*able: .*clarabel, scs"):
         m.solve("osqp")  # its rows are not accurate enough for tangents
     b = m.variable("b", binary=True)
     m.minimize(b)
     assert m.solve().objective == 0  # by tangents
-    m.minimize(b - fo.log(x[0, 0]))
+    m.minimize(b - fo.log_det(x + x.T))
     with pytest.raises(UnsupportedError):
         m.solve()
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs"])
+def test_an_infeasible_model_whose_rows_lead_outside_the_domain_of_an_atom(backend):
+    """Of its points, the rows alone keep one where the matrix has no logarithm of the determinant."""
+    m = fo.Model()
+    x = m.variable("x", 2)
+    m.subject_to(x[1] >= 2)
+    m.subject_to(fo.log_det(fo.symmetric(fo.stack([1 + x[0], x[1], 1 - x[0]]))) >= -3)
+    m.minimize(x[0])
+    assert m.solve(backend).status == "infeasible"
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs"])
+def test_eigenvalues_of_matrices_without_bounds(backend):
+    """No eigenvalue exists of a matrix of infinite bounds, or of a start that leaves out entries."""
+    m = fo.Model()
+    v = m.variable("v", 6)
+    x = fo.symmetric(v)
+    m.subject_to(fo.trace(x) == 3, fo.semidefinite(x))
+    cases = (fo.lambda_max(x), 1), (fo.nuclear_norm(x), 3), (-fo.log_det(x), 0), (-fo.lambda_min(x), -1)
+    for expression, value in cases:
+        m.minimize(expression)
+        s = m.solve(backend, start={v[:2]: 0.5})
+        assert s.objective == pytest.approx(value, abs=1e-3)

@@ -65,10 +65,11 @@ def test_bounds_comparisons_and_values_out():
     m.subject_to(x.sum("time") >= turned(WEIGHT).sum("time") + 1)
     m.minimize((x * WEIGHT).sum())
     s = m.solve()
-    found = s.to_pandas(x).stack().to_xarray()
-    assert found.dims == ("unit", "time")
+    found = s.to_xarray(x)
+    assert found.dims == ("unit", "time") and found.name == "x"
     assert (found >= WEIGHT - 1e-9).all() and float(found.sel(unit="b", time=1)) == pytest.approx(4)
     assert float((found - WEIGHT).sum()) == pytest.approx(3)
+    assert s.to_xarray("x").equals(found) and s.to_xarray(x.sum()).ndim == 0
 
 
 def test_other_labels_are_an_error():
@@ -106,7 +107,7 @@ def test_a_comparison_with_an_array_on_the_left(relate):
     row = m.subject_to(relate(turned(WEIGHT) / 2, x), name="row")
     assert isinstance(row, fo.Constraint)
     (m.maximize if relate is operator.ge else m.minimize)(x.sum())
-    assert np.allclose(m.solve()[x], WEIGHT / 2)
+    assert np.allclose(m.solve().to_xarray(x), WEIGHT / 2)
 
 
 def test_arrays_keep_their_own_operations():

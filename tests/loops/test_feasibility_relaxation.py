@@ -22,10 +22,11 @@ def infeasible(seed, whole=False):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_sum_of_changes_is_least(seed, backend):
     m, need, a, b = infeasible(seed)
-    found = m.feasibility_relaxation(backend=backend, constraints=[need])
+    weight = np.arange(1.0, len(b) + 1)
+    found = m.feasibility_relaxation(backend=backend, weights={need: weight})
     rows, n = a.shape
     true = linprog(
-        np.append(np.zeros(n), np.ones(rows)),
+        np.append(np.zeros(n), weight),
         np.hstack([a, -np.eye(rows)]),
         b,
         bounds=[(0, 3)] * n + [(0, None)] * rows,
@@ -39,7 +40,7 @@ def test_the_sum_of_changes_is_least(seed, backend):
     assert (a @ found.point[:n] <= changed + 1e-5).all()
 
 
-def test_integers_stay_whole_and_bounds_hold():
+def test_integers_stay_whole_and_bounds_may_change():
     m = fo.Model()
     x = m.variable("x", lower=0, upper=1, integer=True)
     y = m.variable("y", lower=0, upper=1)
@@ -48,6 +49,9 @@ def test_integers_stay_whole_and_bounds_hold():
     assert found.total == pytest.approx(3) and [str(c) for c in found.changes] == [
         "lower need >= 6 by 3, to 3"
     ]
+    found = m.feasibility_relaxation(bounds=True, constraints=[])
+    assert found.total == pytest.approx(2) and 2 * found.point[0] + found.point[1] >= 6 - 1e-6
+    assert {(c.name, c.side) for c in found.changes} <= {("x", "<="), ("y", "<=")}
 
 
 def test_a_feasible_model_needs_no_change_and_hard_rows_stay():
@@ -72,8 +76,23 @@ def test_cones_are_hard():
 def test_refusals():
     m = fo.Model()
     x = m.variable("x")
-    row, gone = m.subject_to(x >= 1, x <= 0)
+    row = m.subject_to(x >= 1)
+    with pytest.raises(fo.DeclarationError, match="above 0"):
+        m.feasibility_relaxation(weights={row: 0})
+    with pytest.raises(fo.DeclarationError, match="not a constraint of the model"):
+        fo.Model("other").feasibility_relaxation(constraints=[row])
+
+
+def test_weights_of_other_things_are_refused():
+    m, other = fo.Model(), fo.Model()
+    x, y = m.variable("x", lower=0, upper=1), other.variable("y")
+    m.subject_to(x >= 2, x >= 4)
+    elsewhere = other.subject_to(y >= 1)
+    gone = m.subject_to(x <= 0)
     m.remove(gone)
-    for model, given in ((fo.Model("other"), row), (m, gone), (m, "c1")):
-        with pytest.raises(fo.DeclarationError, match="not a constraint of the model"):
-            model.feasibility_relaxation(constraints=[given])
+    for weights in ({elsewhere: 1.0}, {gone: 1.0}, {"c1": 1.0}):
+        with pytest.raises(fo.DeclarationError, match=r"weights: .* is not a constraint of the model"):
+            m.feasibility_relaxation(weights=weights)
+    for weights in (2.0, 0, "c1"):
+        with pytest.raises(fo.DeclarationError, match=r"weights is .*; it must give numbers to constraints"):
+            m.feasibility_relaxation(weights=weights)

@@ -103,9 +103,10 @@ def test_a_model_of_pyomo_keeps_values_names_and_labels():
     assert s[m["x"].loc["a", 2]] == s["x"][0, 1] and s["f"] == 0.5
 
 
-def test_squares_of_pyomo():
+def test_squares_and_ordered_sets_of_pyomo():
     p = hospital()
     p.k = pyo.Var(p.J, bounds=(0, 2))
+    p.one = pyo.SOSConstraint(var=p.k, sos=1)
     p.some = pyo.Constraint(expr=sum(p.k[j] for j in p.J) >= 1)
     p.ball = pyo.Constraint(expr=p.x["a", 2] ** 2 + p.x["b", 2] ** 2 + p.x["a", 1] <= 3)
     p.cost.deactivate()
@@ -128,7 +129,6 @@ def test_squares_of_pyomo():
         ("curve", lambda p: pyo.Constraint(expr=pyo.exp(p.y) <= 3)),
         ("other", lambda p: pyo.Objective(expr=p.y)),
         ("odd", lambda p: pyo.Var(domain=pyo.Set(initialize=[1, 3, 5]))),
-        ("one", lambda p: pyo.SOSConstraint(var=p.x, sos=1)),
         ("said", lambda p: pyo.LogicalConstraint(expr=p.truth)),
     ],
 )

@@ -563,6 +563,7 @@ def test_integers_too_large_for_a_float_are_refused():
     for call, name in (
         (lambda: fo.norm(x, huge), "norm: p"),
         (lambda: fo.power(x, huge), "power: p"),
+        (lambda: fo.huber(x, huge), "huber: the threshold"),
         (lambda: s.certify(rounding=huge), "rounding"),
         (lambda: s.certify(rounding=-1), "rounding is -1; it must be at least 0"),
     ):

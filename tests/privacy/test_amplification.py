@@ -15,6 +15,8 @@ from forcopt.privacy.amplification import (
     data_dependent_allocation,
     expected_size,
     largest_epsilon,
+    largest_rate,
+    largest_size,
     noisy_statistic,
     poisson_sample,
     proportional_allocation,
@@ -112,9 +114,14 @@ def test_the_exact_loss_of_a_noisy_statistic_is_that_of_its_densities():
 
 @settings(max_examples=25, deadline=None)
 @given(target=st.floats(0.01, 3), rate=st.floats(0.01, 0.99))
-def test_the_inverse_meets_the_target_and_no_less(target, rate):
+def test_inverses_meet_the_target_and_no_less(target, rate):
     epsilon = largest_epsilon(lambda e: poisson_sample(e, rate), target)
     assert epsilon == pytest.approx(math.log1p(math.expm1(target) / rate), rel=1e-9)
+    found = largest_rate(lambda r: poisson_sample(target * 2, r), target)
+    assert found == pytest.approx(math.expm1(target) / math.expm1(2 * target), rel=1e-9)
+    size = largest_size(lambda m: simple_random_sample(2 * target, m, 50), target, 50)
+    assert simple_random_sample(2 * target, size, 50).upper <= target
+    assert size == 50 or simple_random_sample(2 * target, size + 1, 50).upper > target
 
 
 def exactly(value):
@@ -150,7 +157,8 @@ def test_losses_at_large_epsilon_are_the_formulas(epsilon):
     assert revealed_cluster(epsilon, 1.0, 1.0) == epsilon
 
 
-def test_the_inverse_where_anything_goes():
+def test_inverses_where_anything_goes():
+    assert largest_rate(lambda r: poisson_sample(0.5, r), target=1.0) == 1.0
     assert largest_epsilon(lambda e: poisson_sample(e, 0.0), target=1.0) == math.inf
 
 
@@ -181,6 +189,7 @@ def test_the_inverse_where_anything_goes():
         (lambda: noisy_statistic([1], [0.5], [1], [1.0], 1.0), "sum to 1"),
         (lambda: noisy_statistic([1], [1.0], [1], [1.0], 0.0), "scale is 0"),
         (lambda: revealed_cluster(-1.0, 1.0, 0.5), "within is -1.0"),
+        (lambda: largest_rate(lambda r: poisson_sample(1.0, r), 0.0), "epsilon is 0.0"),
     ],
 )
 def test_bad_input_is_refused(call, rule):

@@ -4,7 +4,6 @@ from math import inf
 
 import numpy as np
 import pytest
-from dp_events import dp_event
 
 from forcopt import DeclarationError
 from forcopt.privacy import (
@@ -18,6 +17,7 @@ from forcopt.privacy import (
     Ledger,
     PoissonSample,
     Profile,
+    dp_event,
 )
 
 

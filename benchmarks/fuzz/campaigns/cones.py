@@ -45,15 +45,19 @@ def water(rng: Random) -> ModelCase:
 
 
 def spectrum(rng: Random) -> ModelCase:
-    """``min <C, X>`` over semidefinite X of trace 1: the least eigenvalue."""
+    """``min <C, X>`` over semidefinite X of trace 1: the least eigenvalue; or ``max log det X - <S, X>``."""
     n = int(rng.integers(1, 5))
     half = rng.integers(-3, 4, size=(n, n))
     m = fo.Model("spectrum")
     X = fo.symmetric(m.variable("X", n * (n + 1) // 2))
-    C = half + half.T
-    m.subject_to(fo.semidefinite(X), fo.trace(X) == 1)
-    m.minimize((C * X).sum())
-    return optimal(m, SEMIDEFINITE, np.linalg.eigvalsh(C)[0])
+    if rng.random() < 0.6:
+        C = half + half.T
+        m.subject_to(fo.semidefinite(X), fo.trace(X) == 1)
+        m.minimize((C * X).sum())
+        return optimal(m, SEMIDEFINITE, np.linalg.eigvalsh(C)[0])
+    S = half @ half.T + np.eye(n)
+    m.maximize(fo.log_det(X) - (S * X).sum())
+    return optimal(m, SEMIDEFINITE, -np.linalg.slogdet(S)[1] - n)
 
 
 def distance(rng: Random) -> ModelCase:

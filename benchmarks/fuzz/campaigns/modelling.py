@@ -1,4 +1,4 @@
-"""Conditions, logic and parameters, solved again after changes of the model.
+"""Conditions, logic, piecewise linear functions and parameters, solved again after changes of the model.
 
 Integers x and b and two continuous y at most. The oracle tries all values of the integers and all
 alternatives of the conditions; what remains of y is a polygon, whose vertices it computes.
@@ -148,11 +148,22 @@ class Draft:
             lambda x, b: [a.holds(sense, x, b)] if b[i] == at else [[]],
         )
 
+    def equivalence(self) -> None:
+        """A binary that says whether a row over integers holds."""
+        (e, a), sense, i = self.affine(continuous=False), self.sense(), self.number(0, self.b.size - 1)
+
+        def truth(x: np.ndarray, b: np.ndarray) -> Alternatives:
+            value = a.at(x, b)[1]
+            met = value <= 0 if sense == "<=" else value >= 0 if sense == ">=" else value == 0
+            return [[]] if met == bool(b[i]) else []
+
+        self.add(fo.iff(self.b[i], compared(e, sense)), truth)
+
     def count(self) -> None:
         """How many binaries are 1."""
         k, which = self.number(0, self.b.size), self.number(0, 2)
         self.add(
-            (self.b.sum() == k, self.b.sum() <= k, self.b.sum() >= k)[which],
+            (fo.exactly, fo.at_most, fo.at_least)[which](k, self.b),
             lambda x, b: [[]] if (b.sum() == k, b.sum() <= k, b.sum() >= k)[which] else [],
         )
 
@@ -166,6 +177,10 @@ class Draft:
             fo.either(*([compared(e, s) for e, _, s in g] for g in groups)),
             lambda x, b: [[half for _, a, s in g for half in a.holds(s, x, b)] for g in groups],
         )
+
+    def different(self) -> None:
+        """No two integers are equal."""
+        self.add(fo.all_different(self.x), lambda x, b: [[]] if len(set(x.tolist())) == len(x) else [])
 
     def semicontinuous(self) -> None:
         """Each y is 0 or within bounds."""
@@ -183,6 +198,29 @@ class Draft:
             ]
 
         self.add(fo.semicontinuous(self.y, low, high), truth)
+
+    def ordered(self) -> None:
+        """At most one, or two neighbors, of x and y are not 0."""
+        order = self.number(1, 2)
+        count = len(self.low) + self.ny
+
+        def truth(x: np.ndarray, b: np.ndarray) -> Alternatives:
+            supports = [{i} for i in range(count)]
+            if order == 2 and count > 1:
+                supports = [{i, i + 1} for i in range(count - 1)]
+            return [
+                [
+                    half
+                    for j in range(self.ny)
+                    if len(x) + j not in support
+                    for half in ((UNIT[j], 0.0), (-UNIT[j], 0.0))
+                ]
+                for support in supports
+                if set(np.flatnonzero(x).tolist()) <= support
+            ]
+
+        together = fo.concatenate([self.x, self.y])
+        self.add((fo.sos1 if order == 1 else fo.sos2)(together), truth)
 
     def product(self) -> None:
         """A binary times an expression, in a row."""
@@ -205,7 +243,7 @@ class Draft:
             lambda: (b[i] & b[j]) >= b[k],
             lambda: fo.any_of(b) >= ~b[i],
             lambda: fo.all_of(b) + b[i] <= 1,
-            lambda: b[i] == (b[j] | b[k]),
+            lambda: fo.iff(b[i], b[j] | b[k]),
         )[which]()
 
         def truth(x: np.ndarray, b: np.ndarray) -> Alternatives:
@@ -219,6 +257,40 @@ class Draft:
             return [[]] if met else []
 
         self.add(made, truth)
+
+    def bend(self) -> tuple[Any, Callable[[np.ndarray], list[tuple[list[Half], np.ndarray, float]]]]:
+        """A piecewise linear function of one variable, and its segments: where, slope on y, constant."""
+        at = np.sort(self.rng.choice(np.arange(-5, 6), self.number(2, 4), replace=False)).astype(float)
+        height = self.rng.integers(-4, 5, size=len(at)).astype(float)
+        on_y = self.ny > 0 and self.rng.random() < 0.7
+        j = self.number(0, (self.ny if on_y else len(self.low)) - 1)
+        written = fo.piecewise_linear((self.y if on_y else self.x)[j], at, height, binaries=True)
+        at[0], at[-1], ends = -np.inf, np.inf, at.copy()
+
+        def segments(x: np.ndarray) -> list[tuple[list[Half], np.ndarray, float]]:
+            found = []
+            for k, slope in enumerate(np.diff(height) / np.diff(ends)):
+                constant = height[k] - slope * ends[k]
+                if on_y:
+                    sides = [(-UNIT[j], -at[k]), (UNIT[j], at[k + 1])]
+                    found.append(([h for h in sides if np.isfinite(h[1])], slope * UNIT[j], constant))
+                elif at[k] <= x[j] <= at[k + 1]:
+                    found.append(([], np.zeros(2), constant + slope * x[j]))
+            return found
+
+        return written, segments
+
+    def piecewise(self) -> None:
+        """A piecewise linear function in a row."""
+        (bent, segments), sense, right = self.bend(), self.sense(), self.number(-3, 3)
+
+        def truth(x: np.ndarray, b: np.ndarray) -> Alternatives:
+            return [
+                [*where, *Affine(np.zeros(0), np.zeros(0), row, c).holds(sense, x[:0], b[:0], right)]
+                for where, row, c in segments(x)
+            ]
+
+        self.add(compared(bent - right, sense), truth)
 
     def absolute(self) -> None:
         """An absolute value in a row."""
@@ -247,8 +319,14 @@ class Draft:
         """One, or two in order."""
         stages = []
         for _ in range(1 + (self.rng.random() < 0.3)):
-            (e, a), (f, c), curved = self.affine(), self.affine(), self.rng.random() < 0.2
-            if curved:
+            (e, a), bent, (f, c), kind = self.affine(), self.bend(), self.affine(), self.number(0, 5)
+            if kind == 0:
+                e = e + bent[0]
+
+                def parts(x: np.ndarray, b: np.ndarray, a: Affine = a, segments: Any = bent[1]) -> Any:
+                    row, constant = a.at(x, b)
+                    return [(where, row + slope, constant + k) for where, slope, k in segments(x)]
+            elif kind == 1:
                 e = e + fo.abs(f)
 
                 def parts(x: np.ndarray, b: np.ndarray, a: Affine = a, c: Affine = c) -> Any:
@@ -262,7 +340,7 @@ class Draft:
                 def parts(x: np.ndarray, b: np.ndarray, a: Affine = a) -> Any:
                     return [([], *a.at(x, b))]
 
-            most = not curved and bool(self.rng.random() < 0.5)
+            most = kind != 1 and bool(self.rng.random() < 0.5)
             stages.append(fo.maximize(e) if most else fo.minimize(e))
             self.stages.append((most, parts))
         if len(stages) == 1:
@@ -341,8 +419,8 @@ def modelling(rng: Random) -> ModelCase:
     """A model of one to four conditions, and what becomes of it when it is changed."""
     draft = Draft(rng)
     kinds = [
-        draft.row, draft.implication, draft.count, draft.disjunction,
-        draft.semicontinuous, draft.product, draft.logic, draft.absolute,
+        draft.row, draft.implication, draft.equivalence, draft.count, draft.disjunction, draft.different,
+        draft.semicontinuous, draft.ordered, draft.product, draft.logic, draft.piecewise, draft.absolute,
     ]  # fmt: skip
     for _ in range(draft.number(1, 4)):
         kinds[draft.number(0, len(kinds) - 1)]()

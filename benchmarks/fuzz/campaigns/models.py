@@ -180,16 +180,14 @@ def ball(rng: Random) -> ModelCase:
 
 
 def eigenvalue(rng: Random) -> ModelCase:
-    """The least largest eigenvalue of ``A + t B`` for commuting A and B."""
+    """The least largest eigenvalue of ``A + t B`` for commuting A and B, or a nuclear norm's bound."""
     n = int(rng.integers(2, 5))
     turn, _ = np.linalg.qr(rng.normal(size=(n, n)))
     a, b = rng.integers(-5, 6, size=n).astype(float), rng.integers(-3, 4, size=n).astype(float)
     m = fo.Model("eigenvalue")
     t = m.variable("t", lower=-2, upper=2)
     first, second = turn @ np.diag(a) @ turn.T, turn @ np.diag(b) @ turn.T
-    top = m.variable("top")
-    m.subject_to(fo.semidefinite(top * np.eye(n) - (first + first.T) / 2 - t * ((second + second.T) / 2)))
-    m.minimize(top)
+    m.minimize(fo.lambda_max((first + first.T) / 2 + t * ((second + second.T) / 2)))
     crossings = [(a[i] - a[j]) / (b[j] - b[i]) for i in range(n) for j in range(i) if b[i] != b[j]]
     values = [float(np.max(a + s * b)) for s in (-2.0, 2.0, *(c for c in crossings if -2 <= c <= 2))]
     return ModelCase(m, ("clarabel", "scs"), "optimal", min(values))

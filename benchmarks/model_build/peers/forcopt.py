@@ -128,22 +128,17 @@ def network(data: Network) -> highspy.Highs:
 
 
 def jobshop(data: JobShop) -> highspy.Highs:
-    """A binary for each pair of tasks on one machine; a bridge writes its rows."""
+    """The tasks as intervals; a bridge writes the rows of the pairs."""
     length, machine = (
         pd.DataFrame(table).rename_axis(index="job", columns="step") for table in (data.length, data.machine)
     )
     m = fo.Model("jobshop")
     shape = (length.index, length.columns)
     start = m.variable("start", index=shape, lower=0, upper=data.horizon, integer=True)
-    end = start + length
-    m.subject_to(start >= end.shift(step=1))
-    on = machine.to_numpy().reshape(-1)
-    first, second = np.nonzero(np.triu(on[:, None] == on, 1))
-    before = m.variable("before", len(first), binary=True)
-    starts, ends = start.reshape(-1), end.reshape(-1)
-    m.subject_to(fo.implies(before, ends[first] <= starts[second]))
-    m.subject_to(fo.implies(~before, ends[second] <= starts[first]))
+    task = m.interval(start, length)
+    m.subject_to(start >= task.end.shift(step=1))
+    m.subject_to(fo.no_overlap(task, by=machine))
     makespan = m.variable("makespan", lower=0, upper=data.horizon, integer=True)
-    m.subject_to(end <= makespan)
+    m.subject_to(task.end <= makespan)
     m.minimize(makespan)
     return m.to_highs()

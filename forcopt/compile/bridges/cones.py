@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.compile.bridge_context import BridgeContext, bridge
+from forcopt.language.atom import SUM_SQUARES
 from forcopt.language.joins import concatenate, stack
 from forcopt.language.matrices import Semidefinite, asymmetric_entries
 from forcopt.language.relations import (
@@ -79,6 +80,20 @@ def logistic_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     draft.row(first + second <= 1)
 
 
+@bridge("log_sum_exp", gives=("exponential", "rows"))
+def log_sum_exp_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= log(sum_j exp(x_j))`` as ``exp(x_j - t) <= u_j`` for every j and ``sum_j u_j <= 1``.
+
+    Takes ``log_sum_exp``, gives ``exponential`` and rows: d cones and one row for each element, with d
+    new columns. Exact.
+    """
+    (x,) = relation.arguments
+    share = draft.column("share", x.shape, 0.0, 1.0)
+    inside = (x - relation.result[:, None]).ravel()
+    draft.relation(ExponentialCone(inside, 0 * inside + 1.0, share.ravel()))
+    draft.row(share.sum(axis=1) <= 1)
+
+
 @bridge("even_power", gives=("power_cone",))
 def even_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= |x|**p`` as ``t**(1/p) * 1**(1 - 1/p) >= |x|``."""
@@ -105,6 +120,20 @@ def negative_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= x**p``, p < 0, as ``t**a * x**(1 - a) >= 1`` with ``a = 1 / (1 - p)``."""
     (x,) = relation.arguments
     draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter)))
+
+
+@bridge("norm_p", gives=("power_cone", "rows"))
+def norm_p_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= (sum_j |x_j|**p)**(1/p)`` as ``r_j**(1/p) * t**(1 - 1/p) >= |x_j|`` and ``sum_j r_j <= t``.
+
+    Takes ``norm_p`` (p > 1), gives ``power_cone`` and rows: d cones and one row for each element, with d
+    new columns. Exact.
+    """
+    (x,) = relation.arguments
+    share = draft.column("share", x.shape, 0.0)
+    whole = relation.result[:, None].broadcast_to(x.shape)
+    draft.relation(PowerCone(share.ravel(), whole.ravel(), x.ravel(), 1.0 / relation.parameter))
+    draft.row(share.sum(axis=1) <= relation.result)
 
 
 @bridge("geometric_mean", gives=("power_cone", "rows"))
@@ -174,6 +203,23 @@ def inverse_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     draft.relation(SecondOrderCone(t + x, stack([0 * x + 2.0, t - x], axis=1)))
 
 
+@bridge("huber", gives=("sum_squares", "rows"))
+def huber_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= huber(x)`` as ``t >= q + 2 M s`` with ``|x| <= n + s``, ``q >= n**2``, ``n, s >= 0``.
+
+    The least such t has n = min(|x|, M) and s = |x| - n. Takes ``huber``, gives ``sum_squares`` and
+    rows: one square and three rows for each element, with three new columns. Exact.
+    """
+    (x,) = relation.arguments
+    near = draft.column("near", x.shape, 0.0)
+    far = draft.column("far", x.shape, 0.0)
+    square = draft.column("square", x.shape, 0.0)
+    draft.relation(AtomRelation(SUM_SQUARES, square, (near[:, None],)))
+    draft.row(near + far >= x)
+    draft.row(near + far >= -x)
+    draft.row(relation.result >= square + 2 * relation.parameter * far)
+
+
 @bridge("semidefinite", gives=("semidefinite_cone", "rows"))
 def semidefinite_cone(relation: Semidefinite, draft: BridgeContext) -> None:
     """Symmetric semidefinite matrices as cones over their lower triangles.
@@ -187,6 +233,77 @@ def semidefinite_cone(relation: Semidefinite, draft: BridgeContext) -> None:
     which, i, j = asymmetric_entries(matrices)
     if which.size:
         draft.row(matrices[which, i, j] == matrices[which, j, i])
+
+
+@bridge("lambda_max", gives=("semidefinite_cone",))
+def lambda_max_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= lambda_max(M)`` as: ``t I - M`` is positive semidefinite.
+
+    Takes ``lambda_max``, gives ``semidefinite_cone``: one of order n for each element. Exact.
+    """
+    (flat,) = relation.arguments
+    order = round(flat.shape[1] ** 0.5)
+    rows, columns = np.tril_indices(order)
+    top = relation.result[:, None] * (rows == columns).astype(float)
+    draft.relation(SemidefiniteCone(top - flat[:, rows * order + columns], order))
+
+
+@bridge("nuclear_norm", gives=("semidefinite_cone", "rows"))
+def nuclear_norm_cone(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t >= ||M||_*`` as: ``[[U, M], [M', V]]`` is positive semidefinite and ``tr U + tr V <= 2 t``.
+
+    The least such t is the sum of the singular values (Fazel, Hindi and Boyd, 2001, Lemma 1). Takes
+    ``nuclear_norm``, gives ``semidefinite_cone`` and rows: for each p-by-q element one cone of order p +
+    q and one row, with columns for the lower triangles of U and V. Exact.
+    """
+    (flat,) = relation.arguments
+    p, q = relation.parameter
+    count = flat.shape[0]
+    left = draft.column("left", (count, p * (p + 1) // 2))
+    right = draft.column("right", (count, q * (q + 1) // 2))
+    everything = concatenate([left, right, flat], axis=1)
+    rows, columns = np.tril_indices(p + q)
+    first = left.shape[1]
+    place = np.where(
+        rows < p,
+        rows * (rows + 1) // 2 + columns,
+        np.where(
+            columns < p,
+            first + right.shape[1] + columns * q + (rows - p),  # M' stands below the diagonal
+            first + (rows - p) * (rows - p + 1) // 2 + (columns - p),
+        ),
+    )
+    draft.relation(SemidefiniteCone(everything[:, place], p + q))
+    diagonals = [np.arange(1, n + 1) * np.arange(2, n + 2) // 2 - 1 for n in (p, q)]
+    draft.row(left[:, diagonals[0]].sum(axis=1) + right[:, diagonals[1]].sum(axis=1) <= 2 * relation.result)
+
+
+@bridge("log_det", gives=("semidefinite_cone", "exponential", "rows"))
+def log_det_cones(relation: AtomRelation, draft: BridgeContext) -> None:
+    """``t <= log det M`` by a triangular factor: ``[[M, Z], [Z', diag Z]]`` semidefinite, ``t <= sum log
+    Z_ii``.
+
+    Z is lower triangular; ``Z = L D`` for ``M = L D L'`` gives the greatest sum (Ben-Tal and Nemirovski,
+    2001, section 4.2). Takes ``log_det``, gives ``semidefinite_cone``, ``exponential`` and rows: for
+    each element of order n one cone of order 2 n, n exponential cones and one row, with n (n + 3) / 2
+    new columns. Exact.
+    """
+    (flat,) = relation.arguments
+    count, n = flat.shape[0], round(flat.shape[1] ** 0.5)
+    factor = draft.column("factor", (count, n * (n + 1) // 2))
+    logs = draft.column("log", (count, n))
+    diagonal = factor[:, np.arange(1, n + 1) * np.arange(2, n + 2) // 2 - 1]
+    everything = concatenate([flat, factor, 0 * flat[:, :1]], axis=1)
+    rows, columns = np.tril_indices(2 * n)
+    below, zero = rows - n, n * n + factor.shape[1]
+    # The block below the diagonal is Z', whose entry (i, j) is Z[j, i]; the last one is diag Z.
+    turned = np.where(columns >= below, n * n + columns * (columns + 1) // 2 + below, zero)
+    last = np.where(rows == columns, n * n + below * (below + 1) // 2 + below, zero)
+    place = np.where(rows < n, rows * n + columns, np.where(columns < n, turned, last))
+    draft.relation(SemidefiniteCone(everything[:, place], 2 * n))
+    one = 0 * diagonal + 1.0
+    draft.relation(ExponentialCone(logs.ravel(), one.ravel(), diagonal.ravel()))
+    draft.row(relation.result <= logs.sum(axis=1))
 
 
 _LAST = 100.0

@@ -287,7 +287,7 @@ _LARGEST = 60
 
 
 def premises(model: Model) -> Iterator[str]:
-    """List the roundings: forms into sums of squares, parameters into products."""
+    """List the roundings: forms into sums of squares, slopes into numbers, parameters into products."""
     relations = model.needed_relations()
     for relation in relations:
         if not isinstance(relation, AtomRelation):
@@ -301,6 +301,8 @@ def premises(model: Model) -> Iterator[str]:
                 proved = _is_convex(form)
                 words = "" if proved else f", {NOT_CONVEX}"
                 yield f"{name} is the sum of squares of its form{words}, up to {off:.1g} in a coefficient"
+        elif relation.kind == "piecewise_linear":
+            yield f"{name} has the slopes that its points have in floating point"
     if any(isinstance(r, ParameterProduct) for r in relations):
         yield "products with parameters are computed in floating point"
 

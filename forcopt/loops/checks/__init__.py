@@ -21,6 +21,7 @@ from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verd
 from forcopt.loops.checks.integers import no_better_integers, no_integers_found
 from forcopt.loops.checks.multipliers import multipliers_prove_infeasibility, multipliers_prove_the_optimum
 from forcopt.loops.checks.points import (
+    a_relaxation_only_bounds,
     bound_meets_the_value,
     point_satisfies_the_model,
     within_accuracy,
@@ -72,6 +73,7 @@ EVALUATING: tuple[Check, ...] = (point_satisfies_the_model, bound_meets_the_valu
 CONCLUDING: tuple[Check, ...] = (
     a_ray_decides,
     nothing_else_bounds_it,
+    a_relaxation_only_bounds,
     within_accuracy_at_last,
     *EVALUATING,
 )

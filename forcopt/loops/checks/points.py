@@ -7,9 +7,23 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend
 from forcopt.compile.program import Program
-from forcopt.loops.checks.claim import Act, Claim, Confirmed, Verdict, check_of, is_checkable, verdict
+from forcopt.loops.checks.claim import Act, Claim, Confirmed, Doubt, Verdict, check_of, is_checkable, verdict
 from forcopt.loops.tolerances import APART, AT_TOLERANCE, FAR, REFUTED
 from forcopt.status import Status
+
+
+@check_of(Status.OPTIMAL, Status.FEASIBLE)
+def a_relaxation_only_bounds(program: Program, claim: Claim) -> Verdict:
+    """A relaxation: its value is a bound, and its point counts only where it satisfies the model."""
+    if not claim.compiled.relaxed or claim.point is None:
+        return Confirmed()
+    if max(claim.violations.values(), default=0.0) > claim.backend.accuracy:
+        return Doubt("its point satisfies the relaxation only", Status.LIMIT)
+    if claim.status is Status.FEASIBLE:
+        return Confirmed()
+    words = "the relaxation's optimum is a bound only"
+    proved = not claim.compiled.is_staged and not isinstance(bound_meets_the_value(program, claim), Doubt)
+    return verdict("" if proved else words, Status.FEASIBLE)
 
 
 @check_of(Status.OPTIMAL, Status.FEASIBLE)

@@ -98,7 +98,7 @@ _NO_RAY = "there is no direction in which the objective improves forever"
 @check_of(Status.UNBOUNDED)
 def a_ray_and_a_point(program: Program, claim: Claim) -> Verdict:
     """Rows alone: the objective improves forever in a direction that they allow, and a point exists."""
-    if not is_checkable(claim.compiled) or claim.model.lazies:
+    if not is_checkable(claim.compiled) or claim.model.lazies or claim.compiled.relaxed:
         return Confirmed()
     if not ray(claim.model):
         return verdict(_NO_RAY)
@@ -113,7 +113,7 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
     compiled, unbounded = claim.compiled, claim.status is Status.UNBOUNDED
     # Solvers of quadratic programs take rays for optima; rays with cones are no linear programs.
     failed = not unbounded and compiled.stages[-1].quadratic is not None
-    curved = compiled.cones or compiled.products
+    curved = compiled.cones or compiled.products or compiled.relaxed
     if curved or claim.model.lazies or not (failed or (unbounded and not is_checkable(compiled))):
         return Confirmed()
     name = claim.backend.name if compiled.is_conditional else "highs"
@@ -128,8 +128,8 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
 @check_of(Status.UNBOUNDED)
 def nothing_else_bounds_it(program: Program, claim: Claim) -> Verdict:
     """Lazy families, products or a relaxation: the status is `FAILED`, since a ray does not prove it."""
-    products, reason = claim.compiled.products, ""
-    if claim.model.lazies or products:
-        what = "its products that are not convex" if products else "its lazy families"
+    relaxed, reason = claim.compiled.products or claim.compiled.relaxed, ""
+    if claim.model.lazies or relaxed:
+        what = "its products that are not convex" if relaxed else "its lazy families"
         reason = f"without {what} the model is unbounded: give the variables bounds"
     return verdict(reason, Status.FAILED)

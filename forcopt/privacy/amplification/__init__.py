@@ -22,6 +22,8 @@ from forcopt.privacy.amplification.design import Design, draw
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
     largest_epsilon,
+    largest_rate,
+    largest_size,
     noisy_statistic,
     whole_number,
 )
@@ -63,6 +65,8 @@ __all__ = [
     "draw",
     "expected_size",
     "largest_epsilon",
+    "largest_rate",
+    "largest_size",
     "noisy_statistic",
     "poisson_sample",
     "proportional_allocation",

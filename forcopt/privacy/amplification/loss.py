@@ -183,10 +183,72 @@ def largest_epsilon(loss: Callable[[float], PrivacyLoss], target: float) -> floa
         high *= 2
         if high > 300:
             return inf
-    low = 0.0
-    while low < (middle := (low + high) / 2) < high:
+    return _largest(loss, target, 0.0, high)
+
+
+def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
+    """The largest rate in [0, 1] whose upper bound stays within a target loss.
+
+    Parameters
+    ----------
+    loss : Callable[[float], PrivacyLoss]
+        Gives the loss for a rate; nondecreasing.
+    target : float
+        The loss for the population, above 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from forcopt.privacy.amplification import poisson_sample
+    >>> round(largest_rate(lambda r: poisson_sample(1.0, r), target=0.1), 6)
+    0.061207
+    """
+    check_epsilon(target)
+    return 1.0 if loss(1.0).upper <= target else _largest(loss, target, 0.0, 1.0)
+
+
+def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -> int:
+    """The largest size (of a sample, in records or clusters) whose upper bound stays within a target loss.
+
+    Parameters
+    ----------
+    loss : Callable[[int], PrivacyLoss]
+        Gives the loss for a size from 0 to `most`; nondecreasing, and 0 for size 0.
+    target : float
+        The loss for the population, above 0.
+    most : int
+        The largest size there is.
+
+    Returns
+    -------
+    int
+        From 0 to `most`.
+
+    Examples
+    --------
+    >>> from forcopt.privacy.amplification import simple_random_sample
+    >>> largest_size(lambda m: simple_random_sample(1.0, m, 100), target=0.1, most=100)
+    6
+    """
+    check_epsilon(target)
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
         low, high = (middle, high) if loss(middle).upper <= target else (low, middle)
     return low
+
+
+def _largest(loss: Callable[[float], PrivacyLoss], target: float, low: float, high: float) -> float:
+    """Bisect until the interval holds no number between; `low` is always within the target."""
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return low
+        low, high = (middle, high) if loss(middle).upper <= target else (low, middle)
 
 
 def noisy_statistic(

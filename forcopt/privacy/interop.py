@@ -12,7 +12,34 @@ from forcopt.privacy.profile import Profile
 
 
 def dp_event(profile: Profile) -> Any:
-    """A profile as a ``DpEvent``, which the accountants of the package dp-accounting compose."""
+    """A profile as a ``DpEvent``, which the accountants of the package dp-accounting compose.
+
+    Parameters
+    ----------
+    profile : Profile
+        Of Gaussian, Laplace or discrete Laplace noise, randomized responses, Poisson samples of these, their
+        compositions, or known by its rho only; `Ledger.profile` gives that of a ledger.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        Each part as often as it occurs.
+
+    Raises
+    ------
+    DeclarationError
+        For a part that has no event there.
+
+    Notes
+    -----
+    Randomized responses are listed one by one, since the accountant of version 0.6 drops their count.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Gaussian
+    >>> dp_event(Gaussian(scale=2.0).profile(1) ** 3)
+    SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=2.0), count=3)
+    """
     from dp_accounting import dp_event as events
 
     def single(loss: Loss) -> Any:
