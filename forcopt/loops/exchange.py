@@ -240,7 +240,7 @@ def read(path: str | Path) -> Model:
     Parameters
     ----------
     path : str or Path
-        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz`` or ``.bz2``.
+        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``, ``.bz2`` or ``.xz``.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def read(path: str | Path) -> Model:
     >>> s.objective, s["milk"].item()
     (8.0, 2.0)
     """
-    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2")).stem)
+    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).stem)
     _, objective, maximize = read_into(model, path)
     (model.maximize if maximize else model.minimize)(objective)
     return model
@@ -322,7 +322,7 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
             plain = Path(folder) / path.stem
             try:
                 plain.write_bytes(packed.read())
-            except (EOFError, OSError, zlib.error) as error:
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise DeclarationError(f"{path} is cut off or damaged: {error}") from None
             return read_into(model, plain, order)
     if path.suffix == ".lp":

@@ -403,15 +403,11 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     # -- exact geometry --------------------------------------------------------------------------------------
 
     @cached_property
-    def _fractions(self) -> dict[str, tuple[list[Fraction], list[Fraction]]]:
-        return {}
-
-    def _exact(self, name: str) -> tuple[list[Fraction], list[Fraction]]:
-        if name not in self._fractions:
-            values, masses = self.scores[name]
-            exact = [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
-            self._fractions[name] = exact
-        return self._fractions[name]
+    def _exact(self) -> dict[str, tuple[list[Fraction], list[Fraction]]]:
+        return {
+            name: ([simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses])
+            for name, (values, masses) in self.scores.items()
+        }
 
     @cached_property
     def _rocs(self) -> dict[str, list[Point]]:
@@ -422,14 +418,14 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         for name in self.groups:
             check_time(deadline, "stage 1")
             if name not in self._rocs:
-                self._rocs[name] = roc(*self._exact(name))
+                self._rocs[name] = roc(*self._exact[name])
         return self._rocs
 
     @cached_property
     def _exact_base_rates(self) -> dict[str, Fraction]:
         found = {}
         for name in self.groups:
-            values, masses = self._exact(name)
+            values, masses = self._exact[name]
             found[name] = sum((p * s for p, s in zip(values, masses, strict=True)), Fraction(0)) / sum(masses)
         return found
 

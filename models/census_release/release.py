@@ -17,10 +17,8 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.passes import least_squares
-from forcopt.problem.drawing import MARKERS, finished, panel
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 Estimator = Literal["top-down", "joint"]
@@ -388,26 +386,6 @@ class Release:
     def to_csv(self, path: str | Path, margins: Sequence[Array] | None = None) -> None:
         """Write the table of `to_pandas` to a file."""
         self.to_pandas(margins).to_csv(path, index=False)
-
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the distribution of the units' totals on each level.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (6.5, 3.4))
-        for level, counts in enumerate(self.counts):
-            total = np.sort(counts.sum(axis=1))[::-1]
-            style = {"marker": MARKERS[level % len(MARKERS)], "markersize": 3}
-            label = self.hierarchy.level_name(level)
-            axes.plot(np.arange(1, len(total) + 1), total, label=label, **style)
-        axes.set(xscale="log", yscale="symlog", xlabel="rank of the unit on its level", ylabel="people")
-        axes.legend(frameon=False)
-        return finished(figure, path)
 
     def __repr__(self) -> str:
         total = self.counts[0].sum()

@@ -13,8 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.atoms import sum_squares
+from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import laplace_scale
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
@@ -155,15 +154,13 @@ class CoverageRule(Declared):
         f, s = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
         return np.stack([-s * two / self.percent, np.zeros(f.shape), f * one], axis=-1)
 
-    def distance(self, counts: Any, backend: str = "clarabel") -> tuple[float, Array]:
+    def distance(self, counts: Any) -> tuple[float, Array]:
         """Give the distance of counts to the other side of the rule, and the nearest point there.
 
         Parameters
         ----------
         counts : array_like
             One row ``(base, limited, illiterate)``; need not be nested.
-        backend : str, default "clarabel"
-            For two quadratic programs of three variables each.
 
         Returns
         -------
@@ -177,7 +174,7 @@ class CoverageRule(Declared):
 
         References
         ----------
-        Pujol et al. (2020), Figure 1.
+        Pujol et al. (2020), Figure 1. Lawson and Hanson: Solving Least Squares Problems, 1974, chapter 23.
 
         Examples
         --------
@@ -188,25 +185,16 @@ class CoverageRule(Declared):
         if x.shape != (3,):
             raise DeclarationError(f"counts have shape {x.shape}; it must be (3,): base, limited, illiterate")
         covered = bool(self.decide(x))
+        literacy = np.array([0.0, -self.literacy, 1.0])
+        percent, absolute = np.array([-self.percent, 1.0, 0.0]), np.array([0.0, 1.0, 0.0])
+        if covered:
+            sides = [([-literacy], [0.0]), ([-percent, -absolute], [0.0, -self.absolute])]
+        else:
+            sides = [([literacy, percent], [0.0, 0.0]), ([literacy, absolute], [0.0, self.absolute])]
         found = []
-        for side in range(2):
-            model = Model("distance")
-            step = model.variable("step", 3)
-            literacy = step[2] - self.literacy * step[1] + (x[2] - self.literacy * x[1])
-            percent = step[1] - self.percent * step[0] + (x[1] - self.percent * x[0])
-            absolute = step[1] + (x[1] - self.absolute)
-            if covered and side == 0:
-                model.subject_to(literacy <= 0)
-            elif covered:
-                model.subject_to(percent <= 0, absolute <= 0)
-            else:
-                model.subject_to(literacy >= 0, percent >= 0 if side == 0 else absolute >= 0)
-            model.minimize(sum_squares(step))
-            result = model.solve(backend)
-            if not result.status.has_solution:
-                raise BackendError(f"{backend} found no nearest counts: {result.message}")
-            moved = np.asarray(result[step])
-            found.append((float(np.linalg.norm(moved)), x + moved))
+        for rows, least in sides:
+            step = _shortest(np.array(rows), np.array(least) - np.array(rows) @ x)
+            found.append((float(np.linalg.norm(step)), x + step))
         return min(found, key=lambda item: item[0])
 
     def rates(self, counts: Any, scale: float, first: float = 0.0, second: float = 0.0) -> Array:
@@ -287,6 +275,15 @@ class CoverageRule(Declared):
             tail = np.exp(-np.abs(room)) / 2
             passes[:, j] = np.where(limited > limit, 1.0, np.where(room < 0, tail, 1 - tail))
         return np.asarray(density @ passes.transpose(0, 2, 1))
+
+
+def _shortest(rows: Array, least: Array) -> Array:
+    """The shortest vector with ``rows @ vector >= least``, by the residual of nonnegative least squares."""
+    unit = float(np.abs(least).max()) or 1.0
+    both = np.vstack([rows.T, least / unit])
+    goal = np.append(np.zeros(rows.shape[1]), 1.0)
+    residual = both @ scipy.optimize.nnls(both, goal)[0] - goal
+    return np.asarray(-residual[:-1] / residual[-1] * unit)
 
 
 def _check_shape(counts: Array) -> None:
@@ -596,17 +593,12 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
 
 @CoverageDecision.formulation("decision-table", cites="linear program over monotone tables")
-def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
+def decision_table(problem: CoverageDecision, model: Model) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
     It is the best of the monotone tables with the problem's cuts, which bounds no other table. Without
     monotonicity a table with fine cells
     would memorise where the true counts are.
-
-    Parameters
-    ----------
-    deterministic : bool, default False
-        Whether each cell is decided surely, by a binary.
 
     Returns
     -------
@@ -615,7 +607,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     """
     cells = np.where(problem.own_cells < DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
-    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
+    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
     rates = np.where(guarded < DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)

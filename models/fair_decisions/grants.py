@@ -23,7 +23,7 @@ from forcopt.models.fair_decisions.noise_laws import (
 )
 from forcopt.models.fair_decisions.tolerances import LEAST, ROOT
 from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import Laplace
+from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
 from forcopt.status import Status
 
@@ -243,6 +243,13 @@ class FormulaGrant(Problem):
         return Evaluation(value, violations, metrics)
 
 
+def added_noise(mechanism: AdditiveMechanism) -> Noise:
+    """The noise of a mechanism, and a DeclarationError for what is none that adds noise."""
+    if not isinstance(mechanism, AdditiveMechanism):
+        raise DeclarationError(f"mechanism is {mechanism!r}; it must be an AdditiveMechanism")
+    return mechanism.noise
+
+
 def laplace_scale(mechanism: AdditiveMechanism) -> float:
     """The scale of a mechanism's Laplace noise.
 
@@ -251,9 +258,7 @@ def laplace_scale(mechanism: AdditiveMechanism) -> float:
     DeclarationError
         For other noise.
     """
-    if not isinstance(mechanism, AdditiveMechanism):
-        raise DeclarationError(f"mechanism is {mechanism!r}; it must be an AdditiveMechanism")
-    noise = mechanism.noise
+    noise = added_noise(mechanism)
     if not isinstance(noise, Laplace):
         raise DeclarationError(f"the mechanism adds {type(noise).__name__} noise; this is for Laplace noise")
     return noise.scale

@@ -11,7 +11,7 @@ import scipy
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.grants import laplace_scale
+from forcopt.models.fair_decisions.grants import added_noise, laplace_scale
 from forcopt.models.fair_decisions.tolerances import FAR, LEAST, TAIL
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
@@ -275,7 +275,7 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
     >>> law[:, 1:4].round(4).tolist()
     [[1.0, 0.0, 0.0], [0.042, 0.958, 0.0], [0.0, 0.4906, 0.5094]]
     """
-    noise, p, seats = mechanism.noise, problem.populations, problem.seats
+    noise, p, seats = added_noise(mechanism), problem.populations, problem.seats
     if not noise.whole:
         raise DeclarationError(
             f"the noise is {type(noise).__name__}; the law of rounded quotas is known for whole noise"

@@ -10,10 +10,7 @@ from forcopt.models.secure_sum.faults import (
     CancellingShares,
     DropShare,
     DuplicateShare,
-    LostServer,
     ReplaceShare,
-    WrongProjection,
-    WrongSums,
 )
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
@@ -31,7 +28,6 @@ __all__ = [
     "CancellingShares",
     "DropShare",
     "DuplicateShare",
-    "LostServer",
     "ReplaceShare",
     "SecureSum",
     "SharedNoise",
@@ -39,8 +35,6 @@ __all__ = [
     "SumProtocol",
     "Transcript",
     "View",
-    "WrongProjection",
-    "WrongSums",
     "even_shares",
     "shared_noise",
     "talwar_shares",

@@ -1,4 +1,4 @@
-"""Faults of clients and servers."""
+"""Faults of clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
 
@@ -163,59 +163,3 @@ class CancellingShares(Fault):
         """The grown shares; as floats, as whole numbers of this size may not exist."""
         grow = {0: self.size, 1: -self.size}
         return [m._replace(share=m.share + grow[m.server]) if m.server in grow else m for m in messages]
-
-
-@dataclass(frozen=True)
-class ServerFault:
-    """A server that fails, or does not follow the protocol.
-
-    Attributes
-    ----------
-    server : int
-        Which.
-    """
-
-    server: int
-
-    def check(self, servers: int) -> None:
-        """Check that there is such a server."""
-        Fault.check(self, servers)  # type: ignore[arg-type]
-
-    def sums(self, sums: Array) -> Array:
-        """The sums of all servers, shape ``(servers, dimension)``, as the others receive them."""
-        return sums
-
-
-@dataclass(frozen=True)
-class LostServer(ServerFault):
-    """A server that sends no sums."""
-
-
-@dataclass(frozen=True)
-class WrongProjection(ServerFault):
-    """A server that chooses the projection itself."""
-
-    server: int = 0
-
-
-@dataclass(frozen=True)
-class WrongSums(ServerFault):
-    """A malicious server that adds to its sums, in steps. The protocol has no defence: the sum is wrong.
-
-    Attributes
-    ----------
-    added : array_like
-        Whole numbers in steps of the protocol's grid, shape ``(d,)``.
-    """
-
-    added: Any
-
-    def sums(self, sums: Array) -> Array:
-        """The spoiled sums."""
-        added, out = as_numbers(self.added, "WrongSums.added"), sums.copy()
-        if added.shape != sums.shape[1:] or (added != np.rint(added)).any():
-            raise DeclarationError(
-                f"WrongSums.added has shape {added.shape}; it must be whole numbers of shape {sums.shape[1:]}"
-            )
-        out[self.server] += added.astype(np.int64)
-        return out

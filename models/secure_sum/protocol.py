@@ -11,7 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.faults import Fault, LostServer, Message, ServerFault, WrongProjection
+from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
 from forcopt.privacy.randomness import randomness
@@ -134,10 +134,9 @@ class SumProtocol:
     def run(
         self,
         vectors: Any,
-        faults: Sequence[Fault | ServerFault] = (),
+        faults: Sequence[Fault] = (),
         seed: int | np.random.Generator | None = None,
         *,
-        least_accepted: int = 0,
         server_noise: Any = None,
     ) -> Transcript:
         """Sum vectors.
@@ -151,8 +150,6 @@ class SumProtocol:
             The faults of the run; see `forcopt.models.secure_sum.faults`.
         seed : int or Generator, optional
             None seeds the draws with the system's randomness; a seed repeats them.
-        least_accepted : int, default 0
-            Abort if fewer clients are accepted.
         server_noise : array_like of int, optional
             Whole steps that each server adds to its sums, shape ``(servers, dimension)``: see `shared_noise`.
             The total then is the sum and this noise.
@@ -177,26 +174,17 @@ class SumProtocol:
         it maps to 0.
 
         O(S k d) operations for each client. Robust against clients; a server that does not follow the
-        protocol can spoil the sum, and `WrongSums` shows it.
+        protocol can spoil the sum.
         """
         rng = randomness(seed=seed)
         generator = rng.generator()
         for fault in faults:
-            if not isinstance(fault, Fault | ServerFault):
+            if not isinstance(fault, Fault):
                 raise DeclarationError(f"faults: {fault!r} is no fault")
             fault.check(self.servers)
-        if isinstance(least_accepted, bool) or not least_accepted >= 0 or least_accepted % 1:
-            raise DeclarationError(
-                f"least_accepted is {least_accepted!r}; it must be a whole number, at least 0"
-            )
-        if any(isinstance(f, WrongProjection) for f in faults):
-            return self._aborted(
-                "the projection is not from the shared seed: privacy is void", simulated=rng.simulated
-            )
         by_client: dict[Any, list[Fault]] = {}
         for fault in faults:
-            if isinstance(fault, Fault):
-                by_client.setdefault(fault.client, []).append(fault)
+            by_client.setdefault(fault.client, []).append(fault)
         run = _Run(self, generator, by_client)
         absent = set(by_client)
         for names, batch in _batches(vectors):
@@ -205,9 +193,7 @@ class SumProtocol:
                 absent.difference_update(names)
         if absent:
             raise DeclarationError(f"faults: there is no client {min(absent, key=str)!r}")
-        return run.finish(
-            [f for f in faults if isinstance(f, ServerFault)], least_accepted, server_noise, rng.simulated
-        )
+        return run.finish(server_noise, rng.simulated)
 
     def share(self, whole: Array, generator: np.random.Generator) -> Array:
         """Split whole vectors of shape ``(clients, dimension)``, in steps; shape ``(servers, ...)``."""
@@ -259,9 +245,6 @@ class SumProtocol:
             return None
         drawn = generator.standard_normal((self.projections, dimension))
         return np.asarray(drawn / np.sqrt(self.projections))
-
-    def _aborted(self, reason: str, *, simulated: bool = False) -> Transcript:
-        return Transcript(None, None, [], {}, reason, {}, simulated=simulated)
 
     # -- views -----------------------------------------------------------------------------------------------
 
@@ -389,19 +372,12 @@ class _Run:
                 total += protocol.check_noise * self.generator.standard_normal((rows, k))
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", total, total)))
 
-    def finish(
-        self, faults: Sequence[ServerFault], least_accepted: int, server_noise: Any, simulated: bool
-    ) -> Transcript:
+    def finish(self, server_noise: Any, simulated: bool) -> Transcript:
         """Add up the servers' sums, or give the reason why not."""
         protocol, n = self.protocol, len(self.accepted)
         sums = np.zeros((protocol.servers, 0), dtype=np.int64) if self.sums is None else self.sums
         aborted = ""
-        lost = [f.server for f in faults if isinstance(f, LostServer)]
-        if lost:
-            aborted = f"server {lost[0]} sent no sums"
-        elif n < least_accepted:
-            aborted = f"{n} clients were accepted; at least {least_accepted} are asked for"
-        elif n * 2 ** (protocol.bits - 1) * protocol.servers >= 2**63:
+        if n * 2 ** (protocol.bits - 1) * protocol.servers >= 2**63:
             aborted = f"the sum of {n} shares of {protocol.bits} bits may overflow 64 bits"
         seen = len(self.accepted) + len(self.rejected)
         k = 0 if self.sums is None else (self.dimension if self.projection is None else len(self.projection))
@@ -420,8 +396,6 @@ class _Run:
             )
         if server_noise is not None:
             sums = sums + _whole_noise(server_noise, sums.shape)
-        for fault in faults:
-            sums = fault.sums(sums)
         whole = sums.sum(axis=0)
         return Transcript(
             whole * protocol.step,

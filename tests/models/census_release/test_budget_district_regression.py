@@ -135,7 +135,6 @@ def test_the_joint_budget_equals_a_search_over_shares(regions):
     p = LevelBudget(h, regions=regions, rho=0.5, estimator="joint")
     s = p.solve("conic", backend="clarabel")
     assert s.status == "optimal"
-    assert p.solve("conic", backend="scs").objective == pytest.approx(s.objective, rel=1e-4)
     centre, width, best = np.array([1 / 3, 1 / 3]), 1 / 3, np.inf
     for _ in range(16):
         for step in itertools.product(np.linspace(-1, 1, 9), repeat=2):

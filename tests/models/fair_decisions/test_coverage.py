@@ -94,13 +94,11 @@ def test_every_linear_backend_gives_the_same_table_value(backend):
 
 def test_the_best_table_is_monotone_and_better_than_moved_thresholds():
     p = small()
-    table, sure, moved = p.solve(), p.solve(deterministic=True), p.solve("margins")
-    for s in (table, sure, moved):
+    table, moved = p.solve(), p.solve("margins")
+    for s in (table, moved):
         assert s.evaluation.feasible and s.decision.monotone
-    assert set(np.unique(sure.decision.values).round(6)) <= {0.0, 1.0}
-    assert table.objective <= sure.objective + 1e-9
     corners = [p.evaluate(p.table([a], [b], [[0, 0], [0, 1]])) for a in (-2, -1, 0) for b in (-2, -0.5, 0)]
-    assert sure.objective <= min((e.objective for e in corners if e.feasible), default=np.inf) + 1e-6
+    assert table.objective <= min((e.objective for e in corners if e.feasible), default=np.inf) + 1e-6
 
 
 def test_the_margins_of_the_rule_are_one_table():
@@ -281,8 +279,7 @@ def test_distances_are_those_of_a_search():
         assert (
             RULE.decide(x + (nearest - x) * (1 + 1e-5) + 1e-6 * np.array([-1, 1, 1]) * (1 - 2 * side)) != side
         )
-    for backend in ("highs", "osqp"):
-        assert RULE.distance([800, 60, 5], backend)[0] == pytest.approx(4.21364, abs=1e-3)
+    assert RULE.distance([800, 60, 5])[0] == pytest.approx(4.21364, abs=1e-5)
     with pytest.raises(DeclarationError, match="shape"):
         RULE.distance([[1, 2, 3]])
 
