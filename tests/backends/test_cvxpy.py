@@ -235,7 +235,6 @@ def test_export_tells_an_empty_row() -> None:
 
 def test_mpax() -> None:
     pytest.importorskip("mpax")
-    assert "cvxpy:MPAX" in families()["cvxpy"]
     m = fo.Model()
     x = m.variable("x", 3, lower=0)
     m.subject_to(x.sum() >= 2, x[0] + 2 * x[1] <= 3)
