@@ -7,10 +7,26 @@ equal if their class and their fields are equal; then their hashes are equal too
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import reduce
 from inspect import isabstract
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, dataclass_transform, get_args
+from operator import or_
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
 from pydantic import (
@@ -26,6 +42,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
@@ -147,6 +164,33 @@ def _is_ours(cls: type, name: str) -> bool:
 _PYDANTIC = ("model_", "__pydantic_", "__class_vars__", "__private_attributes__", "__signature__", "_abc_")
 
 
+def _signature(fields: Mapping[str, FieldInfo]) -> inspect.Signature:
+    """The arguments of a declaration with plain types, without their validators."""
+    found = []
+    for name, field in fields.items():
+        kind = inspect.Parameter.KEYWORD_ONLY if field.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = (
+            inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+        )
+        found.append(inspect.Parameter(name, kind, default=default, annotation=_plain_type(field.annotation)))
+    ordered = sorted(found, key=lambda parameter: parameter.kind)
+    try:
+        return inspect.Signature(ordered)
+    except ValueError:  # a required field follows an optional one
+        return inspect.Signature([p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered])
+
+
+def _plain_type(kind: Any) -> Any:
+    """A type without what `Annotated` adds to it and its parts."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _plain_type(parts[0])
+    if origin is None or origin is Literal or origin is np.ndarray:
+        return np.ndarray if origin is np.ndarray else kind
+    plain = tuple(_plain_type(part) for part in parts)
+    return reduce(or_, plain) if origin in (Union, UnionType) else origin[plain]
+
+
 @dataclass_transform(field_specifiers=(Field,))  # for type checkers: arguments also go by position
 class Declared(BaseModel, metaclass=_Named):
     """The base of everything that is declared.
@@ -204,6 +248,8 @@ class Declared(BaseModel, metaclass=_Named):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         Declared._classes.append(cls)
+        if cls.__init__ is Declared.__init__:
+            cls.__signature__ = _signature(cls.model_fields)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -3,8 +3,10 @@
 import pickle
 from fractions import Fraction
 
+import cohort_oracle  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
+import strategic_oracle  # noqa: F401  (registers the oracle)
 
 import forcopt as fo
 from forcopt.data import grid
@@ -21,7 +23,6 @@ from forcopt.models.fair_classification import AllFunctions, Finite, Halfspaces,
         ("cohort/committee", "column-generation", True),
         ("cohort/integer", "brute-force", True),
         ("learning/elicited", "column-generation", True),
-        ("learning/elicited", "grid", False),
         ("lexifair/three-models", "column-generation", True),
         ("lexifair/thresholds", "no-regret", False),
         ("strategic/least-effort", "enumeration", True),

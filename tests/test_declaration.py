@@ -1,5 +1,7 @@
 import copy
+import inspect
 import pickle
+import re
 from abc import abstractmethod
 from functools import cached_property
 
@@ -10,6 +12,7 @@ from pydantic import Field, model_validator
 
 import forcopt as fo
 from forcopt.declaration import Declared, Integers, Numbers
+from forcopt.problem.registry import problem_classes
 
 
 class Point(Declared):
@@ -233,3 +236,13 @@ def test_messages_name_public_classes_as_they_are_spelled():
     with pytest.raises(fo.DeclarationError, match="must be one of RankingNotion, ExposureParity") as error:
         FairRanking([1.0, 2.0], positions=1, constraint="parity")
     assert "_OfGroups" not in str(error.value)
+
+
+def test_signatures_have_plain_types():
+    for name, cls in problem_classes().items():
+        text = str(inspect.signature(cls))
+        assert not re.search("Validator|FieldInfo|Annotated", text), (name, text)
+    districting = inspect.signature(problem_classes()["Districting"])
+    assert list(districting.parameters)[:2] == ["graph", "districts"]
+    assert districting.parameters["tolerance"].default is None
+    assert districting.parameters["rules"].kind is inspect.Parameter.KEYWORD_ONLY

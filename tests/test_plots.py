@@ -1,10 +1,13 @@
 """Figures go to files of a known format, in a folder that exists."""
 
 import pickle
+import re
 
+import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.problem.drawing import draw_arrays
 
 
 @pytest.mark.parametrize("name", ["auctions/three-users", "decisions/four-states", "districting/grid-3x7"])
@@ -26,3 +29,20 @@ def test_a_figure_is_a_picture_in_a_notebook_without_pyplot(name):
     figure = fo.load(name).solve().plot()
     for shown in (figure, pickle.loads(pickle.dumps(figure))):
         assert shown._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("value", [np.eye(3), np.arange(4.0), np.arange(50.0), {"a": 1.0, "b": 2.0}])
+def test_no_axis_has_the_name_of_a_type_and_counts_have_whole_ticks(value):
+    figure = draw_arrays(value)
+    figure.canvas.draw()
+    for axes in figure.axes:
+        said = " ".join((axes.get_title(), axes.get_xlabel(), axes.get_ylabel()))
+        assert not re.search("ndarray|dict|list|float", said), said
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == np.round(ticks)).all()
+
+
+def test_a_sample_is_drawn_with_its_numbers():
+    figure = fo.load("allocation/establishments").solve().plot()
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert figure.axes[0].get_xscale() == "linear" and all(" of " in text for text in texts) and texts

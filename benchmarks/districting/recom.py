@@ -13,7 +13,7 @@ from benchmarks.districting.formulations import S21
 from benchmarks.districting.journal import Journal
 from forcopt.data import delaunay, grid
 from forcopt.models import Districting
-from forcopt.models.districting.ensemble import recom_chain
+from forcopt.models.districting import ReCom
 
 INSTANCES = {
     "S21": lambda: Districting(grid(3, 7, population=S21), 3, tolerance=0.2),
@@ -28,14 +28,14 @@ def run_chain(p, start, marks, rng):
     best, seen, rows = np.inf, {}, []
     began = time.perf_counter()
     left = list(marks)
-    for steps, plan in enumerate(recom_chain(p, start, 10**9, rng), 1):
-        cut = int(plan.cost)
+    chain, steps = ReCom(p, start, rng), 0
+    while left:
+        steps += chain.run(1)
+        cut = chain.cut_edges
         seen[cut] = seen.get(cut, 0) + 1
         best = min(best, cut)
         while left and time.perf_counter() - began > left[0]:
             rows.append((left.pop(0), steps, best))
-        if not left:
-            break
     return rows, seen
 
 

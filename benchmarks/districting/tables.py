@@ -27,6 +27,7 @@ def body(folder: Path) -> str:
         "Generated planar graphs": ("planar", planar),
         "Counting": ("counting", counting),
         "ReCom": ("recom", recom),
+        "County clusterings": ("clusterings", clusterings),
         "Formulations": ("formulations", formulations),
         "Formulations on the forty smallest departments": ("formulations-france", departments),
     }
@@ -36,6 +37,36 @@ def body(folder: Path) -> str:
         text = f"{taken(rows)}\n\n{write(rows, folder)}" if rows else "Not measured.\n"
         parts.append(f"## {title}\n\n{text}")
     return "\n".join(parts)
+
+
+def clusterings(rows: Rows, folder: Path) -> str:
+    """A summary by chamber, then every instance."""
+    names = {"CD": "congress", "SH": "house", "SS": "senate"}
+    columns = ["state", "chamber", "counties", "districts", "clusters", "bound", "certified", "published"]
+    columns += ["cpu s", "published s"]
+    lines = []
+    for chamber, name in names.items():
+        of = [r for r in rows if r["chamber"] == chamber]
+        proved = [r for r in of if r["status"] == "optimal"]
+        given = [r for r in of if r["published"]]
+        agree = sum(r["clusters"] == r["published"] for r in given)
+        certified = sum(r["certified"] == "True" for r in proved)
+        hours = f"{total(of, 'published s') / 3600:.2f}"
+        match = f"{agree} of {len(given)}"
+        lines.append([name, len(of), len(proved), certified, match, f"{total(of, 'cpu s'):.1f}", hours])
+    head = [
+        "chamber",
+        "instances",
+        "proved",
+        "certified",
+        "as published",
+        "CPU s",
+        "Gurobi, 20 threads, published, h",
+    ]
+    every = [
+        [r[column] for column in columns] for r in sorted(rows, key=lambda r: (r["chamber"], r["state"]))
+    ]
+    return table(head, lines) + "\n" + table(columns, every)
 
 
 def taken(rows: Rows) -> str:

@@ -154,6 +154,8 @@ class RawResult:
         The solver's own words.
     iterations, nodes : int, default 0
         As the solver counts them.
+    seconds : float, default float("nan")
+        By the solver's own clock; NaN if it reports none.
     log : str, default ""
         The output that the solver printed.
     trace : list[Improvement], optional
@@ -172,6 +174,7 @@ class RawResult:
     message: str = ""
     iterations: int = 0
     nodes: int = 0
+    seconds: float = float("nan")
     log: str = ""
     trace: list[Improvement] = field(default_factory=list)
 

@@ -353,6 +353,7 @@ class _Run:
             message=self.monitor.worded(f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(), status),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
+            seconds=answer.wall_time,
             log=self.monitor.log,
             trace=self.monitor.trace,
         )

@@ -296,6 +296,7 @@ def _read(
     words = _words(raw) or solution.status
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}")
     result.iterations = int(np.max(solution.attr.get(status.NUM_ITERS, 0)))
+    result.seconds = float(solution.attr.get(status.SOLVE_TIME) or np.nan)
     result.loose = tight and words == backend.traits.loose
     optimal = solution.status == status.OPTIMAL or words == "gaplimit" or result.loose
     if solution.status in status.SOLUTION_PRESENT:

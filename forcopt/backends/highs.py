@@ -244,7 +244,7 @@ class HighsSession(Session):
             _set_options(highs, options, program.is_integer)
             # A limit counts from the start of the run, and threads are shared by all sessions.
             self._options = wanted if options.time_limit is None and options.threads is None else ()
-        monitor = SolveMonitor(program, options)
+        monitor, before = SolveMonitor(program, options), highs.getRunTime()
         attached = _attach(highs, monitor, program.is_integer)
         try:
             if options.start is not None:
@@ -257,7 +257,9 @@ class HighsSession(Session):
         if self._may_go_primal and "simplex_strategy" not in options.extra:
             highs.setOptionValue("simplex_strategy", _BY_BASIS)
             self._may_go_primal = False
-        return _read(highs, program, monitor)
+        result = _read(highs, program, monitor)
+        result.seconds = highs.getRunTime() - before  # it counts on over all runs
+        return result
 
 
 def _is_dense(program: Program) -> bool:

@@ -256,6 +256,7 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
         ),
         iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
         nodes=stats.node_count,
+        seconds=stats.solve_time.seconds + stats.solve_time.nanos / 1e9,
         log=monitor.log,
         trace=monitor.trace,
     )

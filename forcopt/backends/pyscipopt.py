@@ -239,6 +239,7 @@ class _Run:
             message=self.monitor.worded(f"SCIP: {end}", status, end == "memlimit"),
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
+            seconds=scip.getSolvingTime(),
             log=self.monitor.log,
             trace=self.monitor.trace,
         )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
-from forcopt.backends.base import Backend
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.compile.compiler import Capabilities
+from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, NotInstalledError, UnknownNameError, unknown
 
 _MODULES = ("highs", "cvxpy", "cpsat", "mathopt", "pyscipopt", "pyomo")
@@ -83,13 +87,46 @@ def families() -> dict[str, list[str]]:
     return {prefix: [f"{prefix}:{name}" for name in members()] for prefix, (_, members) in _FAMILIES.items()}
 
 
+def _configured(name: str) -> Backend:
+    """The backend ``NAME[OPTION=VALUE,...]``: another one with options of its solver."""
+    base, _, text = name.removesuffix("]").partition("[")
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(sign for _, sign, _ in pairs):
+        raise DeclarationError(f"the backend is {name!r}; options are written NAME[OPTION=VALUE,...]")
+    given = {option.strip(): _value(value.strip()) for option, _, value in pairs}
+    out = copy(get_backend(base))
+    out.name, made = name, out.session
+
+    def session(program: Program) -> Session:
+        held = made(program)
+        solve = held.solve
+
+        def with_options(options: SolveOptions) -> RawResult:
+            return solve(replace(options, extra={**given, **options.extra}))
+
+        held.solve = with_options  # type: ignore[method-assign]
+        return held
+
+    out.session = session  # type: ignore[method-assign]
+    return out
+
+
+def _value(text: str) -> object:
+    """The value of an option: a number or true or false, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def get_backend(name: str) -> Backend:
     """Give the backend of that name, ready to run.
 
     Parameters
     ----------
     name : str
-        A name of `backends`, or ``"pyomo:SOLVER"`` and the like for a family.
+        A name of `backends`, or ``"pyomo:SOLVER"`` and the like for a family; ``"highs[presolve=off]"`` is a
+        backend with options of its solver, by the solver's own names.
 
     Returns
     -------
@@ -113,6 +150,8 @@ def get_backend(name: str) -> Backend:
     _load()
     if not isinstance(name, str):
         raise DeclarationError(f"the backend is {name!r}; it must be the name of one")
+    if name not in _BACKENDS and name.endswith("]"):
+        register_backend(_configured(name))
     prefix, _, rest = name.partition(":")
     if name not in _BACKENDS and rest and prefix in _FAMILIES:
         register_backend(_FAMILIES[prefix][0](rest))

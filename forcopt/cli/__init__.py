@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import benchmark, catalogue, certify, compare, doctor, panel, predict, solve
+from forcopt.cli import benchmark, catalogue, certify, check, compare, doctor, doors, panel, predict, solve
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
@@ -131,11 +131,17 @@ app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
 app.command("predict")(predict.predict)
 app.command("panel")(panel.panel)
+app.command("districts")(doors.districts)
+app.command("fair")(doors.fair)
+app.command("check")(check.check)
+app.command("release")(doors.release)
+app.command("sample")(doors.sample)
 app.command("certify")(certify.certify)
 app.command("compare")(compare.compare)
 app.command("sweep")(compare.sweep)
 app.command("export")(catalogue.export)
-app.command("benchmark")(benchmark.benchmark)
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app.command("benchmark", context_settings=_PASSED_ON)(benchmark.benchmark)
 app.add_typer(catalogue.instances, name="instances")
 
 

@@ -61,10 +61,24 @@ def models(as_json: JsonOption = False) -> None:
     return None
 
 
-def examples(as_json: JsonOption = False) -> None:
-    """List the shipped examples; solve and compare take their names."""
+def examples(
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Write a file for each task, to try its command."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the shipped examples; solve and compare take their names. Or write example files of all tasks."""
+    from forcopt.data.examples import COMMANDS, write_examples
     from forcopt.problem import registry
 
+    if files is not None:
+        names = [path.name for path in write_examples(files)]
+        if as_json:
+            return print_json({"folder": str(files), "files": names, "commands": COMMANDS})
+        print(f"{len(names)} files are in {files}: {', '.join(names)}", f"cd {files}", sep="\n")
+        print(*(f"forcopt {command}" for command in COMMANDS.values()), sep="\n")
+        return None
     rows = [
         {"example": name, "model": type(registry.load(path)).__name__}
         for name, path in registry.examples().items()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,14 +61,6 @@ StoreOption = Annotated[
     Path | None,
     typer.Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
 ]
-ExecutorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--executor",
-        metavar="ADDRESS",
-        help="Several runs at once: processes:N, threads:N or dask://HOST:PORT.",
-    ),
-]
 
 
 def names(methods: str | None) -> list[str] | None:
@@ -123,13 +113,6 @@ class Report:
             raise typer.Exit(1)
 
 
-def opened(address: str | None) -> AbstractContextManager[Executor | None]:
-    """Open the executor at an address; None without one."""
-    from forcopt.study.execute import executor_at
-
-    return nullcontext() if address is None else executor_at(address)
-
-
 def compare(
     specs: Annotated[
         list[str],
@@ -154,7 +137,6 @@ def compare(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    executor: ExecutorOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare methods on problems, each in a process of its own: a crash or a hang costs one row.
@@ -166,19 +148,17 @@ def compare(
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
     problems = {spec: problem_from(spec) if spec == "-" else spec for spec in specs}
     given = problems if "-" in problems else specs
-    with opened(executor) as pool:
-        result = compare(
-            given,
-            names(methods),
-            repeats=repeats,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            seed=seed,
-            certify=certify,
-            store=store,
-            executor=pool,
-            progress=progress_wanted(),
-        )
+    result = compare(
+        given,
+        names(methods),
+        repeats=repeats,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        seed=seed,
+        certify=certify,
+        store=store,
+        progress=progress_wanted(),
+    )
     report.show(result)
 
 
@@ -209,7 +189,6 @@ def sweep(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    executor: ExecutorOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Solve a problem at every point of a grid of parameters, with every seed.
@@ -226,19 +205,17 @@ def sweep(
         if name in grid:
             raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
         grid[name] = values
-    with opened(executor) as pool:
-        result = sweep(
-            problem_from(spec) if spec == "-" else spec,
-            grid,
-            names(methods),
-            seeds=(None,) if seeds is None else range(seeds),
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            isolate=isolate,
-            store=store,
-            executor=pool,
-            progress=progress_wanted(),
-        )
+    result = sweep(
+        problem_from(spec) if spec == "-" else spec,
+        grid,
+        names(methods),
+        seeds=(None,) if seeds is None else range(seeds),
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        isolate=isolate,
+        store=store,
+        progress=progress_wanted(),
+    )
     report.show(result)
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from forcopt.arrays import plain
+from forcopt.data.intake import grouped, is_number
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from forcopt.data.intake import Finding, Findings
     from forcopt.problem import Problem
 
 
@@ -65,8 +68,23 @@ MemoryLimitOption = Annotated[
 ]
 CertifyOption = Annotated[bool, typer.Option("--certify", help="Prove it in exact arithmetic, too.")]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
+FixOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fix",
+        metavar="WRONG=RIGHT",
+        help="Change a value, or COLUMN:WRONG=RIGHT. Nothing after = drops the row; the same value confirms "
+        "it. Repeat for more.",
+    ),
+]
+EncodingOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
+
+_MOST_SHOWN = 40
+"""Findings of a kind that the terminal shows; the report and ``--json`` have all."""
 
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a picture may end."""
@@ -102,6 +120,80 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+
+
+def fixes_from(words: list[str] | None) -> dict[str, Any]:
+    """The stated changes of ``--fix``, as `forcopt.data.check_table` takes them."""
+    found: dict[str, Any] = {}
+    for word in words or []:
+        wrong, given, right = word.rpartition("=")
+        if not given:
+            raise DeclarationError(f"--fix is {word!r}; it must be WRONG=RIGHT or COLUMN:WRONG=RIGHT")
+        column, named, value = wrong.partition(":")
+        if named:
+            found.setdefault(column, {})[value] = right or None
+        else:
+            found[wrong] = right or None
+    return found
+
+
+def share_from(text: str, option: str, most: float = 1.0) -> float:
+    """Read a share: ``.5%`` or ``0.005``; a number above `most` must say that it is a percentage.
+
+    Raises
+    ------
+    DeclarationError
+        For another text, naming what it may mean.
+
+    Examples
+    --------
+    >>> share_from(".5%", "--tolerance"), share_from("0.005", "--tolerance")
+    (0.005, 0.005)
+    """
+    plain = text.strip()
+    percent = plain.endswith("%")
+    if not is_number(plain.rstrip("% ")):
+        raise DeclarationError(f"{option} is {text!r}; it must be a share, such as 0.5% or 0.005")
+    share = float(Fraction(plain.rstrip("% ")) / (100 if percent else 1))
+    if share < 0 or share > 1 or (share > most and not percent):
+        near = f"; write {plain}% or {float(plain) / 100:g}" if not percent and 0 < share <= 100 else ""
+        raise DeclarationError(f"{option} is {text!r}; it must be a share from 0 to {most:g}{near}")
+    return share
+
+
+def findings_table(**kinds: list[Finding]) -> Table:
+    """A table of findings by their kind; rows with the same value and fault are one line."""
+    shown = table("", "file", "row", "column", "value", "what is wrong", "nearest right value")
+    for kind, findings in kinds.items():
+        lines = grouped(findings)
+        for f, count in lines[:_MOST_SHOWN]:
+            more = f" and {count - 1} more" if count > 1 else ""
+            shown.add_row(kind, f.file, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
+        if len(lines) > _MOST_SHOWN:
+            shown.add_row(kind, "", "", "", "", f"and {len(lines) - _MOST_SHOWN} more", "")
+    return shown
+
+
+def stop_at_faults(findings: Findings, as_json: bool) -> None:
+    """Show the notes on the error output; if there are faults, list them and end with exit code 2."""
+    if findings.faults:
+        if as_json:
+            print_json({"status": "bad input", "findings": [f._asdict() for f in findings.faults]})
+        else:
+            print_table(findings_table(fault=findings.faults))
+        raise typer.Exit(2)
+    for note, count in grouped(findings.notes)[: 0 if Screen.quiet else _MOST_SHOWN]:
+        more = f" (and in {count - 1} more rows)" if count > 1 else ""
+        print(f"note: {note}{more}", file=sys.stderr)
+
+
+def show_facts(facts: Mapping[str, object], as_json: bool) -> None:
+    """Write the facts about an answer, a line each."""
+    if as_json:
+        print_json(dict(facts))
+        return
+    for name, value in facts.items():
+        console().print(f"{name}: {value}", markup=False, soft_wrap=True)
 
 
 class Screen:

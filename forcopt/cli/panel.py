@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 
 from forcopt.cli.output import (
+    EncodingOption,
+    FixOption,
     JsonOption,
     TimeLimitOption,
     check_target,
-    console,
+    fixes_from,
     print_json,
-    print_table,
-    table,
+    show_facts,
+    stop_at_faults,
 )
 from forcopt.errors import DeclarationError
 
@@ -55,6 +57,8 @@ def panel(
     ] = None,
     reserves: Annotated[int, typer.Option(metavar="R", help="How many reserves the drawn panel gets.")] = 0,
     attendance: Annotated[float, typer.Option(help="The probability that a member attends.")] = 0.9,
+    fix: FixOption = None,
+    encoding: EncodingOption = None,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -62,7 +66,7 @@ def panel(
 
     After dropouts, run it again with --keep for each member who stays and --drop for each who left.
     """
-    from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_findings, round_lottery
+    from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_intake, round_lottery
     from forcopt.models.leximax_cohort.page import draw_page
 
     check_target(out, ".html")
@@ -70,18 +74,19 @@ def panel(
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
-    if findings := panel_findings(people, quotas, size, identifier=identifier, household=household):
-        shown = table("file", "row", "column", "value", "what is wrong", "nearest right value")
-        for f in findings:
-            shown.add_row(f.file, str(f.row), f.column, f.value, f.rule, f.nearest)
-        if as_json:
-            print_json({"status": "bad input", "findings": [f._asdict() for f in findings]})
-        else:
-            print_table(shown)
-        raise typer.Exit(2)
-    problem = LeximaxCohort.from_candidates(
+    pool, table, findings = panel_intake(
         people,
         quotas,
+        size,
+        identifier=identifier,
+        household=household,
+        fixes=fixes_from(fix),
+        encoding=encoding,
+    )
+    stop_at_faults(findings, as_json)
+    problem = LeximaxCohort.from_candidates(
+        pool,
+        table,
         size,
         identifier=identifier,
         household=household,
@@ -113,13 +118,10 @@ def panel(
         )
     for ending in (".csv", ".json"):
         lottery.write(out.with_suffix(ending))
-    out.write_text(draw_page(lottery, number, facts), encoding="utf-8")
+    promised = [f"The lottery is {objective}-best among all lotteries over panels: {proof}."]
+    out.write_text(draw_page(lottery, number, facts, findings, promised), encoding="utf-8")
     facts |= {"smallest chance": f"{lottery.smallest:.2%}", "page": str(out)}
     facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
     if number is not None:
         facts |= {"drawn": number, "members": ", ".join(lottery.members(number))}
-    if as_json:
-        print_json({"status": str(solution.status), **facts})
-        return
-    for name, value in facts.items():
-        console().print(f"{name}: {value}", markup=False, soft_wrap=True)
+    show_facts({"status": str(solution.status), **facts}, as_json)

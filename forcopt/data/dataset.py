@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError, similar, unknown
+from forcopt.data.intake import nearest_level, read_rows
+from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,8 +112,8 @@ def read_csv(path: str | Path, **options: Any) -> pd.DataFrame:
         raise DeclarationError(f"{path} is no CSV file with a first row of names: {error}") from None
 
 
-def read_table(table: Any, subject: str, **options: Any) -> pd.DataFrame:
-    """Give a data frame, or read a CSV file.
+def read_table(table: Any, subject: str) -> pd.DataFrame:
+    """Give a data frame, or read a file as text by `forcopt.data.intake.read_rows`.
 
     Parameters
     ----------
@@ -120,28 +121,22 @@ def read_table(table: Any, subject: str, **options: Any) -> pd.DataFrame:
         A frame, or the path of a file.
     subject : str
         What the table is called in errors.
-    options : Any
-        Of `pandas.read_csv`.
 
     Returns
     -------
     pd.DataFrame
-        With the names of columns as they stand in the file, also those that stand there twice.
+        The frame itself; or all cells of the file as text, with the names of columns as they stand in it.
 
     Raises
     ------
     DeclarationError
-        For another type, or a file that `read_csv` refuses.
+        For another type, or a file with a fault of form.
     """
     import pandas as pd
 
-    if isinstance(table, str | Path):
-        frame = read_csv(table, **options)  # pandas gives a second "sex" the name "sex.1"
-        first = pd.read_csv(table, header=None, nrows=1, dtype=str, keep_default_na=False, index_col=False)
-        return frame.set_axis(first.iloc[0].tolist(), axis=1)
-    if not isinstance(table, pd.DataFrame):
-        raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
-    return table
+    if isinstance(table, pd.DataFrame):
+        return table
+    return read_rows(table, subject).reset_index(drop=True)
 
 
 def check_columns(table: pd.DataFrame, names: Iterable[str], subject: str) -> None:
@@ -190,31 +185,6 @@ def binary_column(frame: pd.DataFrame, column: str, path: str | Path) -> Array:
 
 _MOST_NAMED = 5
 """Levels, and rows of a level, that an error names."""
-
-
-def nearest_level(level: str, known: Iterable[str]) -> str:
-    """The declared level that is spelled most like another one; empty if none is similar.
-
-    Parameters
-    ----------
-    level : str
-        An unknown level.
-    known : Iterable[str]
-        The declared ones.
-
-    Returns
-    -------
-    str
-        One of `known`. Spaces around the text and upper case make no difference.
-
-    Examples
-    --------
-    >>> nearest_level("Nort", ["north", "south"]), nearest_level("x", ["north", "south"])
-    ('north', '')
-    """
-    plain = {name.strip().casefold(): name for name in known}
-    near = similar(level.strip().casefold(), list(plain), 1) if level.strip() else []
-    return plain[near[0]] if near else ""
 
 
 def check_levels(

@@ -63,8 +63,8 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
 
     if isinstance(data, Mapping) and data.get("type") == "FeatureCollection":
         raise DeclarationError(
-            "this is GeoJSON: it has areas but does not list their neighbours; docs/tutorials.md makes a "
-            "graph of it by shapely"
+            "this is GeoJSON: it has areas but does not list their neighbours; read it by "
+            "Districting.from_file or forcopt.data.read_map"
         )
     if (
         not isinstance(data, Mapping)
@@ -143,7 +143,8 @@ def graph_to_dict(graph: nx.Graph[Any], node_keys: Sequence[str], edge_keys: Seq
     edges = [
         {"source": _plain(u), "target": _plain(v), **kept(a, edge_keys)} for u, v, a in graph.edges(data=True)
     ]
-    return {"multigraph": graph.is_multigraph(), "nodes": nodes, "edges": edges}
+    told = {"graph": {"intake": list(graph.graph["intake"])}} if graph.graph.get("intake") else {}
+    return {"multigraph": graph.is_multigraph(), "nodes": nodes, "edges": edges, **told}
 
 
 def _plain(value: Any) -> Any:

@@ -16,12 +16,11 @@ from forcopt.arrays import (
     Array,
     as_numbers,
     by_label,
-    check_entries,
     check_label_order,
     is_missing,
-    refuse_missing,
 )
-from forcopt.data.dataset import check_columns, check_levels, refuse_doubles
+from forcopt.data.dataset import check_levels, refuse_doubles
+from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 
@@ -272,19 +271,28 @@ class Hierarchy(Declared):
 
     @classmethod
     def from_table(
-        cls, table: Any, columns: Sequence[str], count: str | Sequence[str] | None = None, **fields: Any
+        cls,
+        table: Any,
+        columns: Sequence[str],
+        count: str | Sequence[str] | None = None,
+        *,
+        fixes: Fixes | None = None,
+        **fields: Any,
     ) -> Self:
         """Read the tree from a table that names the unit of each level in a column.
 
         Parameters
         ----------
-        table : DataFrame
-            Its units must be public: list the empty ones too, with a count of 0. Rows of one leaf are added.
+        table : DataFrame, str or Path
+            Or a file of it. Its units must be public: list the empty ones too, with a count of 0. Rows of one
+            leaf are added.
         columns : sequence of str
             The levels below the root, such as state, county and tract. A name that occurs under several
             parents is written after theirs.
         count : str or sequence of str, optional
             The column of people, or one for each type; by default each row is a person.
+        fixes : mapping, optional
+            See `forcopt.data.check_table`.
         fields : Any
             Further fields.
 
@@ -296,7 +304,8 @@ class Hierarchy(Declared):
         Raises
         ------
         DeclarationError
-            For a column that is not there, a missing value, or counts that are not whole or below 0.
+            For a column that is not there, a missing value, a unit in two spellings, a row of totals, or
+            counts that are not whole or below 0; by row and column.
 
         Examples
         --------
@@ -309,15 +318,10 @@ class Hierarchy(Declared):
         kinds = [] if count is None else [count] if isinstance(count, str) else list(count)
         if isinstance(columns, str) or not len(columns):
             raise DeclarationError(f"columns is {columns!r}; it must be a list of at least one name")
-        check_columns(table, [*columns, *kinds], "Hierarchy.from_table")
-        for name in (*columns, *kinds):
-            refuse_missing(table, name, "Hierarchy.from_table: ")
-        rows = list(zip(*(map(str, table[name]) for name in columns), strict=True))
-        people = [as_numbers(table[name], name) for name in kinds] or [np.ones(len(rows))]
-        for name, each in zip(kinds, people, strict=False):
-            check_entries(
-                each, (each < 0) | (each != np.round(each)), name, "it must be whole and at least 0"
-            )
+        schema = dict.fromkeys(columns, Expected("unit")) | dict.fromkeys(kinds, Expected("count"))
+        frame = take_table(table, "table", schema, fixes)
+        rows = list(zip(*(frame[name] for name in columns), strict=True))
+        people = [frame[name].to_numpy() for name in kinds] or [np.ones(len(rows))]
         paths = {row: i for i, row in enumerate(dict.fromkeys(rows))}
         counts = np.zeros((len(paths), len(people)))
         np.add.at(counts, [paths[row] for row in rows], np.stack(people, axis=1))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.notions import Notion
@@ -70,9 +71,7 @@ class PairwiseFairness(Notion):
     def _are_pairs(cls, pairs: Array) -> Array:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
             raise DeclarationError(f"the shape is {pairs.shape}; it must be (q, 2) with at least one pair")
-        if (pairs < 0).any():
-            entry = [int(i) for i in np.argwhere(pairs < 0)[0]]
-            raise DeclarationError(f"the array{entry} is {pairs[tuple(entry)]}; it must not be negative")
+        check_entries(pairs, pairs < 0, "the array", "it must not be negative")
         alone = int((pairs[:, 0] == pairs[:, 1]).sum())
         if alone:
             warnings.warn(f"{alone} pairs compare a record with itself; they always hold", stacklevel=2)
@@ -87,10 +86,7 @@ class PairwiseFairness(Notion):
             raise DeclarationError(
                 f"the shape is {weights.shape}; it must be ({len(info.data['pairs'])},), one for each pair"
             )
-        bad = (weights < 0) | (weights > 1)
-        if bad.any():
-            at = int(np.argmax(bad))
-            raise DeclarationError(f"the array[{at}] is {weights[at]:g}; it must be from 0 to 1")
+        check_entries(weights, (weights < 0) | (weights > 1), "the array", "it must be from 0 to 1")
         return weights
 
     @field_validator("presented")
@@ -231,7 +227,38 @@ class Excess(NamedTuple):
     column: int
 
 
-class PairwiseStability:
+class _Pairwise:
+    """The common part of demands on all pairs: the pairs that break them most, column by column."""
+
+    def __init__(self, values: Any, distances: Array, span: float = np.inf) -> None:
+        self.values: Any = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
+        self.distances, self.span = distances, span
+
+    @abstractmethod
+    def _apart(self, values: Array, column: int) -> Array:
+        """How much the first individual of every ordered pair is above the second, shape ``(T, T)``."""
+
+    def _broken(self, values: Array, column: int) -> tuple[Array, Array]:
+        """The most violated pairs of every individual, in either direction."""
+        everyone, over = np.arange(len(values)), self._apart(values, column) - self.distances
+        low, high = over.argmax(axis=1), over.argmax(axis=0)
+        above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
+        first = np.concatenate([everyone[above], high[below]])
+        return first, np.concatenate([low[above], everyone[below]])
+
+    def worst(self) -> Excess:
+        """The largest excess, for values that are numbers."""
+        best = Excess(-np.inf, (0, 0), 0)
+        apart = self.distances + np.where(np.eye(len(self.distances), dtype=bool), np.inf, 0.0)
+        for c in range(self.values.shape[1]) if len(apart) > 1 else ():
+            over = self._apart(self.values, c) - apart
+            i, j = (int(at) for at in np.unravel_index(int(over.argmax()), over.shape))
+            if over[i, j] > best.amount:
+                best = Excess(float(over[i, j]), (i, j), c)
+        return best
+
+
+class PairwiseStability(_Pairwise):
     """``|y_ic - y_jc| <= D_ij`` for all pairs (i, j) and columns c.
 
     Parameters
@@ -267,8 +294,7 @@ class PairwiseStability:
     """
 
     def __init__(self, values: Any, distances: Array, span: float = np.inf) -> None:
-        self.values: Any = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
-        self.distances, self.span = distances, span
+        super().__init__(values, distances, span)
         if len(self.values.shape) != 2 or distances.shape != (self.values.shape[0],) * 2:
             raise DeclarationError(
                 f"values have shape {self.values.shape} and distances {distances.shape}; they must be (T, m) "
@@ -298,14 +324,9 @@ class PairwiseStability:
     def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
         """Yield the most violated pairs of every individual in each column: for `Model.lazy`."""
         y = value(self.values)
-        everyone = np.arange(len(y))
         firsts, seconds, columns = [], [], []
         for c in range(y.shape[1]):
-            over = y[:, c, None] - y[None, :, c] - self.distances
-            low, high = over.argmax(axis=1), over.argmax(axis=0)
-            above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
-            first = np.concatenate([everyone[above], high[below]])
-            second = np.concatenate([low[above], everyone[below]])
+            first, second = self._broken(y, c)
             if len(first):
                 codes = np.unique(np.minimum(first, second) * len(y) + np.maximum(first, second))
                 firsts.append(codes // len(y))
@@ -314,22 +335,11 @@ class PairwiseStability:
         if firsts:
             yield self.between(*map(np.concatenate, (firsts, seconds, columns)))
 
-    def worst(self) -> Excess:
-        """The largest excess, for values that are numbers."""
-        best = Excess(-np.inf, (0, 0), 0)
-        apart = self.distances + np.where(np.eye(len(self.distances), dtype=bool), np.inf, 0.0)
-        if len(apart) < 2:
-            return best
-        for c in range(self.values.shape[1]):
-            y = self.values[:, c]
-            over = y[:, None] - y[None, :] - apart
-            i, j = (int(at) for at in np.unravel_index(int(over.argmax()), over.shape))
-            if over[i, j] > best.amount:
-                best = Excess(float(over[i, j]), (i, j), c)
-        return best
+    def _apart(self, values: Array, column: int) -> Array:
+        return np.asarray(values[:, column, None] - values[None, :, column])
 
 
-class PairwiseTotalVariation:
+class PairwiseTotalVariation(_Pairwise):
     """``sum over c of max(0, y_ibc - y_jbc) <= D_ij`` for all ordered pairs (i, j) and blocks b.
 
     Of two distributions this is their total variation: no set of outcomes has probabilities that differ by
@@ -357,10 +367,6 @@ class PairwiseTotalVariation:
     Excess(amount=0.1999..., pair=(0, 1), column=0)
     """
 
-    def __init__(self, values: Any, distances: Array, span: float = np.inf) -> None:
-        self.values: Any = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
-        self.distances, self.span = distances, span
-
     def rows(self) -> list[Constraint]:
         """All ordered pairs that demand anything, with the positive parts as auxiliary variables."""
         demands = (self.distances < self.span) & ~np.eye(len(self.distances), dtype=bool)
@@ -373,13 +379,8 @@ class PairwiseTotalVariation:
     def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
         """Yield, for every individual and block, the worst set of values against the worst other."""
         y = value(self.values)
-        everyone = np.arange(len(y))
         for b in range(y.shape[1]):
-            over = self._variation(y[:, b]) - self.distances
-            low, high = over.argmax(axis=1), over.argmax(axis=0)
-            above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
-            first = np.concatenate([everyone[above], high[below]])
-            second = np.concatenate([low[above], everyone[below]])
+            first, second = self._broken(y, b)
             if not len(first):
                 continue
             codes = np.unique(first * len(y) + second)
@@ -388,23 +389,9 @@ class PairwiseTotalVariation:
             gap = ((self.values[first, b] - self.values[second, b]) * chosen).sum(axis=1)
             yield gap <= self.distances[first, second]
 
-    def worst(self) -> Excess:
-        """The largest excess, for values that are numbers; the column is the block."""
-        best = Excess(-np.inf, (0, 0), 0)
-        apart = self.distances + np.where(np.eye(len(self.distances), dtype=bool), np.inf, 0.0)
-        if len(apart) < 2:
-            return best
-        for b in range(self.values.shape[1]):
-            over = self._variation(self.values[:, b]) - apart
-            i, j = (int(at) for at in np.unravel_index(int(over.argmax()), over.shape))
-            if over[i, j] > best.amount:
-                best = Excess(float(over[i, j]), (i, j), b)
-        return best
-
-    @staticmethod
-    def _variation(y: Array) -> Array:
-        """The sum of positive differences of every ordered pair, shape ``(T, T)``."""
-        total = np.zeros((len(y), len(y)))
-        for c in range(y.shape[1]):
-            total += np.maximum(y[:, c, None] - y[None, :, c], 0.0)
+    def _apart(self, values: Array, column: int) -> Array:
+        """The sum of positive differences."""
+        total = np.zeros(self.distances.shape)
+        for y in values[:, column].T:
+            total += np.maximum(y[:, None] - y[None, :], 0.0)
         return total

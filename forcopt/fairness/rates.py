@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.expression import Expression
-
-if TYPE_CHECKING:
-    pass
-
 
 Table = tuple[tuple[float, float], tuple[float, float]]
 
@@ -161,9 +157,7 @@ class GroupRates:
         if not isinstance(predicted, Expression):
             predicted = as_numbers(predicted, "predicted")
             outside = (predicted < 0) | (predicted > 1)
-            if outside.any():
-                at = int(np.argmax(outside))
-                raise DeclarationError(f"predicted[{at}] is {predicted.flat[at]:g}; it must be from 0 to 1")
+            check_entries(predicted, outside, "predicted", "it must be from 0 to 1")
         weight = np.ones(len(codes)) if weights is None else as_numbers(weights, "weights")
         same_length(predicted=predicted, groups=codes, labels=actual, weights=weight)
         cells, records = codes * 2 + actual, np.arange(len(codes))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
 from forcopt.errors import DeclarationError
 
 
@@ -135,10 +135,7 @@ def read_binary(values: Any, subject: str) -> Array:
     column = as_numbers(values, subject)
     if column.ndim != 1:
         raise DeclarationError(f"{subject} has shape {column.shape}; it must be one column")
-    bad = (column != 0) & (column != 1)
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise DeclarationError(f"{subject}[{at}] is {column[at]:g}; it must be 0 or 1")
+    check_entries(column, (column != 0) & (column != 1), subject, "it must be 0 or 1")
     return column.astype(np.int64)
 
 

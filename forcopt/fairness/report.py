@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.fairness.rates import EVERY, STATED, Rate, binomial_interval
 from forcopt.fairness.records import read_binary, same_length
@@ -31,7 +31,7 @@ Metric = Rate | Callable[..., float]
 class GroupReport:
     """Metrics of predictions in each group and overall, with confidence intervals.
 
-    Made by `from_predictions`.
+    Made by `from_predictions`, or by `from_fairlearn` of a ``MetricFrame``.
 
     Attributes
     ----------
@@ -148,8 +148,7 @@ class GroupReport:
         keys = sensitive = _features(groups, "group")
         control = sensitive[[]] if controls is None else _features(controls, "control")
         same_length(predictions=guess, labels=truth, groups=sensitive, controls=control, weights=weight)
-        if weight.min() < 0:
-            raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
+        check_entries(weight, weight < 0, "weights", "it must not be negative")
         level = np.zeros(len(truth), dtype=np.int64)
         if controls is not None:
             keys, level = pd.concat([control, sensitive], axis=1), _numbers(control)
@@ -198,6 +197,40 @@ class GroupReport:
             tables=tables,
             sampled=drawn if weights is None else "weighted",
             confidence=confidence,
+        )
+
+    @classmethod
+    def from_fairlearn(cls, frame: Any) -> Self:
+        """Take the estimates of a fairlearn ``MetricFrame`` that was given a mapping of metrics."""
+        import pandas as pd
+
+        controls, own = list(frame.control_levels or ()), frame.by_group.index.to_frame(index=False)
+        overall = frame.overall if controls else frame.overall.to_frame().T
+        whole = overall.index.to_frame(index=False)[controls]
+        levels = [own[controls].eq(whole.iloc[i]).all(axis=1) for i in range(len(whole))]
+        return cls(
+            metrics=dict.fromkeys(frame.by_group.columns, lambda *_: np.nan),
+            rows=pd.concat([own, whole.reindex(columns=own.columns)], ignore_index=True),
+            samples=np.vstack([frame.by_group, overall]).astype(float)[None],
+            levels=np.append(np.argmax(levels, axis=0), np.arange(len(whole))),
+            controls=tuple(controls),
+        )
+
+    def to_fairlearn(self) -> Any:
+        """Give a fairlearn ``MetricFrame`` of these estimates; its records are the rows of groups."""
+        from fairlearn.metrics import MetricFrame
+
+        at, cells = np.arange(self._cells), self.rows.iloc[: self._cells]
+
+        def metric(column: int) -> Callable[[Any, Any], Any]:
+            whole = self._cells + self.levels
+            return lambda rows, _: self.samples[0, rows[0] if len(rows) == 1 else whole[rows[0]], column]
+
+        sensitive, control = cells.drop(columns=list(self.controls)), cells[list(self.controls)]
+        metrics = {name: metric(j) for j, name in enumerate(self.metrics)}
+        held = control if self.controls else None
+        return MetricFrame(
+            metrics=metrics, y_true=at, y_pred=at, sensitive_features=sensitive, control_features=held
         )
 
     # -- tables ----------------------------------------------------------------------------------------------
@@ -451,9 +484,7 @@ def _coded(labels: Array, predictions: Array, positive: Any) -> tuple[Array, Arr
         read_binary(predictions, "predictions")  # refuses them
     chance = as_numbers(predictions, "predictions")
     outside = (chance < 0) | (chance > 1)
-    if outside.any():
-        at = int(np.argmax(outside))
-        raise DeclarationError(f"predictions[{at}] is {chance[at]:g}; it must be a label or a probability")
+    check_entries(chance, outside, "predictions", "it must be a label or a probability")
     return read_binary(labels, "labels"), chance
 
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
-from forcopt.graphs.planar_dual import PlanarDual, flow_sums, separation_codes, spanning_tree
+from forcopt.graphs.planar_dual import PlanarDual, flow_sums, spanning_tree
 from forcopt.graphs.states import longer
 from forcopt.graphs.tolerances import ROUNDED, SLACK
 from forcopt.graphs.walk_bounds import completion_bounds, from_tree
@@ -65,8 +65,8 @@ class _Dual(NamedTuple):
         Of each dart.
     gain : Array
         Of each dart, the flow sum of the weights.
-    cost, code : Array
-        Of each edge: its cost, and its hash of separated pairs.
+    cost : Array
+        Of each edge.
     prize : Array
         Of each dart, the flow sum of the prizes.
     gone : Array
@@ -78,7 +78,6 @@ class _Dual(NamedTuple):
     face: Array
     gain: Array
     cost: Array
-    code: Array
     prize: Array
     gone: Array
 
@@ -114,8 +113,8 @@ class _Paths(NamedTuple):
     ----------
     at : Array
         The face at the end.
-    paid, total, mask, won : Array
-        Sums along the path: of costs, of weights' flows, of codes, of prizes' flows.
+    paid, total, won : Array
+        Sums along the path: of costs, of weights' flows, of prizes' flows.
     role : Array
         Whether a cycle within the threshold may begin with it (bit 1), or end with its reverse (bit 2).
     size : Array
@@ -127,7 +126,6 @@ class _Paths(NamedTuple):
     at: Array
     paid: Array
     total: Array
-    mask: Array
     won: Array
     role: Array
     size: Array
@@ -161,8 +159,6 @@ class _Wanted(NamedTuple):
     ----------
     windows, threshold : Array
         Bounds on the sum of a cycle, and the largest reduced cost for each.
-    target : int
-        The hash of the pairs to separate.
     longest : int
         The largest number of edges.
     every : bool
@@ -173,7 +169,6 @@ class _Wanted(NamedTuple):
 
     windows: Array
     threshold: Array
-    target: int
     longest: int
     every: bool
     enough: int
@@ -186,7 +181,7 @@ class _Groups(NamedTuple):
     ----------
     order, begins : Array
         The paths in this order, and where each group begins.
-    total, paid, mask, won, role, size : Array
+    total, paid, won, role, size : Array
         Columns of `_Paths` in this order, so that they are read contiguously.
     cheapest : Array
         The least cost plus prize of each group.
@@ -198,7 +193,6 @@ class _Groups(NamedTuple):
     begins: Array
     total: Array
     paid: Array
-    mask: Array
     won: Array
     role: Array
     size: Array
@@ -210,9 +204,9 @@ class _Groups(NamedTuple):
 @njit(cache=True)
 def _extend(dual, reach, paths, walk, budget):  # type: ignore[no-untyped-def]
     """List simple paths from the start face, depth first, until the budget or the space is used."""
-    starts, darts, face, gain, cost, code, prize, gone = dual
+    starts, darts, face, gain, cost, prize, gone = dual
     back, most, longest, first, last, width, half = reach
-    at, paid, total, mask, won, role, size, parent, via = paths
+    at, paid, total, won, role, size, parent, via = paths
     trail, pointer, used, now = walk
     count, depth = now
     # The trail holds the prefixes of the path at its depth, and `used` marks the faces of that path.
@@ -243,7 +237,7 @@ def _extend(dual, reach, paths, walk, budget):  # type: ignore[no-untyped-def]
                 continue
         role[count] = mark
         at[count], paid[count], total[count] = h, c, total[i] + gain[d]
-        mask[count], size[count], parent[count], via[count] = mask[i] ^ code[d >> 1], size[i] + 1, i, d
+        size[count], parent[count], via[count] = size[i] + 1, i, d
         won[count] = won[i] + prize[d]
         used[h] = True
         depth += 1
@@ -309,10 +303,10 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
     x : int
         The position in `order` at which the search goes on.
     """
-    starts, darts, face, gain, cost, code, prize, gone = dual
-    windows, threshold, target, longest, every, enough = wanted
-    at, paid, total, mask, won, role, size, parent, via = paths
-    order, begins, sums, paid2, mask2, won2, role2, size2, cheapest, classes, step = groups
+    starts, darts, face, gain, cost, prize, gone = dual
+    windows, threshold, longest, every, enough = wanted
+    at, paid, total, won, role, size, parent, via = paths
+    order, begins, sums, paid2, won2, role2, size2, cheapest, classes, step = groups
     found = np.empty((16, 3), np.int64)
     count = 0
     room = np.empty(len(windows))
@@ -356,8 +350,7 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
                         budget -= 1
                         if (
                             b + won2[z] > room[w] or not _is_split(a, b, c) or a + c + b > most
-                            or role2[z] & 2 == 0 or mask[i] ^ code[d >> 1] ^ mask2[z] != target
-                            or size[i] + size2[z] + 1 > longest
+                            or role2[z] & 2 == 0 or size[i] + size2[z] + 1 > longest
                         ):  # fmt: skip
                             continue
                         j = order[z]
@@ -454,8 +447,8 @@ class WindowCycles:
 
     **The window.** The flow sums of `flow_sums` are additive along the cycle, so the second path is
     sought by binary search among the sums at the other end of the edge. Vertices of weight 0 get a small
-    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Separated pairs are
-    compared by a 64-bit hash that is additive (exclusive or); cycles are checked exactly afterwards.
+    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Links between vertices
+    are checked when a cycle is found.
 
     **All cycles are found.** A cycle is found at the first of its faces that is a start, because deleted
     faces precede the start. The faces that remain form components in the dual. A component is dropped
@@ -515,14 +508,9 @@ class WindowCycles:
         if int(graph.costs.sum()) * self._factor + len(graph.edges) >= 2**61:
             raise DeclarationError(f"the costs sum to {int(graph.costs.sum())}, too large beside costs of 0")
         cost = graph.costs if self._factor == 1 else graph.costs * self._factor + 1
-        pairs = [*self.must_link, *self.cannot_link]
-        codes = np.random.default_rng(0).integers(1, 2**62, len(pairs))
-        code = separation_codes(dual, pairs, codes)
-        target = np.bitwise_xor.reduce(codes[len(self.must_link) :], initial=0)
-        self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost, code)
+        self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost)
         self._tree = spanning_tree(dual)
         self._windows = np.array(windows, np.int64)
-        self._target = int(target)
         self._longest = len(graph.edges) + 1 if longest is None else int(longest)
         self._edge_faces = dual.face.reshape(-1, 2)
 
@@ -565,9 +553,10 @@ class WindowCycles:
         """
         most = int(most) * self._factor + (self._factor - 1)
         cost = self._links[4]
+        all_cycles = every or accept is not None or bool(self.must_link or self.cannot_link)
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
-            for found in self._through(start, gone, most, every or accept is not None, space, pause):
+            for found in self._through(start, gone, most, all_cycles, space, pause):
                 parent, via = space.paths[-2:]
                 for i, d, j in found.tolist():
                     crossed = [d >> 1]
@@ -727,7 +716,7 @@ class WindowCycles:
         threshold: Array | None = None,
     ) -> Iterator[Array]:
         """Join the paths from a start face; pairs of paths and the dart between them, see `_join`."""
-        starts, darts, face, _, cost, _ = self._links
+        starts, darts, face, _, cost = self._links
         first = last = np.zeros((0, 0))
         width = half = 1
         finer = _FINER if threshold is not None and bool((threshold < np.inf).all()) else ()
@@ -737,7 +726,7 @@ class WindowCycles:
             pause()
         gain = from_tree(starts, darts, face, gone, start, self._links[3])
         prize = from_tree(starts, darts, face, gone, start, prize)
-        links = (*self._links[:3], gain, *self._links[4:])
+        links = (*self._links[:3], gain, self._links[4])
         dual = _Dual(*links, prize, gone)
         back = self._distances(start, gone)
         space.begin(start, int(starts[start]))
@@ -765,12 +754,12 @@ class WindowCycles:
         classes = max(0, most) // 2 // step + 1
         group = np.asarray(paths.at, np.int64) * classes + paths.paid // step
         order, begins = _grouped(group, paths.total, self.dual.faces * classes, pause)
-        columns = (paths.total, paths.paid, paths.mask, paths.won, paths.role, paths.size)
-        total, paid, mask, won, role, size = (column[order] for column in columns)
+        columns = (paths.total, paths.paid, paths.won, paths.role, paths.size)
+        total, paid, won, role, size = (column[order] for column in columns)
         cheapest, filled = np.full(len(begins) - 1, np.inf), np.flatnonzero(np.diff(begins))
         cheapest[filled] = np.minimum.reduceat(paid + won, begins[filled])
-        groups = _Groups(order, begins, total, paid, mask, won, role, size, cheapest, classes, step)
-        wanted = _Wanted(self._windows, threshold, self._target, self._longest, every, _BATCH)
+        groups = _Groups(order, begins, total, paid, won, role, size, cheapest, classes, step)
+        wanted = _Wanted(self._windows, threshold, self._longest, every, _BATCH)
         begin = 0
         while begin < len(order):
             if pause is not None:
@@ -781,7 +770,7 @@ class WindowCycles:
 
     def _distances(self, source: int, gone: Array) -> Array:
         """The least cost of a path from a face to each face; -1 for faces out of reach."""
-        starts, darts, face, _, cost, _ = self._links
+        starts, darts, face, _, cost = self._links
         ends = face[darts ^ 1]
         lengths = np.where(gone[ends], np.inf, cost[darts >> 1])
         network = sp.csr_array((lengths, ends, starts), shape=(self.dual.faces, self.dual.faces))
@@ -790,7 +779,7 @@ class WindowCycles:
         return np.where(np.isfinite(far), far, -1).astype(np.int64)
 
     def _separates(self, edges: Array) -> bool:
-        """Whether a cycle separates the pairs that it must, and no other: hashes may collide."""
+        """Whether a cycle separates the pairs that it must, and no other."""
         if not self.must_link and not self.cannot_link:
             return True
         side = self.dual.sides(edges)
@@ -837,12 +826,12 @@ class _Space:
         trail, pointer = np.zeros(faces + 1, np.int64), np.zeros(faces + 1, np.int64)
         self.walk = _Walk(trail, pointer, np.zeros(faces, np.bool_), np.zeros(2, np.int64))
         self.now, self.stamp = self.walk.now, np.full(faces, -1, np.int64)
-        kinds = (np.int32, np.int64, np.int64, np.int64, np.float64, np.int8, np.int32, np.int32, np.int32)
+        kinds = (np.int32, np.int64, np.int64, np.float64, np.int8, np.int32, np.int32, np.int32)
         self.paths = _Paths(*(np.empty(1 << 16, kind) for kind in kinds))
 
     def begin(self, start: int, first: int) -> None:
         """Begin with the empty path at a face whose darts begin at `first`."""
-        for column, value in zip(self.paths, (start, 0, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
+        for column, value in zip(self.paths, (start, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
             column[0] = value
         self.walk.used[:] = False
         self.walk.used[start] = True

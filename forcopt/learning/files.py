@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -162,6 +162,21 @@ def distribution(values: Any, name: str) -> Array:
     return chances
 
 
+def _whole_numbers(values: Any) -> Array:
+    return np.array(values, dtype=np.int64)
+
+
+_KINDS: dict[type, dict[str, Callable[[Any], Any]]] = {
+    Constant: {"label": int},
+    Threshold: {"column": int, "cut": float, "above": bool},
+    Halfspace: {"normal": numbers_from_plain, "offset": float},
+    Lookup: {"rows": numbers_from_plain, "values": _whole_numbers},
+    ScoreCut: {"estimator": fitted_from_plain, "cut": float},
+    ScoreOffsets: {"estimator": fitted_from_plain, "offsets": numbers_from_plain},
+}
+"""The fields of the classifiers that files hold, and how each is read."""
+
+
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and learners.
 
@@ -178,23 +193,15 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     >>> classifier_to_dict(Threshold(0, 1.5, True))
     {'type': 'Threshold', 'column': 0, 'cut': 1.5, 'above': True}
     """
-    if isinstance(classifier, Constant):
-        return {"type": "Constant", "label": int(classifier.label)}
-    if isinstance(classifier, Threshold):
-        cut, above = float(classifier.cut), bool(classifier.above)
-        return {"type": "Threshold", "column": int(classifier.column), "cut": cut, "above": above}
-    if isinstance(classifier, Halfspace):
-        return {"type": "Halfspace", "normal": classifier.normal.tolist(), "offset": float(classifier.offset)}
     if isinstance(classifier, TableRow):
         classifier = classifier.lookup()
-    if isinstance(classifier, Lookup):
-        return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
-    if isinstance(classifier, ScoreCut):
-        estimator, cut = fitted_to_plain(classifier.estimator), float(classifier.cut)
-        return {"type": "ScoreCut", "estimator": estimator, "cut": cut}
-    if isinstance(classifier, ScoreOffsets):
-        estimator, offsets = fitted_to_plain(classifier.estimator), plain_numbers(classifier.offsets)
-        return {"type": "ScoreOffsets", "estimator": estimator, "offsets": offsets}
+    if known := _KINDS.get(type(classifier)):
+        given = {name: getattr(classifier, name) for name in known}
+        plain = {
+            name: fitted_to_plain(value) if name == "estimator" else plain_numbers(known[name](value))
+            for name, value in given.items()
+        }
+        return {"type": type(classifier).__name__, **plain}
     if hasattr(classifier, "get_params"):  # an estimator with its own cut
         return {"type": "Learner", "estimator": fitted_to_plain(classifier)}
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
@@ -208,25 +215,13 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
     DeclarationError
         For an unknown type.
     """
-    kind = data.get("type")
-    if kind == "Constant":
-        return Constant(int(data["label"]))
-    if kind == "Threshold":
-        if not data["column"] >= 0:
-            raise DeclarationError(f"column is {data['column']!r}; it must be at least 0")
-        return Threshold(int(data["column"]), float(data["cut"]), bool(data["above"]))
-    if kind == "Halfspace":
-        return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))
-    if kind == "Lookup":
-        return Lookup(np.asarray(data["rows"], dtype=float), np.asarray(data["values"], dtype=np.int64))
-    if kind == "ScoreCut":
-        return ScoreCut(fitted_from_plain(data["estimator"]), float(data["cut"]))
-    if kind == "ScoreOffsets":
-        return ScoreOffsets(fitted_from_plain(data["estimator"]), numbers_from_plain(data["offsets"]))
+    kind, kinds = data.get("type"), {known.__name__: known for known in _KINDS}
     if kind == "Learner":
         made: Classifier = fitted_from_plain(data["estimator"])
         return made
-    raise DeclarationError(
-        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, Lookup, "
-        "ScoreCut, ScoreOffsets or Learner"
-    )
+    if kind not in kinds:
+        raise DeclarationError(f"a classifier has type {kind!r}; it must be {', '.join(kinds)} or Learner")
+    if kind == "Threshold" and not data["column"] >= 0:
+        raise DeclarationError(f"column is {data['column']!r}; it must be at least 0")
+    read: Classifier = kinds[kind](**{name: of(data[name]) for name, of in _KINDS[kinds[kind]].items()})
+    return read

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import field_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
@@ -22,6 +22,7 @@ from forcopt.learning.hypotheses import (
     Hull,
     Hypotheses,
     Hypothesis,
+    Listing,
     Oracle,
     as_cells,
     constants,
@@ -176,30 +177,13 @@ class ListedOracle(Oracle):
         predictions = as_cells(self.listed.predictions(np.array([number]))[0], 2)
         return Hypothesis(lambda: self.listed.classifier(number, self.features), predictions)
 
-    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
-        """A weight for each classifier; the map of all predictions costs no table of them."""
+    def listing(self, linear: sp.csr_array) -> Listing:
+        """As the base; the map costs no table of all predictions."""
         if type(self) is not ListedOracle:
-            return super().hull(model, linear, single)
-        count = self.listed.count
-        weights = model.variable(model.unused_name("weight"), count, lower=0.0, upper=1.0, integer=single)
-        model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
-
-        def mixture(solution: Any) -> tuple[Array, list[Hypothesis]]:
-            used = np.flatnonzero(solution[weights] > 0)
-            return solution[weights][used], [self.hypothesis(k) for k in used.tolist()]
-
-        def start(given: Array, predictions: Array) -> dict[Variable, Array]:
-            table = self.listed.predictions(np.arange(count))
-            values = np.zeros(count)
-            for weight, row in zip(given, predictions, strict=True):
-                same = np.flatnonzero((table == row).all(axis=1))
-                if not len(same):
-                    raise DeclarationError("the decision mixes a classifier that is not among the hypotheses")
-                values[same[0]] += weight
-            return {weights: values}
-
+            return super().listing(linear)
         mapped = self.listed.total_costs(sp.csr_array(linear).toarray())
-        return Hull(model.lift(mapped @ weights), mixture, start)
+        count = self.listed.count
+        return count, mapped, self.hypothesis, lambda: self.listed.predictions(np.arange(count))
 
 
 class Finite(ListedHypotheses):
@@ -225,11 +209,7 @@ class Finite(ListedHypotheses):
         if table.ndim != 2 or table.size == 0:
             raise DeclarationError(f"the shape is {table.shape}; it must be (classifiers, records)")
         outside = (table < 0) | ((table > 1) & (table % 1 != 0))
-        if outside.any():
-            at = [int(i) for i in np.argwhere(outside)[0]]
-            raise DeclarationError(
-                f"the array{at} is {table[tuple(at)]:g}; it must be from 0 to 1, or the number of a class"
-            )
+        check_entries(table, outside, "the array", "it must be from 0 to 1, or the number of a class")
         return table
 
     @property
@@ -276,21 +256,16 @@ class Finite(ListedHypotheses):
         DeclarationError
             If the number of records differs, or the table holds other numbers than 0 and 1.
         """
-        self._check((self.table != 0) & (self.table != 1), "0 or 1")
+        wrong = (self.table != 0) & (self.table != 1)
+        check_entries(self.table, wrong, "hypotheses: table", "it must be 0 or 1")
         return super().oracle(features)
 
     def class_oracle(self, features: Array, classes: int) -> FiniteClassesOracle:
         """The same for several classes, whose numbers are the entries of the table."""
-        self._check(
-            (self.table % 1 != 0) | (self.table >= classes), f"a whole number from 0 to {classes - 1}"
-        )
+        wrong, rule = (self.table % 1 != 0) | (self.table >= classes), f"from 0 to {classes - 1}"
+        check_entries(self.table, wrong, "hypotheses: table", f"it must be a whole number {rule}")
         super().oracle(features)  # as many records?
         return FiniteClassesOracle(self, features, classes)
-
-    def _check(self, wrong: Array, rule: str) -> None:
-        if wrong.any():
-            at = [int(i) for i in np.argwhere(wrong)[0]]
-            raise DeclarationError(f"hypotheses: table{at} is {self.table[tuple(at)]:g}; it must be {rule}")
 
 
 class FiniteClassesOracle(ListedOracle):

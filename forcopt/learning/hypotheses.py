@@ -141,6 +141,10 @@ class Hull:
     start: Callable[[Array, Array], Mapping[Variable, Array]]
 
 
+Listing = tuple[int, Array, Callable[[int], Hypothesis], Callable[[], Array]]
+"""See `Oracle.listing`."""
+
+
 class OracleTimeout(Exception):
     """The deadline of an oracle has passed before it could prove its answer."""
 
@@ -217,24 +221,31 @@ class Oracle(ABC):
         single : bool, default False
             Only the hypotheses themselves, by integer variables.
         """
-        listed = self.all()
+        count, mapped, pick, table = self.listing(linear)
         name = model.unused_name("weight")
-        weights = model.variable(name, len(listed), lower=0.0, upper=1.0, integer=single)
+        weights = model.variable(name, count, lower=0.0, upper=1.0, integer=single)
         model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
-        table = np.stack([h.predictions for h in listed])
+
+        def mixture(solution: ModelSolution) -> tuple[Array, list[Hypothesis]]:
+            used = np.flatnonzero(solution[weights] > 0)
+            return solution[weights][used], [pick(k) for k in used.tolist()]
 
         def start(given: Array, predictions: Array) -> dict[Variable, Array]:
-            place = {row.tobytes(): i for i, row in enumerate(table.astype(bool))}
-            values = np.zeros(len(listed))
-            for weight, row in zip(given, predictions.astype(bool), strict=True):
-                if row.tobytes() not in place:
+            known, values = table(), np.zeros(count)
+            for weight, row in zip(given, predictions, strict=True):
+                same = np.flatnonzero((known == row).all(axis=1))
+                if not len(same):
                     raise DeclarationError("the decision mixes a classifier that is not among the hypotheses")
-                values[place[row.tobytes()]] += weight
+                values[same[0]] += weight
             return {weights: values}
 
-        return Hull(
-            linear @ table.T.astype(float) @ weights, lambda solution: (solution[weights], listed), start
-        )
+        return Hull(model.lift(mapped @ weights), mixture, start)
+
+    def listing(self, linear: sp.csr_array) -> Listing:
+        """How many hypotheses there are, the map of each, a hypothesis by number, and their predictions."""
+        listed = self.all()
+        table = np.stack([h.predictions for h in listed])
+        return len(listed), np.asarray(linear @ table.T.astype(float)), listed.__getitem__, lambda: table
 
 
 class Hypotheses(Declared):

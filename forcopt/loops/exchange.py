@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import re
 import warnings
 import zlib
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     import highspy
 
 
-_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 MODEL_SUFFIXES = tuple(kind + packed for kind in (".mps", ".lp") for packed in ("", *_PACKED))
 """How the names of files end that `read` takes."""
@@ -136,7 +137,7 @@ def write(model: Model, path: str | Path) -> None:
     model : Model
         Linear or convex quadratic, with or without integers; one objective at most.
     path : str or Path
-        Ends in ``.mps`` or ``.lp``; with ``.gz`` or ``.bz2`` after that it is compressed.
+        Ends in ``.mps`` or ``.lp``; with ``.gz``, ``.bz2`` or ``.xz`` after that it is compressed.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def write(model: Model, path: str | Path) -> None:
     path = Path(path)
     if not path.name.endswith(MODEL_SUFFIXES):
         raise DeclarationError(
-            f"cannot write {path}: the name must end in .mps or .lp, .gz or .bz2 may follow"
+            f"cannot write {path}: the name must end in .mps or .lp, .gz, .bz2 or .xz may follow"
         )
     if path.suffix in _PACKED:
         with TemporaryDirectory() as folder:
@@ -239,7 +240,7 @@ def read(path: str | Path) -> Model:
     Parameters
     ----------
     path : str or Path
-        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz`` or ``.bz2``.
+        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``, ``.bz2`` or ``.xz``.
 
     Returns
     -------
@@ -266,14 +267,47 @@ def read(path: str | Path) -> Model:
     >>> s.objective, s["milk"].item()
     (8.0, 2.0)
     """
-    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2")).stem)
+    model = Model(Path(str(path).removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).stem)
     _, objective, maximize = read_into(model, path)
     (model.maximize if maximize else model.minimize)(objective)
     return model
 
 
-def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, bool]:
+def _shuffle(source: highspy.Highs, seed: int) -> None:
+    """Put the rows and columns of a model into another order."""
+    whole = source.getModel()
+    lp, hessian, rng = whole.lp_, whole.hessian_, np.random.default_rng(seed)
+    rows, columns = rng.permutation(lp.num_row_), rng.permutation(lp.num_col_)
+    read = lp.a_matrix_  # by columns, as HiGHS reads it
+    matrix = sp.csc_array((read.value_, read.index_, read.start_), shape=(lp.num_row_, lp.num_col_))
+    matrix = sp.csc_array(matrix[rows][:, columns])
+    read.start_, read.index_, read.value_ = matrix.indptr, matrix.indices, matrix.data
+    for names, order in ((("row_lower_", "row_upper_", "row_names_"), rows), (_BY_COLUMN, columns)):
+        for name in names:
+            values = list(getattr(lp, name))
+            setattr(lp, name, [values[i] for i in order.tolist()] if values else values)
+    if hessian.dim_:
+        half = sp.csc_array((hessian.value_, hessian.index_, hessian.start_), shape=2 * (lp.num_col_,))
+        square = sp.csc_array(sp.tril((half + sp.tril(half, -1).T)[columns][:, columns]))
+        hessian.start_, hessian.index_, hessian.value_ = square.indptr, square.indices, square.data
+    source.passModel(whole)
+
+
+_BY_COLUMN = ("col_cost_", "col_lower_", "col_upper_", "integrality_", "col_names_")
+"""The fields of a model in HiGHS with an entry for each column."""
+
+
+def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expression, Expression, bool]:
     """Write the content of a file into a model, as `read` does, but for the objective.
+
+    Parameters
+    ----------
+    model : Model
+        To write into.
+    path : str or Path
+        Of the file.
+    order : int, default 0
+        Of rows and columns: the file's own, or one that is drawn with this seed.
 
     Returns
     -------
@@ -288,9 +322,9 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
             plain = Path(folder) / path.stem
             try:
                 plain.write_bytes(packed.read())
-            except (EOFError, OSError, zlib.error) as error:
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise DeclarationError(f"{path} is cut off or damaged: {error}") from None
-            return read_into(model, plain)
+            return read_into(model, plain, order)
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
     else:
@@ -308,6 +342,9 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
     for name in _bounds_of_no_column(path):
         warnings.warn(f"{path}: a bound names {name}, which has no entry among the columns", stacklevel=3)
+    if order:
+        _shuffle(source, order)
+        lp = source.getLp()
     try:
         return take_highs(model, source, partial(declare_columns, model, list(lp.col_names_)), lp.row_names_)
     except DeclarationError as error:

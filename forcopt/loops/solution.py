@@ -74,6 +74,9 @@ class ModelSolution:
         The solver's own.
     trace : list[Improvement], optional
         Objective and bound over time.
+    parts : dict[str, float], optional
+        Of the seconds: ``compile`` and hand over what the solver takes beforehand, ``call`` the solver,
+        ``checks`` of its claim; and ``solver``, by its own clock within the call, NaN if it reports none.
     row_dual, reduced_costs : Array, optional
         Multipliers of the program's rows and columns, for linear programs; read them by `dual` and
         `reduced_cost`.
@@ -111,6 +114,7 @@ class ModelSolution:
     message: str = ""
     log: str = field(default="", repr=False)
     trace: list[Improvement] = field(default_factory=list, repr=False)
+    parts: dict[str, float] = field(default_factory=dict, repr=False)
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)

@@ -110,9 +110,14 @@ def solve_model(
         time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
     program, session = _opened(model, chosen, asked, int(mccormick))
+    opened = deadline.seconds
     claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
+    ran = deadline.seconds
     solved = session.program if model.lazies else program  # with the rows of the lazy families
-    return read_claim(examined(solved, claim))
+    solution = read_claim(examined(solved, claim))
+    own, checks = sum(result.seconds for result in claim.results), deadline.seconds - ran
+    solution.parts = {"compile": opened, "call": ran - opened, "solver": own, "checks": checks}
+    return solution
 
 
 def _opened(model: Model, backend: Backend, options: SolveOptions, mccormick: int) -> tuple[Program, Session]:

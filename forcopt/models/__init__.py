@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StableDistrict,
     )
     from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
-    from forcopt.models.districting import Districting
+    from forcopt.models.districting import CountyClustering, Districting
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
@@ -55,6 +55,7 @@ _LATER = {
     "CompetitiveRatio": "forcopt.models.fair_auctions",
     "ConsistentRelease": "forcopt.models.census_release",
     "CountingQueries": "forcopt.models.counting_queries",
+    "CountyClustering": "forcopt.models.districting",
     "CoverageDecision": "forcopt.models.fair_decisions",
     "Districting": "forcopt.models.districting",
     "DPHypothesisTest": "forcopt.models.amplification",
@@ -100,6 +101,7 @@ __all__ = [
     "CompetitiveRatio",
     "ConsistentRelease",
     "CountingQueries",
+    "CountyClustering",
     "CoverageDecision",
     "DPHypothesisTest",
     "Districting",

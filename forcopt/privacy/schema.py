@@ -217,6 +217,41 @@ class Schema(Mapping[str, Column]):
     def __contains__(self, name: object) -> bool:
         return name in self._columns
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Read a schema from plain data, as `to_dict` or a person writes it.
+
+        Parameters
+        ----------
+        data : mapping
+            For each column a list of categories, or a mapping with ``values``, or with ``lower``, ``upper``
+            and perhaps ``step``.
+
+        Raises
+        ------
+        DeclarationError
+            For a column that is described in another way.
+
+        Examples
+        --------
+        >>> Schema.from_dict({"sex": ["f", "m"], "age": {"lower": 0, "upper": 110}})
+        Schema(sex=Categories(values=('f', 'm')), age=Bounded(lower=0.0, upper=110.0, step=1.0))
+        """
+        if not isinstance(data, Mapping):
+            raise DeclarationError(f"the schema is {data!r}; it must describe each column by name")
+        made: dict[str, Column] = {}
+        for name, given in data.items():
+            fields = {"values": given} if isinstance(given, list | tuple) else given
+            if not isinstance(fields, Mapping) or not {"values", "lower"} & fields.keys():
+                rule = "it must be a list of categories, or have lower and upper"
+                raise DeclarationError(f"the schema's column {name!r} is {given!r}; {rule}")
+            kind: type[Column] = Categories if "values" in fields else Bounded
+            try:
+                made[name] = kind.from_dict({**fields, "type": kind.__name__})
+            except DeclarationError as error:
+                raise DeclarationError(f"the schema's column {name!r}: {error}") from None
+        return cls(made)
+
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain data."""
         return {name: column.to_dict() for name, column in self.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,13 @@ def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Any]:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     return axes.figure, axes
+
+
+def whole_ticks(axis: Any) -> None:
+    """Put ticks at whole numbers alone, for things that are counted."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def finished(figure: Figure, path: str | Path | None) -> Figure:
@@ -107,7 +115,7 @@ def _parts(value: Any) -> dict[str, tuple[list[str] | None, Any]]:
     """The arrays of an object by the names of their fields, each with the labels of its entries."""
     own = _labelled(value)
     if own is not None:
-        return {type(value).__name__ if not isinstance(value, dict) else "value": own}
+        return {_words(type(value).__name__) if dataclasses.is_dataclass(value) else "value": own}
     if dataclasses.is_dataclass(value):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     else:
@@ -139,7 +147,10 @@ def _draw_part(axes: Any, name: str, labels: list[str] | None, numbers: Any) -> 
     if numbers.ndim > 1:
         table = numbers.reshape(len(numbers), -1)
         image = axes.imshow(table, aspect="auto", cmap="viridis")
-        axes.figure.colorbar(image, ax=axes, label=name)
+        axes.figure.colorbar(image, ax=axes, label=_words(name))
+        for axis in (axes.xaxis, axes.yaxis):
+            whole_ticks(axis)
+        axes.set(xlabel="column", ylabel="row")
         return
     places = np.arange(len(numbers))
     if len(numbers) <= _LARGEST:
@@ -147,4 +158,12 @@ def _draw_part(axes: Any, name: str, labels: list[str] | None, numbers: Any) -> 
         axes.set_xticks(places, labels or places, rotation=90 if labels and max(map(len, labels)) > 4 else 0)
     else:
         axes.plot(places, numbers, color=COLOURS[0])
-    axes.set_ylabel(name)
+        whole_ticks(axes.xaxis)
+    axes.set_ylabel(_words(name))
+    if not labels:
+        axes.set_xlabel("position")
+
+
+def _words(name: str) -> str:
+    """A name of a field or class as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()

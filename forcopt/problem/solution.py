@@ -195,6 +195,7 @@ class Solution:
             if self.status is Status.INFEASIBLE and not self.private:
                 change = self.problem.least_relaxation()
                 own = self.problem.infeasibility_reason()
+                own = own or ("" if self.proof is None else self.message)
                 own = own or ("the declared limits contradict each other" if change else "")
                 found = "; ".join(filter(None, [own, change]))
             if not found and self.model_solution is not None:

@@ -7,8 +7,6 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
     as_completed,
 )
 from contextlib import contextmanager, nullcontext
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from forcopt.backends.registry import get_backend
-from forcopt.errors import DeclarationError, NotInstalledError, required
+from forcopt.errors import NotInstalledError
 from forcopt.status import Status
 from forcopt.study.isolate import pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
@@ -121,46 +119,3 @@ def progress_bar(total: int, progress: bool | None) -> Iterator[Callable[[str, i
             bar.update(task, description=label, advance=ended)
 
         yield show
-
-
-@contextmanager
-def executor_at(address: str) -> Iterator[Executor]:
-    """Open the executor at an address, and close it at the end.
-
-    Parameters
-    ----------
-    address : str
-        ``processes:N`` or ``threads:N`` for N workers on this machine, or ``dask://HOST:PORT`` for the
-        scheduler of a Dask cluster.
-
-    Yields
-    ------
-    Executor
-        For `compare`, `sweep` and `replicate`.
-
-    Raises
-    ------
-    DeclarationError
-        For another address, or fewer than one worker.
-    NotInstalledError
-        If Dask is missing.
-
-    Examples
-    --------
-    >>> with executor_at("threads:2") as executor:
-    ...     list(executor.map(abs, [-1, 2]))
-    [1, 2]
-    """
-    kind, _, rest = address.partition(":")
-    if kind == "dask":
-        distributed = required("distributed", "an executor dask://...", "'dask[distributed]'")
-        with distributed.Client(f"tcp:{rest}") as client:
-            yield client.get_executor(pure=False)
-        return
-    pools: dict[str, type[Executor]] = {"processes": ProcessPoolExecutor, "threads": ThreadPoolExecutor}
-    if kind not in pools or not rest.isdecimal() or int(rest) < 1:
-        raise DeclarationError(
-            f"executor is {address!r}; it must be processes:N, threads:N or dask://HOST:PORT"
-        )
-    with pools[kind](int(rest)) as pool:  # type: ignore[call-arg]
-        yield pool

@@ -198,6 +198,9 @@ def main(folder: str) -> None:
         if parcel.memory_limit is not None:
             _limit_memory(parcel.memory_limit)
 
+    threads = job.options.get("threads")
+    if threads and hasattr(os, "sched_setaffinity"):  # of a solver that takes more than it was given, too
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     run = measure(job, ready, killed=True)
     run = replace(run, peak_memory=_peak_memory())
     draft = Path(folder, "draft")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -50,6 +51,8 @@ class ModelFile(Problem):
         Of the file.
     sha256 : str, default ""
         Of the content; computed if left out.
+    order : int, default 0
+        Of rows and columns: the file's own, or one that is drawn with this seed.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class ModelFile(Problem):
     family = "model"
     path: str
     sha256: str = ""
+    order: int = 0
 
     @model_validator(mode="after")
     def _is_the_same(self) -> Self:
@@ -75,31 +79,31 @@ class ModelFile(Problem):
     @property
     def _model_name(self) -> str:
         """The name of the file, as in `fo.read`."""
-        return Path(self.path.removesuffix(".gz").removesuffix(".bz2")).stem
+        return re.sub(r"\.(gz|bz2|xz)$", "", Path(self.path).name).rpartition(".")[0]
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
         """As in the file."""
-        return "max" if _model(self.path, self.sha256)[3] else "min"
+        return "max" if _model(self.path, self.sha256, self.order)[3] else "min"
 
     def evaluate(self, decision: Values | Array) -> Evaluation:
         """Evaluate values of the columns."""
-        model, x, objective, _ = _model(self.path, self.sha256)
+        model, x, objective, _ = _model(self.path, self.sha256, self.order)
         values = list(decision.values()) if isinstance(decision, Values) else decision
         point = model.point({x: values})
         return Evaluation(float(objective.evaluate(point)), model.violations(point))
 
 
 @lru_cache(maxsize=4)
-def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]:
+def _model(path: str, sha256: str, order: int) -> tuple[Model, Expression, Expression, bool]:
     model = Model(Path(path).stem)
-    return model, *read_into(model, path)
+    return model, *read_into(model, path, order)
 
 
 @ModelFile.formulation("model", exact=True)
 def as_it_is(problem: ModelFile, model: Model) -> Handles:
     """The model as it is."""
-    x, objective, _ = read_into(model, problem.path)
+    x, objective, _ = read_into(model, problem.path, problem.order)
     names = [model.column_name(int(column)) for column in only_columns(x)]
 
     def decision(result: ModelSolution) -> Values:

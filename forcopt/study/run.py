@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import platform
 import sys
 import time
@@ -95,6 +96,10 @@ class Run:
         Writing the model; NaN for an algorithm.
     solve_seconds : float, default float("nan")
         Compiling and solving it; NaN for an algorithm.
+    parts : Mapping[str, float], optional
+        Of the seconds of a model, see `ModelSolution`; and ``cpu``, the processor's seconds of the whole run.
+    log : str, default ""
+        The solver's output.
     seconds : float, default float("nan")
         In all, without the start of the process and the method's preparation; with these for a run that
         died.
@@ -163,6 +168,8 @@ class Run:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict, repr=False)
     versions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parts: Mapping[str, float] = field(default_factory=dict, repr=False)
+    log: str = field(default="", repr=False, compare=False)
     trace: tuple[Improvement, ...] = field(default=(), repr=False)
     decision: Any = field(default=None, repr=False, compare=False)
 
@@ -177,8 +184,8 @@ class Run:
         return self.status is not None and self.status.has_solution
 
     def record(self) -> dict[str, Any]:
-        """All fields but decision and trace as plain data; unknown and infinite values are None."""
-        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
+        """All fields but decision, trace and log as plain data; unknown and infinite values are None."""
+        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ASIDE}
         return {**plain(row), "status": str(self.status or "not run")}
 
     def number(self, name: str) -> float | None:
@@ -187,6 +194,10 @@ class Run:
             if isinstance(value := known.get(name), int | float | np.number):
                 return float(value)
         return None
+
+
+_ASIDE = ("decision", "trace", "log")
+"""The fields that are no part of a record."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +301,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         method.compile()
         kept = "time_limit" in method.common or not killed
         ready()
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), sum(os.times()[:4])
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,
@@ -299,9 +310,10 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
             seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **own,
         )
+        cpu = sum(os.times()[:4]) - worked
         failed = solution.status is Status.FAILED  # a point of the model may be left, but no answer
         proof = _proved(solution) if certify and not (failed or solution.private) else {}
-        return _row(job, solution, proof)
+        return _row(job, solution, proof, cpu)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)
         subject = "not for this declaration" if refused else type(error).__name__
@@ -356,7 +368,7 @@ def _proved(solution: Solution) -> dict[str, bool]:
         return {"certified": done, "checked": accepted}
 
 
-def _row(job: Job, solution: Solution, proof: Mapping[str, bool]) -> Run:
+def _row(job: Job, solution: Solution, proof: Mapping[str, bool], cpu: float) -> Run:
     model = solution.model_solution
     secret = solution.private and job.seed is None  # a release, not a study: keep its output
     assessed = None if secret else solution.evaluation
@@ -373,6 +385,8 @@ def _row(job: Job, solution: Solution, proof: Mapping[str, bool]) -> Run:
         metrics={} if assessed is None else {k: float(v) for k, v in assessed.metrics.items()},
         **({} if model is None else model_size(model.model)),
         versions=_versions(solution.backend),
+        parts={} if model is None else {**model.parts, "cpu": cpu},
+        log="" if model is None or secret else model.log,
         trace=() if secret else tuple(solution.trace),
         **proof,
     )

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.backends.registry import get_backend
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.loops.exchange import MODEL_SUFFIXES
 from forcopt.status import Status
 from forcopt.study.compare import compare
 from forcopt.study.comparison import SETTLED, Comparison, contradiction
-from forcopt.study.library import MANIFEST, export
+from forcopt.study.library import MANIFEST, ModelFile, export
 from forcopt.study.run import Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -37,29 +42,6 @@ class Known:
 
     status: Status
     objective: float = float("nan")
-
-
-def shifted_geometric_mean(seconds: Iterable[float], shift: float = 1.0) -> float:
-    """``exp(mean(log(t + shift))) - shift``.
-
-    Parameters
-    ----------
-    seconds : Iterable[float]
-        Nonnegative numbers.
-    shift : float, default 1.0
-        Keeps instances of a few milliseconds from deciding the mean; 1 or 10 seconds are usual.
-
-    References
-    ----------
-    T. Achterberg, "Constraint integer programming", 2007, appendix A.3.
-
-    Examples
-    --------
-    >>> round(shifted_geometric_mean([1, 7], shift=1.0), 6)
-    3.0
-    """
-    values = np.array(list(seconds), dtype=float)
-    return float(np.exp(np.log(values + shift).mean()) - shift) if values.size else float("nan")
 
 
 def published(folder: str | Path) -> dict[str, Known]:
@@ -116,57 +98,99 @@ class SolverBenchmark:
     known: Mapping[str, Known]
     time_limit: float
 
+    def _wrong(self, row: Run) -> str:
+        return _contradiction(row, self.known.get(_base(row)[0]))
+
     @property
     def wrong(self) -> tuple[str, ...]:
         """The claims that contradict published values, and pairs of claims that contradict each other."""
-        claims = (
-            (row.instance, _contradiction(row, self.known.get(row.instance))) for row in self.comparison.rows
-        )
-        found = [f"{instance}: {words}" for instance, words in claims if words]
+        found = [f"{row.instance}: {words}" for row in self.comparison.rows if (words := self._wrong(row))]
         return (*found, *self.comparison.disagreements)
 
-    def summary(self, shift: float = 1.0) -> Any:
-        """Count and time the runs of each backend.
+    @cached_property
+    def frame(self) -> DataFrame:
+        """A row a run.
 
-        Parameters
-        ----------
-        shift : float, default 1.0
-            Of the geometric mean, in seconds.
-
-        Returns
-        -------
-        Any
-            A `pandas.DataFrame` with the columns backend, runs, solved (a status that is settled and does not
-            contradict published optima), wrong, unsolved, agreed (another solver claims the same), certified
-            (by an exact certificate), checked (its file is accepted by `forcopt.check`), mean (the shifted
-            geometric mean of the seconds, an unsolved or wrong run counted with the time limit) and ratio (to
-            the least mean), least first.
+        Its columns: class (continuous, mixed, or integer in all columns), instance, backend, version, seed,
+        order (of rows and columns), variant (of both), status, refused (the solver cannot take the model),
+        solved (a settled status that no published value contradicts), wrong, seconds (by the solver's own
+        clock; of the call, if it has none; else of the whole run), the parts of `Run.parts`, primal integral
+        and gap integral (see `integral`; the latter of the bound), wall, peak_memory, objective, bound,
+        proved_by and message.
         """
         import pandas as pd
 
+        sizes = {_base(r)[0]: (r.integers, r.columns) for r in self.comparison.rows if r.columns is not None}
         rows = []
-        for backend in dict.fromkeys(row.backend for row in self.comparison.rows):
-            runs = [row for row in self.comparison.rows if row.backend == backend]
-            wrong = [bool(_contradiction(row, self.known.get(row.instance))) for row in runs]
-            solved = [row.status in SETTLED and not bad for row, bad in zip(runs, wrong, strict=True)]
-            seconds = [
-                min(row.seconds, self.time_limit) if good else self.time_limit
-                for row, good in zip(runs, solved, strict=True)
-            ]
-            mean = shifted_geometric_mean(seconds, shift)
-            unsolved = len(runs) - sum(solved) - sum(wrong)
-            proofs = [(row.proved_by == "two solvers", row.certified, row.checked) for row in runs]
-            counts = (sum(solved), sum(wrong), unsolved, *map(sum, zip(*proofs, strict=True)))
-            rows.append((backend, len(runs), *counts, mean))
-        names = "backend runs solved wrong unsolved agreed certified checked mean"
-        table = pd.DataFrame(rows, columns=names.split())
-        table["ratio"] = table["mean"] / table["mean"].min()
-        return table.sort_values("mean", ignore_index=True)
+        for run in self.comparison.rows:
+            instance, order = _base(run)
+            whole, columns = sizes.get(instance, (0, 0))
+            wrong, parts = bool(self._wrong(run)), dict(run.parts)
+            best = self.known[instance].objective if instance in self.known else run.objective
+            clocks = (parts.get("solver", np.nan), parts.get("call", np.nan), run.seconds)
+            row = {
+                "class": "continuous" if not whole else "integer" if whole == columns else "mixed",
+                "instance": instance,
+                "backend": run.backend,
+                "version": run.versions.get(run.backend, ""),
+                "seed": run.seed or 0,
+                "order": order,
+                "variant": f"{run.seed or 0},{order}",
+                "status": str(run.status),
+                "refused": run.message.startswith("UnsupportedError"),
+                "solved": run.status in SETTLED and not wrong,
+                "wrong": wrong,
+                "seconds": next((clock for clock in clocks if np.isfinite(clock)), self.time_limit),
+                **{name: parts.get(name, np.nan) for name in ("compile", "call", "solver", "checks", "cpu")},
+                "primal integral": integral(run.trace, self.time_limit, best),
+                "gap integral": integral(run.trace, self.time_limit, best, "bound"),
+                "wall": run.seconds,
+            }
+            kept = ("peak_memory", "objective", "bound", "proved_by", "message")
+            rows.append(row | {name: getattr(run, name) for name in kept})
+        return pd.DataFrame(rows)
 
-    def report(self, shift: float = 1.0) -> str:
-        """Give the summary and the wrong claims as text."""
-        lines = [self.summary(shift).to_string(index=False, float_format=lambda v: f"{v:.3f}")]
-        return "\n".join([*lines, *(f"wrong: {claim}" for claim in self.wrong)])
+
+def integral(trace: Sequence[Improvement], end: float, target: float, of: str = "objective") -> float:
+    """The mean over time of the gap to a known value: the primal integral, or that of the bound.
+
+    Parameters
+    ----------
+    trace : Sequence[Improvement]
+        Of a run.
+    end : float
+        The seconds at which the mean ends, such as the time limit.
+    target : float
+        The optimum, or the best known objective.
+    of : {"objective", "bound"}
+        Whose gap to the target is taken.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; the gap is ``|v - target| / max(|v|, |target|)``, 1 before the first value and for
+        one of the other sign. NaN without a trace or a target.
+
+    References
+    ----------
+    T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
+
+    Examples
+    --------
+    >>> from forcopt.clock import Improvement
+    >>> steps = [Improvement(1.0, 20.0, 5.0), Improvement(3.0, 10.0, 10.0)]
+    >>> integral(steps, 4.0, 10.0)  # a second of gap 1, two of gap 1/2, one of 0
+    0.5
+    """
+    if not trace or not np.isfinite(target):
+        return float("nan")
+    points = [(0.0, np.nan), *((step.seconds, getattr(step, of)) for step in trace if step.seconds < end)]
+    total = 0.0
+    for (start, value), (stop, _) in zip(points, [*points[1:], (end, 0.0)], strict=True):
+        known = np.isfinite(value) and value * target >= 0
+        gap = abs(value - target) / max(abs(value), abs(target), np.finfo(float).tiny) if known else 1.0
+        total += gap * (stop - start)
+    return total / end
 
 
 def solver_benchmark(
@@ -174,6 +198,9 @@ def solver_benchmark(
     folder: str | Path | None = None,
     *,
     instances: Sequence[str] = (),
+    seeds: int | Sequence[int] = 1,
+    orders: int | Sequence[int] = 1,
+    threads: int | None = 1,
     time_limit: float = 60.0,
     memory_limit: float | str | None = None,
     certify: bool = False,
@@ -185,18 +212,26 @@ def solver_benchmark(
     """Solve the models of a folder by several backends.
 
     The statuses of linear programs are checked by independent arithmetic as in `Model.solve`, points are
-    evaluated by the model, and all claims are compared with published optima and with each other.
+    evaluated by the model, and all claims are compared with published optima and with each other. The solvers
+    are ranked by their own clocks, which leave compiling, handing over and checking out.
 
     Parameters
     ----------
     backends : Sequence[str]
-        Names that ``forcopt backends`` lists, of which one may be your own.
+        Names that ``forcopt backends`` lists, of which one may be your own, also with options of the solver:
+        ``highs[presolve=off]``.
     folder : str or Path, optional
-        With ``.mps`` and ``.lp`` files at any depth, such as netlib's or MIPLIB's, also if ``.gz`` or
-        ``.bz2`` follows; see `published`. The instance library if left out: its models are written beside
+        With ``.mps`` and ``.lp`` files at any depth, such as netlib's or MIPLIB's, also if ``.gz``, ``.bz2``
+        or ``.xz`` follows; see `published`. The instance library if left out: its models are written beside
         the store first.
     instances : Sequence[str], optional
         Only these: names of files without their endings, or names in the library and how they begin.
+    seeds : int or Sequence[int], default 1
+        How many, from 0 on, or which; each is given to all solvers.
+    orders : int or Sequence[int], default 1
+        Orders of rows and columns: how many, or which; 0 is the file's own, others are drawn with this seed.
+    threads : int, optional
+        Of each solver; its process is bound to as many cores. None leaves both to the solvers.
     time_limit : float, default 60.0
         Seconds for each run.
     memory_limit, certify, isolate, executor, progress, store
@@ -220,8 +255,8 @@ def solver_benchmark(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     m.write(f"{folder}/tiny.mps")
     ...     b = solver_benchmark(["highs", "glop"], folder, isolate=False, progress=False)
-    >>> b.summary()["solved"].tolist(), b.wrong
-    ([1, 1], ())
+    >>> b.frame["solved"].tolist(), b.wrong
+    ([True, True], ())
     """
     for name in backends:
         get_backend(name)
@@ -240,19 +275,37 @@ def solver_benchmark(
         missing = [name for name in instances if name not in files]
         if missing:
             raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
-        chosen = {name: path for name, path in files.items() if not instances or name in instances}
-        comparison = compare(
-            chosen,
-            [f"model@{name}" for name in backends],
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            isolate=isolate,
-            executor=executor,
-            progress=progress,
-            store=store,
-            certify=certify,
-        )
-        return SolverBenchmark(comparison, published(folder), time_limit)
+        chosen = {
+            f"{name}~{order}" if order else name: ModelFile(path=str(path), order=order)
+            for name, path in files.items()
+            if not instances or name in instances
+            for order in (range(orders) if isinstance(orders, int) else orders)
+        }
+        rows: list[Run] = []
+        problems: dict[str, Any] = {}
+        for seed in range(seeds) if isinstance(seeds, int) else seeds:
+            part = compare(
+                chosen,
+                [f"model@{name}" for name in backends],
+                seed=seed,
+                options={} if threads is None else {"model": {"threads": threads}},
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+                isolate=isolate,
+                executor=executor,
+                progress=progress,
+                store=store,
+                certify=certify,
+            )
+            rows += part.rows
+            problems |= part.problems
+        return SolverBenchmark(Comparison(rows, problems), published(folder), time_limit)
+
+
+def _base(row: Run) -> tuple[str, int]:
+    """The name of a run's instance in the folder, and the order of its rows and columns."""
+    name, _, order = row.instance.partition("~")
+    return name, int(order or 0)
 
 
 def _stem(path: Path) -> str:

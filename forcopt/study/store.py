@@ -235,7 +235,7 @@ def _run(row: dict[str, Any]) -> Run:
     known["status"] = Status(known["status"])
     known |= {name: bool(known.get(name)) for name in ("exact", "certified", "checked")}
     known["seed"] = None if known.get("seed") is None else int(known["seed"])
-    for name in ("parameters", "metrics", "versions"):
+    for name in ("parameters", "metrics", "versions", "parts"):
         known[name] = json.loads(known.get(name, "{}"))
     known["bridges"] = tuple(json.loads(known.get("bridges", "[]")))
     known["trace"] = tuple(Improvement(**step) for step in json.loads(known.get("trace", "[]")))

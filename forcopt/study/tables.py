@@ -254,7 +254,7 @@ def frame(comparison: Comparison) -> Any:
     out[list(NUMBERS)] = out[list(NUMBERS)].astype(float)
     out["bridges"] = [", ".join(row.bridges) for row in rows]
     out["versions"] = [", ".join(f"{k} {v}" for k, v in row.versions.items()) for row in rows]
-    out = out.drop(columns=["parameters", "metrics"])
+    out = out.drop(columns=["parameters", "metrics", "parts"])
     for kind, names in (("parameters", comparison.parameters), ("metrics", comparison.metrics)):
         for name in names:  # under a longer name where a column has it already
             title = f"{kind}.{name}" if name in out else name

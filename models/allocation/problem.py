@@ -12,12 +12,13 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, by_label, check_shape, labels_of, refuse_missing
 from forcopt.data.dataset import check_columns
+from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import COLOURS, finished, panel, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,7 +145,7 @@ class Allocation:
         return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the records and the sampled records of each stratum, on a logarithmic scale.
+        """Draw the sampled records of each stratum, with the number of its records beside the bar.
 
         Parameters
         ----------
@@ -154,18 +155,17 @@ class Allocation:
             The axes to draw on; a new figure if left out.
         """
         count = len(self.names)
-        figure, axes = panel(ax, (6.5, 1.4 + 0.26 * min(count, 40)))
+        figure, axes = panel(ax, (6.5, 1.2 + 0.28 * min(count, 40)))
         places = np.arange(count)
-        axes.barh(places, self.strata, color="#d9d9d9", label="records")
-        axes.barh(places, self.sizes, color="#0072B2", label="sample")
+        bars = axes.barh(places, self.sizes, color=COLOURS[0])
         if count <= 40:
             axes.set_yticks(places, self.names)
-        axes.set(xscale="log", xlabel="records", xlim=(0.8, None), ylim=(count - 0.5, -0.5))
-        axes.set_title(f"{self.size:.10g} of {self.strata.sum():.10g} records", loc="left", fontsize=11)
-        if ax is None:
-            figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        else:
-            axes.legend(frameon=False)
+            of = [f"{m:.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
+            axes.bar_label(bars, of, padding=3, fontsize=9)
+            axes.margins(x=0.25)
+        whole_ticks(axes.xaxis)
+        axes.set(xlabel="sampled records", ylim=(count - 0.5, -0.5))
+        axes.set_title(f"{self.size:.10g} of {self.strata.sum():,} records", loc="left", fontsize=11)
         return finished(figure, path)
 
 
@@ -254,22 +254,28 @@ class Strata(Problem):
     @classmethod
     def from_table(
         cls,
-        table: DataFrame,
+        table: DataFrame | str | Path,
         *,
+        stratum: str | None = None,
         size: str = "size",
         deviation: str | Sequence[str] = "deviation",
         mean: str | Sequence[str] | None = None,
         cost: str | None = None,
+        fixes: Fixes | None = None,
         **fields: Any,
     ) -> Self:
-        """Read a table with one row for each stratum, named by its index.
+        """Read a table with one row for each stratum, named by its index or a column.
 
         Parameters
         ----------
-        table : DataFrame
-            A pandas DataFrame.
+        table : DataFrame, str or Path
+            A frame, or a file.
+        stratum : str, optional
+            The column of names; the cells then are checked by `forcopt.data.check_table`. A file needs it.
         size, deviation, mean, cost
             Its columns; several deviations and means for several variables.
+        fixes : mapping, optional
+            Stated changes of a table with `stratum`, see `forcopt.data.check_table`.
         fields : Any
             Of the problem.
 
@@ -278,6 +284,14 @@ class Strata(Problem):
         DeclarationError
             For a column that is missing, or misses a value.
         """
+        if stratum is not None:
+            others = [deviation, mean or (), cost or ()]
+            numbers = [name for part in others for name in ([part] if isinstance(part, str) else part)]
+            schema = dict.fromkeys(numbers, Expected("number", lower=0.0))
+            schema |= {stratum: Expected("key"), size: Expected("count", lower=1.0)}
+            table = take_table(table, "table", schema, fixes).set_index(stratum)
+        if isinstance(table, str | Path):
+            raise DeclarationError(f"{table} needs stratum, the column with the names of the strata")
         if cost is not None:
             fields["costs"] = _column(table, cost)
         if mean is not None:

@@ -1,19 +1,24 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
 from forcopt.models.districting import (
+    cluster_search,
     column_generation,
     dual_cycles,
     dynamic,
     formulations,
     local_search,
     portfolio,
+    recom,
     set_partitioning,
 )
 from forcopt.models.districting.bound_certificate import BoundCertificate
+from forcopt.models.districting.clustering import CountyClustering
+from forcopt.models.districting.clustering_bound import ClusteringBound
 from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.ensemble import Ensemble
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.recom import ReCom
 from forcopt.models.districting.reductions import bin_packing, rounded_populations, unit_weights
 from forcopt.models.districting.side_constraints import (
     CannotLink,
@@ -27,6 +32,8 @@ from forcopt.models.districting.side_constraints import (
 __all__ = [
     "BoundCertificate",
     "CannotLink",
+    "ClusteringBound",
+    "CountyClustering",
     "CutLimit",
     "Districting",
     "Ensemble",
@@ -34,15 +41,18 @@ __all__ = [
     "MustLink",
     "Plan",
     "PlanCounts",
+    "ReCom",
     "Share",
     "SplitLimit",
     "bin_packing",
+    "cluster_search",
     "column_generation",
     "dual_cycles",
     "dynamic",
     "formulations",
     "local_search",
     "portfolio",
+    "recom",
     "rounded_populations",
     "set_partitioning",
     "unit_weights",

@@ -30,7 +30,6 @@ from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
-from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.districts import bounded, holds, reader
@@ -63,15 +62,6 @@ _MOST = 300_000
 _BITS = 40
 """The costs of longer numbers are scaled in constraints: solvers refuse coefficients from 1e15 on."""
 
-_FEW = 4
-"""Plans of up to this number of districts are made of all their districts but one."""
-
-_NEAR = 400_000
-"""The list of these districts holds at most this number."""
-
-_PER_ENTRY = 20
-"""And this multiple of the districts that the integer program would take."""
-
 _FAR, _CLOSEST = 0.25, 1e-3
 """The first and the least share of the way that prices go from the best ones to those of the master."""
 
@@ -88,6 +78,9 @@ _LIGHT = 20
 _BRANCHES = 30_000_000
 """The first list and the first search for a plan may look at this number of branches or districts, then the
 bound is improved."""
+
+_COVERS = 10
+"""The search for an exact cover may look at this multiple of districts."""
 
 _STEP = 0.02
 """The first target exceeds the linear bound by at least this share of it."""
@@ -236,7 +229,6 @@ class _Run:
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
         self.long_at = np.nan  # the linear bound when a list was last too long
-        self.reached = -1.0  # the slack of the longest list that was short enough, if there is one
         # Whether districts that partition the nodes are a plan.
         self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
@@ -489,7 +481,7 @@ class _Run:
         thus below `fee` at the master's prices. If there is none, the middle has the best prices.
         """
         k = self.problem.districts
-        while not self.settled and self.beat - 2 - self.linear > self.reached:
+        while not self.settled:
             gap = (float(prizes.sum()) + k * fee - self.linear) / k
             if gap <= tiny:
                 break
@@ -520,14 +512,6 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        if (
-            not self.problem.side_constraints
-            and self.plain
-            and self.cycles is not None
-            and 3 <= self.problem.districts <= _FEW
-        ):
-            self.list_all_but_one()
-            return
         slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * ceil(self.low / 2 - ROUNDING)
@@ -561,7 +545,7 @@ class _Run:
             try:
                 plan = cheapest_cover(
                     self.graph, sets, costs, reduced, k, low, high, target, room,
-                    above=room / 2, links=links, looks=branches, pause=self.pause,
+                    above=room / 2, links=links, looks=_COVERS * branches, pause=self.pause,
                 )  # fmt: skip
             except OverflowError:
                 pass  # an integer program follows
@@ -612,64 +596,6 @@ class _Run:
         labels = None if self.plan is None else self.plan.labels
         bound = ceil(self.low / 2 - ROUNDING)
         return BoundCertificate.of(problem, bound, prices, self.fee - ROUNDING, plan=labels)
-
-    def list_all_but_one(self) -> None:
-        """The same by the districts of at most half the slack: a plan has at most one other district.
-
-        The reduced costs of the districts of a plan sum to its cost less the linear bound.
-        """
-        low, high = self.problem.population_bounds
-        k, limit = self.problem.districts, min(_NEAR, _PER_ENTRY * self.most)
-        slack = self.reached
-        while not self.settled:
-            least = min(self.beat - 2, 2 * ceil(self.low / 2 - ROUNDING))
-            target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
-            largest = self.fee + (target - self.linear) / 2
-            bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
-            costs, values, found, full = [np.zeros(0, np.int64)], [np.zeros(0)], 0, ""
-            try:
-                for some, paid in self.districts(largest, self.prizes):
-                    bits.append(np.packbits(some, axis=1))
-                    costs.append(paid)
-                    values.append(paid - some @ self.prizes)
-                    found += len(paid)
-                    if found > limit:
-                        break
-            except MemoryError as stop:
-                found, full = limit + 1, str(stop)
-            if found > limit:
-                self.reached = -1.0
-                if target > least:
-                    slack = (least + target) / 2 - self.linear - 1
-                    continue
-                if self.linear == self.long_at and (full or limit == _NEAR):
-                    cost = target / 2 / self.problem.cost_scale
-                    full = full or f"more than {limit:,} districts are listed"
-                    raise MemoryError(f"{full} for plans of cost {cost:g}")
-                self.long_at = self.linear
-                return
-            pool, paid, value = np.concatenate(bits), np.concatenate(costs), np.concatenate(values)
-            if found > len(self.listed[1]):
-                self.listed = pool, paid
-            self.reached = max(self.reached, target - self.linear)
-            self.improve(self.prizes, float(value.min(initial=largest)))
-            # With a better bound, the list may suffice for a greater target.
-            target = min(self.beat - 2, max(target, 2 * int((self.linear + 2 * (largest - self.fee)) / 2)))
-            # A plan that costs one edge more is often among these districts, too.
-            most = min(self.beat - 2, target + 2 * max(1, int(self.edge)))
-            reduced = (value - self.fee).clip(min=0)
-            near = reduced <= (most - self.linear) / 2 + ROUNDING
-            plan = plan_of_all_but_one(
-                self.graph, pool[near], paid[near], reduced[near], k, low, high, most, most - self.linear,
-                self.pause,
-            )  # fmt: skip
-            if plan is not None:
-                self.take(plan)
-            self.low = max(self.low, float(min(self.beat, target + 2)))
-            self.note()
-            slack = 2 * (_estimate(value, largest, limit, self.edge) - self.fee)
-            if self.linear + slack < self.low:
-                return
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

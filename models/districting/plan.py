@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_label_order
-from forcopt.data.dataset import nearest_level
 from forcopt.data.graphs import graph_to_dict
+from forcopt.data.intake import nearest_level
 from forcopt.errors import DeclarationError, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.problem import Districting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
+from math import floor
 from typing import Any
 
 import networkx as nx
@@ -16,14 +17,16 @@ from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
 from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.screen import screened, seeded, shares
 from forcopt.models.districting.set_partitioning import set_partitioning
-from forcopt.models.districting.side_constraints import CannotLink, MustLink
+from forcopt.models.districting.side_constraints import CannotLink, MustLink, SplitLimit
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -166,6 +169,15 @@ _FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
+_SCREEN, _SEEDED = 1 / 4, 1 / 2
+"""So do the search for districts that meet a share, and that for a plan around one."""
+
+_SPLITS = 2 / 3
+"""So does the search for a plan with a limit on splits."""
+
+_CLUSTERS = 1 / 10
+"""So does the bound on splits by clusters of counties."""
+
 _SMALL = 16
 """Problems of this number of nodes are left to the search."""
 
@@ -191,8 +203,14 @@ def portfolio(
     generation only if districts are small or no plan is known). A method with a bound follows for the
     objective ``cut``: column generation on connected planar graphs and where districts hold few nodes, else
     the dynamic program if frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on
-    HiGHS. The latter also follows for the objective ``splits``, and for ``deviation`` on more nodes. Other
-    objectives are searched to the end, on at most 128 nodes.
+    HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end,
+    on at most 128 nodes.
+
+    For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
+    a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
+
+    With a `Share`, the districts that meet it are listed first. If there is none, there is no plan. If the
+    local search finds no plan, the other districts divide the rest of the map around one of them.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
     50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
@@ -223,6 +241,10 @@ def portfolio(
             f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
+    if shares(problem) and (outcome := screened(problem, run.part(_SCREEN))) is not None:
+        return outcome
+    if problem.objective == "splits":
+        return run.ended(run.by(fewest_splits))
     if finish is dual_cycles and len(problem.nodes) > _SMALL:
         outcome = run.by(dual_cycles)
         if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
@@ -266,6 +288,11 @@ class _Run:
             return False
         return limit is not None or len(problem.nodes) > _HUGE * problem.districts
 
+    def part(self, share: float) -> Deadline:
+        """A share of the time that is left, at most a minute."""
+        left = self.trace.deadline.left
+        return Deadline(_SECONDS if left is None else min(_SECONDS, share * left))
+
     def by(self, method: Callable[..., Outcome], share: float = 1.0, **options: Any) -> Outcome:
         """Run a method in a share of the time that is left."""
         left = self.trace.deadline.left
@@ -294,6 +321,9 @@ class _Run:
                 first is not None and _value(problem, first) < _value(problem, self.plan)
             ):
                 self.plan = first
+            plain = problem.objective == "cut" and not problem.unequal_seats
+            if self.plan is None and number == 1 and plain and shares(problem):
+                self.plan = seeded(problem, self.seed, self.part(_SEEDED))
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
                 last = finish is None and number == len(_ROUNDS)
                 outcome = self.by(
@@ -332,8 +362,6 @@ def _searchable(problem: Districting) -> bool:
 
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
-    if problem.objective == "splits":
-        return _by_cuts
     if problem.objective != "cut":
         return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
     if problem.districts == 2:
@@ -391,3 +419,74 @@ def _by_cuts(
         return Outcome(plan, iterations=result.iterations)
     status = Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
+
+
+def least_splits(problem: Districting, deadline: Deadline) -> int:
+    """Bound the splits of counties from below, by populations and by clusters of counties.
+
+    Parameters
+    ----------
+    problem : Districting
+        With counties.
+    deadline : Deadline
+        Ends the search for clusters; the bound then is weaker.
+
+    Returns
+    -------
+    int
+        No plan has fewer splits.
+    """
+    units, g = problem.units(problem.county), problem.arrays
+    people = np.bincount(units, g.weights).astype(np.int64)
+    low, high = problem.population_bounds
+    alone = int((-(-people // max(high, 1)) - 1).clip(min=0).sum())
+    if problem.unequal_seats or low < 1:
+        return alone
+    counties: nx.Graph[int] = nx.Graph()
+    counties.add_nodes_from((c, {"population": int(w)}) for c, w in enumerate(people))
+    counties.add_edges_from((a, b) for a, b in units[g.edges].tolist() if a != b)
+    clustering = CountyClustering(counties, problem.districts, bounds=(low, high))
+    bound = clustering.solve("column-generation", time_limit=deadline.left).bound
+    return max(alone, problem.districts - floor(bound)) if np.isfinite(bound) else alone
+
+
+def fewest_splits(
+    problem: Districting,
+    *,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Plans of least cut within falling limits on splits, until the bound by clusters is met."""
+    deadline = Deadline(time_limit)
+    trace, k = Trace(deadline, on_improvement), problem.districts
+    run = _Run(problem, trace, seed)
+    bound, best, splits = least_splits(problem, run.part(_CLUSTERS)), None, np.inf
+    sizes = np.bincount(problem.units(problem.county))
+    most = int((np.minimum(sizes, k) - 1).sum())
+    limit, message = min(most, max(bound, k - 1)), ""
+    while bound <= min(most, splits - 1) and not trace.over:
+        within = SplitLimit(limit=limit, attribute=problem.county)
+        local = problem.replace(objective="cut", side_constraints=(*problem.side_constraints, within))
+        share = None if deadline.left is None else _SPLITS * deadline.left
+        found = portfolio(local, time_limit=share, seed=seed)
+        run.steps += found.iterations
+        if found.decision is not None:
+            best = Plan.from_labels(problem, found.decision.labels)
+            splits = _value(problem, best)
+            trace.add(splits, float(bound))
+            limit = int(splits) - 1
+        elif found.status is Status.INFEASIBLE:
+            bound, message = limit + 1, found.message
+            limit = min(most, 2 * limit + 1) if best is None else limit
+        elif best is None and limit < most:
+            limit = min(most, 2 * limit + 1)
+        else:
+            break
+    if best is None:
+        status = Status.INFEASIBLE if bound > most else Status.LIMIT
+        return Outcome(
+            None, np.inf if bound > most else float(bound), status, run.steps, message or trace.end
+        )
+    status = Status.OPTIMAL if splits <= bound else Status.FEASIBLE
+    return Outcome(best, float(min(bound, splits)), status, run.steps, trace.end, trace.steps)

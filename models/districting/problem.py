@@ -16,6 +16,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, fie
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
+from forcopt.data.maps import read_map
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import (
@@ -34,8 +35,11 @@ from forcopt.problem.parts import RULES, Function, Measure, Meets, OfParts, Part
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pandas import Series
 
+    from forcopt.data.intake import Fixes
     from forcopt.language.model import Model
     from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.ensemble import Ensemble
@@ -137,6 +141,56 @@ class Districting(OfParts):
     county: str = "county"
     seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        population: str = "population",
+        identifier: str | None = None,
+        adjacency: Literal["rook", "queen"] = "rook",
+        bridge: bool = False,
+        fixes: Fixes | None = None,
+        **fields: Any,
+    ) -> Districting:
+        """Declare the districts of a map: GeoJSON, a shapefile, a GeoPackage, or the JSON of a graph.
+
+        Parameters
+        ----------
+        path, population, identifier, adjacency, bridge, fixes
+            See `forcopt.data.read_map`.
+        fields : Any
+            Of the problem, such as ``districts=4, tolerance=0.005``.
+
+        Raises
+        ------
+        DeclarationError
+            For a fault of the file, naming the unit: a missing property, a number in words, a name that
+            stands twice, an area that crosses itself or overlaps another one, and units that no border joins
+            to the others.
+
+        Notes
+        -----
+        Stated changes of the file stay in ``graph.graph["intake"]``, also when the problem is saved.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile
+        >>> def square(x):
+        ...     return {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]}
+        >>> rows = [{"properties": {"name": f"u{x}", "people": 5}, "geometry": square(x)} for x in range(4)]
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "row.geojson"
+        >>> _ = path.write_text(json.dumps({"type": "FeatureCollection", "features": rows}))
+        >>> p = Districting.from_file(path, population="people", districts=2, tolerance=0)
+        >>> list(p.graph.edges), p.solve("set-partitioning").objective
+        ([('u0', 'u1'), ('u1', 'u2'), ('u2', 'u3')], 1.0)
+        """
+        graph, found = read_map(
+            path, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
+        )
+        found.refuse()
+        return cls(graph=graph, population=population, **fields)
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
@@ -877,8 +931,8 @@ class Districting(OfParts):
         ----------
         method : {"uniform", "recom"}, optional
             ``uniform`` draws independently and uniformly among all plans, by exact counts; plans that violate
-            a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a ReCom chain of
-            the package gerrychain, and keeps the plans that satisfy the side constraints.
+            a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a chain, see
+            `ReCom`, that stays within the side constraints.
         size : int, optional
             The number of plans of ``uniform``; of ``recom`` the largest number.
         max_cost : float, optional
@@ -889,6 +943,8 @@ class Districting(OfParts):
             Of ``recom``: the first plan; a local search's by default.
         thin : int, optional
             Of ``recom``: one plan is kept of this number of steps.
+        tree : {"uniform", "least"}, optional
+            Of ``recom``: the law of the spanning trees.
         seed : int or numpy.random.Generator, optional
             Of the draws.
 
@@ -901,8 +957,6 @@ class Districting(OfParts):
         DeclarationError
             If there is no plan to draw, fewer than one in 10,000 plans drawn is accepted, or the method does
             not take the problem.
-        NotInstalledError
-            If the package gerrychain is missing, for ``recom``.
         """
         from forcopt.models.districting.ensemble import draw_ensemble
 
@@ -988,7 +1042,6 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
         if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
             from forcopt.graphs.planar_dual import PlanarDual
             from forcopt.graphs.window_cycles import WindowCycles
-            from forcopt.models.districting.all_but_one import plan_of_all_but_one
             from forcopt.models.districting.cycle_districts import CycleDistricts
 
             graph = problem.arrays
@@ -998,7 +1051,5 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
             cycles.many = 0
             list(cycles.sets(10, graph.weights * 1.0, 5.0))
-            singles, costs = np.packbits(np.eye(25, dtype=bool), axis=1), np.ones(25, np.int64)
-            plan_of_all_but_one(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
 
     return prepare

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.models.districting.districts import violation
+from forcopt.models.districting.districts import Row, violation
 from forcopt.problem.parts import Function, Measure, Meets, Rule
 
 if TYPE_CHECKING:
@@ -236,9 +236,18 @@ class Share(_OfRules):
                 raise DeclarationError(
                     f"node {node!r}: {name} is {float(min(column)):g}; it must be a number, not negative"
                 )
+        return (Rule(scope="sum", function=Function(terms=((1.0, self._met),)), lower=self.districts),)
+
+    @property
+    def _met(self) -> Meets:
         group, whole = (Measure(name="total", of=name) for name in (self.attribute, self.total))
-        met = Meets(function=Function.of([(1.0, group), (-self.at_least, whole)]), least=0.0)
-        return (Rule(scope="sum", function=Function(terms=((1.0, met),)), lower=self.districts),)
+        return Meets(function=Function.of([(1.0, group), (-self.at_least, whole)]), least=0.0)
+
+    def row(self, problem: Districting) -> Row:
+        """The surplus over the share in integers: the sum of weights that a district must reach."""
+        rows = problem.integer_rows(self._met)
+        assert rows is not None  # it is linear in sums over nodes
+        return rows[0]
 
 
 class SplitLimit(_OfRules):

@@ -18,7 +18,7 @@ from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.models.fair_auctions.formulations import slot_steps, write_shares
 from forcopt.models.fair_auctions.notions import Function, PowerStability
-from forcopt.models.fair_auctions.payments import read_slots
+from forcopt.models.fair_auctions.payments import Slots
 from forcopt.models.fair_auctions.problem import Allocation, share_violations
 from forcopt.models.fair_auctions.rules import best_welfare, check_ell, inverse_proportional_guarantee
 from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
@@ -67,14 +67,9 @@ class CompetitiveRatio(Problem):
     default_method: ClassVar[str] = "cuts"
 
     ads: int = Field(ge=2)
-    slots: Numbers
+    slots: Slots
     stability: Function
     levels: Numbers
-
-    @field_validator("slots")
-    @classmethod
-    def _are_slots(cls, slots: Array) -> Array:
-        return read_slots(slots)
 
     @field_validator("levels")
     @classmethod

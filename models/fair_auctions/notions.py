@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Declared, Numbers
@@ -193,6 +193,8 @@ class StabilityNotion(Declared):
     """A demand on the allocations of all pairs of users. Notions combine with ``&``."""
 
     label: ClassVar[str] = ""
+    by_ad: ClassVar[bool] = False
+    """Whether each column of the family is of an ad and a slot, and not of a slot alone."""
 
     @property
     def parts(self) -> tuple[StabilityNotion, ...]:
@@ -211,9 +213,10 @@ class StabilityNotion(Declared):
             Cumulative shares, shape ``(T, n, k)``.
         """
 
-    @abstractmethod
     def place(self, excess: Excess, slots: int) -> Place:
         """Where the excess of the family is."""
+        ad, slot = divmod(excess.column, slots) if self.by_ad else (None, excess.column)
+        return Place(excess.amount, excess.pair, ad, slot)
 
     def __and__(self, other: StabilityNotion) -> AllNotions:
         if not isinstance(other, StabilityNotion):
@@ -240,10 +243,6 @@ class AllNotions(StabilityNotion):
     def family(self, users: Users, cumulative: Any) -> Family:
         """Each part has its own."""
         raise DeclarationError("joined notions have no family; take the families of their parts")
-
-    def place(self, excess: Excess, slots: int) -> Place:
-        """Each part has its own."""
-        raise DeclarationError("joined notions have no place; take the places of their parts")
 
 
 def entries(cumulative: Any) -> Any:
@@ -280,6 +279,7 @@ class ValueStability(StabilityNotion):
     """
 
     label: ClassVar[str] = "value stability"
+    by_ad: ClassVar[bool] = True
 
     f: Function
     factor: float = Field(default=2.0, gt=0, allow_inf_nan=False)
@@ -287,10 +287,6 @@ class ValueStability(StabilityNotion):
     def family(self, users: Users, cumulative: Any) -> Family:
         """See the base."""
         return PairwiseStability(_flat(entries(cumulative)), self.factor * self.f(users.ratios), 1.0)
-
-    def place(self, excess: Excess, slots: int) -> Place:
-        """See the base."""
-        return Place(excess.amount, excess.pair, *divmod(excess.column, slots))
 
 
 class OrderedValueStability(StabilityNotion):
@@ -307,16 +303,13 @@ class OrderedValueStability(StabilityNotion):
     """
 
     label: ClassVar[str] = "ordered value stability"
+    by_ad: ClassVar[bool] = True
 
     f: Function
 
     def family(self, users: Users, cumulative: Any) -> Family:
         """See the base."""
         return PairwiseStability(_flat(cumulative), self.f(users.ratios), 1.0)
-
-    def place(self, excess: Excess, slots: int) -> Place:
-        """See the base."""
-        return Place(excess.amount, excess.pair, *divmod(excess.column, slots))
 
 
 class TotalVariationStability(StabilityNotion):
@@ -326,8 +319,6 @@ class TotalVariationStability(StabilityNotion):
     ----------
     f : StabilityFunction or float
         A number stands for `PowerStability`.
-    categories : tuple[tuple[int, ...], ...], optional
-        The sets of ads, as positions; all sets by default.
 
     Examples
     --------
@@ -342,37 +333,11 @@ class TotalVariationStability(StabilityNotion):
     label: ClassVar[str] = "total variation stability"
 
     f: Function
-    categories: tuple[tuple[int, ...], ...] | None = None
-
-    @field_validator("categories")
-    @classmethod
-    def _are_sets(cls, categories: Any) -> Any:
-        for at, ads in enumerate(categories or ()):
-            if not ads or len(set(ads)) != len(ads) or min(ads) < 0:
-                raise DeclarationError(
-                    f"categories[{at}] is {ads!r}; it must be a set of ads: distinct positions, at least one"
-                )
-        return categories
 
     def family(self, users: Users, cumulative: Any) -> Family:
         """See the base."""
-        shown, distances = entries(cumulative), self.f(users.ratios)
-        T, n, k = shown.shape
-        if self.categories is None:
-            by_slot = shown.transpose((0, 2, 1))
-            return PairwiseTotalVariation(by_slot, distances, 1.0)
-        member = np.zeros((n, len(self.categories)))
-        for at, ads in enumerate(self.categories):
-            if max(ads) >= n:
-                raise DeclarationError(f"categories[{at}] has ad {max(ads)}; ads are 0 to {n - 1}")
-            member[list(ads), at] = 1.0
-        chances = shown.transpose((0, 2, 1)).reshape((T * k, n)) @ member
-        return PairwiseStability(chances.reshape((T, k * len(self.categories))), distances, 1.0)
-
-    def place(self, excess: Excess, slots: int) -> Place:
-        """See the base."""
-        sets = 1 if self.categories is None else len(self.categories)
-        return Place(excess.amount, excess.pair, None, excess.column // sets)
+        by_slot = entries(cumulative).transpose((0, 2, 1))
+        return PairwiseTotalVariation(by_slot, self.f(users.ratios), 1.0)
 
 
 class PreferenceAligned(StabilityNotion):
@@ -399,10 +364,6 @@ class PreferenceAligned(StabilityNotion):
         else:
             distances = np.asarray(self.slack(users.bare_ratios))
         return _PreferenceFamily(users.ad_factors, cumulative, distances)
-
-    def place(self, excess: Excess, slots: int) -> Place:
-        """See the base."""
-        return Place(excess.amount, excess.pair, None, excess.column)
 
 
 class _PreferenceFamily:

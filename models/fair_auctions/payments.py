@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import AfterValidator
 from scipy.special import hyp2f1
 
 from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.fair_auctions.rules import (
     check_ell,
@@ -41,11 +43,6 @@ class Charges(NamedTuple):
     clicks: Array
 
     @property
-    def per_click(self) -> Array:
-        """Payment for a click; 0 where there are no clicks."""
-        return np.divide(self.payments, self.clicks, out=np.zeros_like(self.payments), where=self.clicks > 0)
-
-    @property
     def revenue(self) -> Array:
         """The sum over ads, shape ``(T,)``."""
         return np.asarray(self.payments.sum(axis=1))
@@ -71,6 +68,10 @@ def read_slots(slots: Any) -> Array:
     return beta
 
 
+Slots = Annotated[Numbers, AfterValidator(read_slots)]
+"""A field of slot factors."""
+
+
 def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
     """Ad factors for all users and ads, checked: above 0.
 
@@ -86,11 +87,7 @@ def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
         raise DeclarationError(
             f"ad_factors have shape {given.shape}; they must be one number, ({shape[1]},) or {shape}"
         ) from None
-    if (alpha <= 0).any():
-        t, i = (int(at) for at in np.argwhere(alpha <= 0)[0])
-        raise DeclarationError(
-            f"ad_factors is {alpha[t, i]:g} for ad {i} and user {t}; an ad factor must be above 0"
-        )
+    check_entries(alpha, alpha <= 0, "ad_factors", "an ad factor must be above 0")
     return alpha
 
 

@@ -21,12 +21,13 @@ from forcopt.models.fair_auctions.notions import (
     Users,
     parts_of,
 )
-from forcopt.models.fair_auctions.payments import Charges, RuleName, payments, read_factors, read_slots
+from forcopt.models.fair_auctions.payments import Charges, RuleName, Slots, payments, read_factors
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     check_ell,
     inverse_proportional_guarantee,
     proportional_guarantee,
+    read_values,
 )
 from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
 from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
@@ -214,7 +215,7 @@ class FairAuction(Problem):
     default_method: ClassVar[str] = "cuts"
 
     values: Numbers
-    slots: Numbers
+    slots: Slots
     ad_factors: Numbers = Field(default=1.0, validate_default=True)
     weights: Numbers | None = None
     constraint: StabilityNotion | None = None
@@ -224,24 +225,9 @@ class FairAuction(Problem):
     @field_validator("values")
     @classmethod
     def _are_values(cls, values: Array) -> Array:
-        if values.ndim != 2 or 0 in values.shape:
-            raise DeclarationError(
-                f"the shape is {values.shape}; it must be (users, ads), at least one of each"
-            )
-        if len(values) < 2:
-            raise DeclarationError("there is one user; stability compares users, so at least two are needed")
-        if (values < 0).any():
-            t, i = (int(at) for at in np.argwhere(values < 0)[0])
-            raise DeclarationError(
-                f"the array[{t}, {i}] is {values[t, i]:g}; the value of user {t} to ad {i} must not be "
-                "negative"
-            )
+        if len(read_values(values, 0)) < 2:
+            raise DeclarationError("stability compares users, so at least two are needed")
         return values
-
-    @field_validator("slots")
-    @classmethod
-    def _are_slots(cls, slots: Array) -> Array:
-        return read_slots(slots)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -255,12 +241,6 @@ class FairAuction(Problem):
             if self.weights.shape != (users,):
                 raise DeclarationError(f"weights have shape {self.weights.shape}; it must be ({users},)")
             check_entries(self.weights, self.weights < 0, "weights", "it must not be negative")
-        for part in parts_of(self.constraint):
-            for at, group in enumerate(getattr(part, "categories", None) or ()):
-                if max(group) >= ads:
-                    raise DeclarationError(
-                        f"constraint: categories[{at}] has ad {max(group)}; ads are 0 to {ads - 1}"
-                    )
         return self
 
     # -- derived from the fields -------------------------------------------------------------------------

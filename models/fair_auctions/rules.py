@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_auctions.tolerances import ROOT
 
@@ -27,11 +27,7 @@ def read_values(values: Any, slots: int) -> Array:
     u = np.atleast_2d(as_numbers(values, "values"))
     if u.ndim != 2 or not u.shape[1]:
         raise DeclarationError(f"values have shape {u.shape}; they must be (users, ads)")
-    if (u < 0).any():
-        t, i = (int(at) for at in np.argwhere(u < 0)[0])
-        raise DeclarationError(
-            f"values[{t}, {i}] is {u[t, i]:g}; the value of ad {i} to user {t} must not be negative"
-        )
+    check_entries(u, u < 0, "values", "the value of an ad to a user must not be negative")
     given: Any = slots
     whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= u.shape[1]
     if not whole or slots % 1 != 0:

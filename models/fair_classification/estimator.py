@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from forcopt.arrays import Array
@@ -16,6 +17,7 @@ from forcopt.problem.estimator import Combine, GroupedClassifier
 from forcopt.problem.policy import Policy
 
 
+@dataclass(eq=False, repr=False)
 class FairClassifier(GroupedClassifier):
     """Learns a fair randomised classifier: `FairClassification` as a scikit-learn estimator.
 
@@ -99,32 +101,18 @@ class FairClassifier(GroupedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        constraint: Notion | None = None,
-        learner: Any = None,
-        method: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        *,
-        sensitive: Any = None,
-        combine: Combine = "cross",
-        privacy: PrivacyBudget | None = None,
-        draws: Literal["record", "row"] = "record",
-        random_state: Any = None,
-        costs: Any = None,
-        keep_solution: bool = False,
-    ) -> None:
-        self.constraint = constraint
-        self.learner = learner
-        self.method = method
-        self.options = options
-        self.sensitive = sensitive
-        self.combine = combine
-        self.privacy = privacy
-        self.draws = draws
-        self.random_state = random_state
-        self.costs = costs
-        self.keep_solution = keep_solution
+    constraint: Notion | None = None
+    learner: Any = None
+    method: str | None = None
+    options: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    sensitive: Any = None
+    combine: Combine = "cross"
+    privacy: PrivacyBudget | None = None
+    draws: Literal["record", "row"] = "record"
+    random_state: Any = None
+    costs: Any = None
+    keep_solution: bool = False
 
     # -- fitting -------------------------------------------------------------------------------------------
 

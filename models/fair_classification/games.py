@@ -308,8 +308,6 @@ def no_regret(
     *,
     accuracy: float = 0.01,
     bound: float | None = None,
-    step_pairs: float | None = None,
-    step_budget: float | None = None,
     rounds: int = MOST_ROUNDS,
     repair: bool = True,
     backend: str = "highs",
@@ -331,10 +329,6 @@ def no_regret(
         The gap at which to stop; 0 plays all rounds.
     bound : float, optional
         On the sum of the prices of the pairs, and of the budget; `multiplier_bound` by default.
-    step_pairs : float, optional
-        Of the players for the pairs; ``sqrt(log(r + 1) / rounds)`` for r pairs by default.
-    step_budget : float, optional
-        Of the player for the budget; ``bound / sqrt(rounds)`` by default.
     rounds : int, default MOST_ROUNDS
         The largest number; the paper plays 1000, Theorem 1 needs `rounds_of_theorem_1`.
     repair : bool, default True
@@ -347,13 +341,9 @@ def no_regret(
     bound = multiplier_bound(problem, accuracy) if bound is None else bound
     is_budget = budgets(game)
     priced = game.size - int(is_budget.sum())
-    if step_pairs is None:
-        step_pairs = sqrt(log(max(priced, 1) + 1) / rounds)
-    if step_budget is None:
-        step_budget = bound / sqrt(rounds)
-    pairs = ExponentiatedGradient(priced, bound, step_pairs)
+    pairs = ExponentiatedGradient(priced, bound, sqrt(log(max(priced, 1) + 1) / rounds))
     budget = GradientDescent(
-        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=step_budget
+        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=bound / sqrt(rounds)
     )
     trace = Trace(Deadline(time_limit), on_improvement)
     state = LagrangianGame(

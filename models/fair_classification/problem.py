@@ -179,13 +179,12 @@ class FairClassification(Problem):
             )
         if not isinstance(self.hypotheses, Learner):
             kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
-            if not issparse(self.features) and np.isnan(self.features).any():
-                at = [int(i) for i in np.argwhere(np.isnan(self.features))[0]]
-                raise DeclarationError(f"features{at} is nan; {kind} takes no missing values, a Learner may")
             if issparse(self.features):
                 raise DeclarationError(
                     f"features is sparse; {kind} takes dense features only, a Learner both"
                 )
+            rule = f"{kind} takes no missing values, a Learner may"
+            check_entries(self.features, np.isnan(self.features), "features", rule)
         if len(self.groups.codes) != n:
             raise DeclarationError(f"groups has {len(self.groups.codes)} entries for {n} records")
         records = self.constraint.records
@@ -486,9 +485,8 @@ class FairClassification(Problem):
 def _codes(values: Any) -> Array:
     """Labels or predictions, as numbers of classes."""
     column = as_numbers(values, "the array")
-    if column.ndim != 1 or not ((column < 0) | (column % 1 != 0)).any():
-        return column.astype(np.int64) if column.ndim == 1 else read_binary(column, "the array")
-    at = int(np.argmax((column < 0) | (column % 1 != 0)))
-    raise DeclarationError(
-        f"the array[{at}] is {column[at]:g}; it must be 0 or 1, or the number of one of several classes"
-    )
+    if column.ndim != 1:
+        return read_binary(column, "the array")
+    rule = "it must be 0 or 1, or the number of one of several classes"
+    check_entries(column, (column < 0) | (column % 1 != 0), "the array", rule)
+    return column.astype(np.int64)

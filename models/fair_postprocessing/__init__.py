@@ -20,10 +20,12 @@ from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 
 if TYPE_CHECKING:
+    from forcopt.models.fair_postprocessing.fair_report import FairReport, fair_report
     from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
 
 __all__ = [
     "FairPostprocessing",
+    "FairReport",
     "MulticlassPostprocessing",
     "PrivacyCost",
     "RandomizedPostprocessor",
@@ -31,6 +33,7 @@ __all__ = [
     "RandomizedThresholds",
     "ScorePostprocessing",
     "ThresholdPostprocessor",
+    "fair_report",
     "privacy_cost",
 ]
 
@@ -38,4 +41,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "ThresholdPostprocessor":
         return needs_sklearn("forcopt.models.fair_postprocessing.threshold_postprocessor", name)
+    if name in ("FairReport", "fair_report"):
+        return needs_sklearn("forcopt.models.fair_postprocessing.fair_report", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +13,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, RateParity
-from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing, emptied
@@ -40,23 +41,22 @@ class PrivacyCost(NamedTuple):
     disparity: dict[str, float]
 
 
-def _privacy(problem: FairPostprocessing) -> PrivacyBudget:
+def _budget(problem: FairPostprocessing | ScorePostprocessing, method: str) -> PrivacyBudget:
     if problem.privacy is None:
-        raise DeclarationError("dp-postprocessing needs privacy, such as PrivacyBudget(epsilon=1.0)")
+        raise DeclarationError(f"{method} needs privacy, such as PrivacyBudget(epsilon=1.0)")
     return problem.privacy
 
 
-def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
-    """A bound on all 4 K noises that holds with probability 1 - beta (Theorem 2.1)."""
+def _largest_noise(epsilon: float, cells: int, beta: float) -> float:
+    """A bound on the noises of all cells that holds with probability 1 - beta (Theorem 2.1)."""
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
-    return SENSITIVITY / _privacy(problem).epsilon * float(np.log(4 * len(problem.groups) / beta))
+    return SENSITIVITY / epsilon * float(np.log(cells / beta))
 
 
-def _mechanism(problem: FairPostprocessing) -> AdditiveMechanism:
+def _mechanism(epsilon: float, cells: int) -> AdditiveMechanism:
     """Laplace noise on all counts."""
-    noise = Laplace(scale=SENSITIVITY / _privacy(problem).epsilon)
-    return AdditiveMechanism(noise, sensitivity=SENSITIVITY, dimension=problem.counts.size)
+    return AdditiveMechanism(Laplace(scale=SENSITIVITY / epsilon), sensitivity=SENSITIVITY, dimension=cells)
 
 
 def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
@@ -89,8 +89,8 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
     (0.02436, 0.02744)
     """
-    noise, floor = _largest_noise(problem, beta), _privacy(problem).floor
-    counts = problem.counts.sum(axis=0)
+    privacy, counts = _budget(problem, "dp-postprocessing"), problem.counts.sum(axis=0)
+    noise, floor = _largest_noise(privacy.epsilon, problem.counts.size, beta), privacy.floor
     base = problem.base if floor is None else GroupRates(0 * counts, np.full(counts.shape, floor))
     disparity = {}
     for rate in problem.constraint.rates:
@@ -110,7 +110,6 @@ def dp_postprocessing(
     problem: FairPostprocessing,
     *,
     beta: float = 0.05,
-    as_printed: bool = False,
     ledger: Ledger | str | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
@@ -129,11 +128,6 @@ def dp_postprocessing(
         Which; must have `privacy`.
     beta : float, default 0.05
         The probability with which the bounds (`privacy_cost`) may fail.
-    as_printed : bool, default False
-        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does.
-        Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
-        may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
-        exceeded.
     ledger : Ledger or str
         Of all releases about the same people, or its file; only a simulation does without. The run spends
         from it before it looks at the counts, whether it then succeeds, fails or is simulated.
@@ -150,45 +144,21 @@ def dp_postprocessing(
     BudgetSpentError
         If the ledger's budget does not allow the run.
     """
-    deadline = Deadline(time_limit)
-    parities, noise = _parities_of(problem.constraint), _largest_noise(problem, beta)
-    rng, mechanism = randomness(seed=seed), _mechanism(problem)
-    pay(ledger, mechanism, rng, "dp-postprocessing", "substitute")
-    released = partial(Outcome, private=True, profile=mechanism.profile())
-    noisy = np.asarray(mechanism._send(problem.counts, rng))
-    model = Model("noisy post-processing")
-    probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
-    rates = GroupRates(
-        (noisy * probabilities[:, :, None]).sum(axis=0),
-        noisy.sum(axis=0),
+    found = _from_noisy_counts(
+        "dp-postprocessing",
+        problem,
+        problem.counts,
         problem.groups,
-        noise=CountNoise(noise, np.full(len(problem.groups), 2)),
+        AllOf(notions=tuple(_parities_of(problem.constraint))),
+        lambda chance, noisy: problem.postprocessor(np.clip(chance, 0.0, 1.0), noisy),
+        (12, "the optimum"),
+        beta=beta,
+        ledger=ledger,
+        backend=backend,
+        time_limit=time_limit,
+        seed=seed,
     )
-    if reason := emptied(rates, problem.constraint):
-        return released(None, status=Status.FAILED, message=reason)
-    for notion in parities:
-        model.subject_to(_anchored(notion, rates) if as_printed else notion.rows(rates))
-    # The number of records is public, and unlike the noisy total it is surely positive.
-    model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    result = model.solve(backend or "highs", time_limit=deadline.left)
-    if not result.status.has_solution:
-        return released(None, status=result.status, message=result.message)
-    error = privacy_cost(problem, beta).error
-    private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
-    if rng.simulated:
-        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
-    message = (
-        f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} "
-        f"and the error is at most {error:.4g} above the optimum"
-    )
-    if as_printed and len(problem.groups) > 2:
-        message += "; disparities are bounded against the first group, others by twice tolerance and bound"
-    return released(
-        problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0), noisy),
-        iterations=result.iterations,
-        guarantee=error,
-        message=message,
-    )
+    return found if found.decision is None else replace(found, guarantee=privacy_cost(problem, beta).error)
 
 
 def _parities_of(notion: Notion) -> list[RateParity]:
@@ -201,15 +171,65 @@ def _parities_of(notion: Notion) -> list[RateParity]:
     return found
 
 
-def _anchored(notion: RateParity, rates: GroupRates) -> list[Constraint]:
-    """The rows of LP (1): every other group against the first."""
-    rows = []
-    for rate in notion.rates:
-        values, slack = rates.rate(rate), rates.slack(rate)
-        allowed = 2 * np.maximum(slack[1:], slack[0])
-        limit = notion.tolerance + allowed
-        rows.append((values[1:] - values[0]).between(-limit, limit))
-    return rows
+def _from_noisy_counts(
+    method: str,
+    problem: FairPostprocessing | ScorePostprocessing,
+    counts: Array,
+    groups: tuple[str, ...],
+    notion: Notion,
+    decide: Callable[[Array, Array], Any],
+    promise: tuple[int, str],
+    *,
+    beta: float,
+    ledger: Ledger | str | None,
+    backend: str | None,
+    time_limit: float | None,
+    seed: int | np.random.Generator | None,
+    rising: bool = False,
+) -> Outcome:
+    """Pay, add noise to counts, indexed ``[bin, group, label]``, and solve their program with relaxed rows.
+
+    `decide` takes the chances of 1, shape ``(B, K)``, and the noisy counts. `promise` has the share of the K
+    groups' noises by which the error may be above another, and the words for that one.
+    """
+    deadline, rng = Deadline(time_limit), randomness(seed=seed)
+    epsilon, total = _budget(problem, method).epsilon, float(counts.sum())
+    noise, mechanism = _largest_noise(epsilon, counts.size, beta), _mechanism(epsilon, counts.size)
+    pay(ledger, mechanism, rng, method, "substitute")
+    released = partial(Outcome, private=True, profile=mechanism.profile())
+    noisy = np.asarray(mechanism._send(counts, rng))
+    model = Model("noisy post-processing")
+    chance = model.variable("chance", shape=counts.shape[:2], lower=0, upper=1)
+    if rising:
+        model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
+    rates = GroupRates(
+        (noisy * chance[:, :, None]).sum(axis=0),
+        noisy.sum(axis=0),
+        groups,
+        noise=CountNoise(noise, np.full(len(groups), len(counts))),
+    )
+    if reason := emptied(rates, notion):
+        return released(None, status=Status.FAILED, message=reason)
+    model.subject_to(notion.rows(rates))
+    # The number of records is public, and unlike the noisy total it is surely positive.
+    model.minimize(rates.total(((0, 1), (1, 0))).sum() / total)
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    sure = f"with probability {1 - beta:g}"
+    if result.status is Status.INFEASIBLE:
+        none = f"{sure} no mixture of these thresholds meets the constraint"
+        return released(None, status=Status.FAILED, message=none)
+    if not result.status.has_solution:
+        return released(None, status=result.status, message=result.message)
+    private = f"{epsilon:g}-differentially private in the groups of the records"
+    if rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    excess = promise[0] * len(groups) * noise / total
+    return released(
+        decide(result[chance], noisy),
+        iterations=result.iterations,
+        message=f"{private}; {sure} all noises stay within {noise:.6g} and the error is at most {excess:.4g} "
+        f"above {promise[1]}",
+    )
 
 
 @ScorePostprocessing.algorithm(
@@ -271,56 +291,27 @@ def dp_thresholds(
     If no mixture meets the relaxed rows, then with probability 1 - beta none meets the constraint. The run
     fails with this message, which is computed from the noisy histogram, too.
     """
-    deadline = Deadline(time_limit)
-    privacy = problem.privacy
-    if privacy is None:
-        raise DeclarationError("dp-thresholds needs privacy, such as PrivacyBudget(epsilon=1.0)")
+    _budget(problem, "dp-thresholds")
     if problem.weights is not None:
         raise DeclarationError("dp-thresholds counts records: weights have no bound, so it takes none")
-    if not 0 < beta < 1:
-        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
     if edges is None:
         raise DeclarationError("dp-thresholds needs edges: the public thresholds to choose among")
     cuts = np.unique(as_numbers(edges, "edges"))
     counts = _histogram(problem, cuts)
-    bins, groups = counts.shape[0], len(problem.group_names)
-    noise = SENSITIVITY / privacy.epsilon * float(np.log(2 * groups * bins / beta))
-    rng = randomness(seed=seed)
-    mechanism = AdditiveMechanism(
-        Laplace(scale=SENSITIVITY / privacy.epsilon), sensitivity=SENSITIVITY, dimension=counts.size
-    )
-    pay(ledger, mechanism, rng, "dp-thresholds", "substitute")
-    released = partial(Outcome, private=True, profile=mechanism.profile())
-    noisy = np.asarray(mechanism._send(counts, rng))
-
-    model = Model("private thresholds")
-    chance = model.variable("chance", shape=(bins, groups), lower=0, upper=1)
-    model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
-    rates = GroupRates(
-        (noisy * chance[:, :, None]).sum(axis=0),
-        noisy.sum(axis=0),
+    return _from_noisy_counts(
+        "dp-thresholds",
+        problem,
+        counts,
         problem.group_names,
-        noise=CountNoise(noise, np.full(groups, bins)),
-    )
-    if reason := emptied(rates, problem.constraint):
-        return released(None, status=Status.FAILED, message=reason)
-    model.subject_to(problem.constraint.rows(rates))
-    model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(len(problem.scores)))
-    result = model.solve(backend or "highs", time_limit=deadline.left)
-    if result.status is Status.INFEASIBLE:
-        none = f"with probability {1 - beta:g} no mixture of these thresholds meets the constraint"
-        return released(None, status=Status.FAILED, message=none)
-    if not result.status.has_solution:
-        return released(None, status=result.status, message=result.message)
-    private = f"{privacy.epsilon:g}-differentially private in the groups of the records"
-    if rng.simulated:
-        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
-    excess = 2 * groups * bins * noise / len(problem.scores)
-    return released(
-        _decision(problem.group_names, cuts, result[chance]),
-        iterations=result.iterations,
-        message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} and the error "
-        f"is at most {excess:.4g} above the error of the best fair mixture of these thresholds",
+        problem.constraint,
+        lambda chance, _: _decision(problem.group_names, cuts, chance),
+        (2 * len(counts), "the error of the best fair mixture of these thresholds"),
+        beta=beta,
+        ledger=ledger,
+        backend=backend,
+        time_limit=time_limit,
+        seed=seed,
+        rising=True,
     )
 
 

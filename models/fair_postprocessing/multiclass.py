@@ -9,21 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
-from forcopt.fairness.costs import check_costs
 from forcopt.fairness.records import same_length
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
+from forcopt.models.fair_postprocessing.problem import Postprocessing
 from forcopt.privacy import ObservedGroups, RandomizedResponse
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles
 
 
-class MulticlassPostprocessing(Problem):
+class MulticlassPostprocessing(Postprocessing):
     """Remix the predicted classes group by group, for the least error that is fair.
 
     A record of group `a` with predicted class `h` gets class `c` with probability ``p[h, a, c]``. Error and
@@ -69,8 +69,6 @@ class MulticlassPostprocessing(Problem):
     0.05
     """
 
-    family: ClassVar[str] = "postprocessing"
-    default_method: ClassVar[str] = "lp"
     refuses_channel: ClassVar[str] = "it holds counts; `from_predictions` takes reports, and sets the channel"
 
     counts: Numbers
@@ -102,19 +100,14 @@ class MulticlassPostprocessing(Problem):
                 f"counts: the shape is {shape}; it must be (C, K, C): prediction, group, label, with C at "
                 "least 2 and K at least 1"
             )
-        if self.counts.min() < 0:
-            raise DeclarationError(f"counts: the least is {self.counts.min():g}; it must not be negative")
+        check_entries(self.counts, self.counts < 0, "counts", "it must not be negative")
         if not self.counts.any():
             raise DeclarationError("counts: all are 0; at least one record is needed")
         for name, count in (("groups", shape[1]), ("classes", shape[0])):
             names = getattr(self, name)
             if len(names) != count or len(set(names)) < count:
                 raise DeclarationError(f"{name}: {', '.join(names)} are not {count} different names")
-        if len(self.constraint.records):
-            raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
-            )
-        check_costs(self.costs, shape[0])
+        self._check(shape[0])
         mass = self.by_group.sum(axis=0)
         if self.channel is not None and (mass < 0).any():
             a, c = (int(i) for i in np.argwhere(mass < 0)[0])
@@ -175,8 +168,7 @@ class MulticlassPostprocessing(Problem):
         n, count = len(codes), len(found)
         weight = np.ones(n) if weights is None else as_numbers(weights, "weights")
         same_length(groups=codes, weights=weight)
-        if weight.min() < 0:
-            raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
+        check_entries(weight, weight < 0, "weights", "it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
         return cls(
@@ -216,10 +208,6 @@ class MulticlassPostprocessing(Problem):
         """The error rate, or the mean cost; a scalar."""
         costs = 1.0 - np.eye(len(self.classes)) if self.costs is None else self.costs
         return ((self.counts @ costs) * probabilities).sum() / float(self.counts.sum())
-
-    def least_relaxation(self, time_limit: float = 10.0) -> str:
-        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
-        return self.relaxed_rows("lp", "fairness", time_limit)
 
     def evaluate(self, decision: RandomizedRemix | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and its disparities.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
@@ -69,15 +69,59 @@ def check_declared(names: Sequence[str] | None, privacy: PrivacyBudget | None) -
         )
 
 
-def undefined_rates(rates: GroupRates, notion: Notion) -> dict[str, float]:
-    """The rates of a notion for which a group has no records, as violations of 1, the largest.
+class Postprocessing(Problem):
+    """The base of problems that change given predictions or scores group by group."""
 
-    Private problems are declared without a look at the counts of groups: a refusal would reveal an empty one.
-    """
-    return {f"undefined {rate.name}": 1.0 for rate, over in notion.demands(rates) if not over.defines(rate)}
+    family: ClassVar[str] = "postprocessing"
+    default_method: ClassVar[str] = "lp"
+    _held: ClassVar[str] = "counts are of groups"
+    """What the decision looks at."""
+
+    def _check(self: Any, classes: int = 2, privacy: PrivacyBudget | None = None) -> None:
+        check_costs(self.costs, classes)
+        if self.costs is not None and privacy is not None:
+            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
+        if self.channel is not None and privacy is not None:
+            raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        if len(self.constraint.records):
+            raise DeclarationError(
+                f"constraint: {type(self.constraint).__name__} looks at single records; {self._held}"
+            )
+
+    @property
+    def loss(self: Any) -> Rate:
+        """The objective: the error rate, or the mean cost."""
+        return loss_rate(self.costs)
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("lp", "fairness", time_limit)
+
+    def _judged(
+        self: Any, error: float, rates: GroupRates, others: dict[str, float] | None = None
+    ) -> Evaluation:
+        """The evaluation of rates, with other violations; those that are not defined are violations of 1.
+
+        Private problems are declared without a look at the counts of groups: a refusal would reveal an empty
+        one.
+        """
+        undefined = {
+            f"undefined {rate.name}": 1.0
+            for rate, over in self.constraint.demands(rates)
+            if not over.defines(rate)
+        }
+        violations = {**(undefined or self.constraint.violation(rates)), **(others or {})}
+        disparity = {} if undefined else self.constraint.disparity(rates)
+        metrics = {"largest disparity": max(disparity.values(), default=float(bool(undefined)))}
+        metrics |= self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
+        return Evaluation(
+            objective=error,
+            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics | disparity,
+        )
 
 
-class FairPostprocessing(Problem):
+class FairPostprocessing(Postprocessing):
     """Remix the predictions of a given binary classifier, group by group, for the least error that is fair.
 
     A record of group `a` that the classifier predicts as `h` is predicted 1 with probability ``p[h, a]``. The
@@ -135,8 +179,6 @@ class FairPostprocessing(Problem):
     b            0.0000        0.9219
     """
 
-    family: ClassVar[str] = "postprocessing"
-    default_method: ClassVar[str] = "lp"
     refuses_channel: ClassVar[str] = "it holds counts; `from_predictions` takes reports, and sets the channel"
 
     counts: Integers
@@ -163,9 +205,7 @@ class FairPostprocessing(Problem):
             raise DeclarationError(
                 f"the shape is {counts.shape}; it must be (2, K, 2): prediction, group (at least one), label"
             )
-        if (counts < 0).any():
-            entry = [int(i) for i in np.argwhere(counts < 0)[0]]
-            raise DeclarationError(f"the array{entry} is {counts[tuple(entry)]}; it must not be negative")
+        check_entries(counts, counts < 0, "the array", "it must not be negative")
         return counts
 
     @field_validator("groups")
@@ -182,15 +222,7 @@ class FairPostprocessing(Problem):
 
     @model_validator(mode="after")
     def _has_rates(self) -> Self:
-        check_costs(self.costs, 2)
-        if self.costs is not None and self.privacy is not None:
-            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
-        if self.channel is not None and self.privacy is not None:
-            raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
-        if len(self.constraint.records):
-            raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
-            )
+        self._check(privacy=self.privacy)
         for rate, base in self.constraint.demands(self.base):
             if self.privacy is None:
                 base.rate(rate)
@@ -293,11 +325,6 @@ class FairPostprocessing(Problem):
         assert self.channel is not None
         return self.channel.transition(len(self.groups))
 
-    @property
-    def loss(self) -> Rate:
-        """The objective: the error rate, or the mean cost."""
-        return loss_rate(self.costs)
-
     def error(self, probabilities: Any) -> Any:
         """The error rate, or the mean cost, after post-processing; a scalar.
 
@@ -335,10 +362,6 @@ class FairPostprocessing(Problem):
             self.probabilities(probabilities), self.groups, np.stack(rates), self.channel
         )
 
-    def least_relaxation(self, time_limit: float = 10.0) -> str:
-        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
-        return self.relaxed_rows("lp", "fairness", time_limit)
-
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and the rates of each group.
 
@@ -357,19 +380,8 @@ class FairPostprocessing(Problem):
         """
         probabilities = self.probabilities(decision)
         rates = self.rates(probabilities)
-        undefined = undefined_rates(rates, self.constraint)
-        violations = {
-            **(undefined or self.constraint.violation(rates)),
-            "probability": max(float(-probabilities.min()), float(probabilities.max()) - 1.0),
-        }
-        disparity = {} if undefined else self.constraint.disparity(rates)
-        metrics = {"largest disparity": max(disparity.values(), default=float(bool(undefined)))}
-        metrics |= self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
-        return Evaluation(
-            objective=float(self.error(probabilities)),
-            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics,
-        )
+        outside = {"probability": max(float(-probabilities.min()), float(probabilities.max()) - 1.0)}
+        return self._judged(float(self.error(probabilities)), rates, outside)
 
     def probabilities(self, decision: Any) -> Array:
         """The probabilities of a decision, shape ``(2, K)``.

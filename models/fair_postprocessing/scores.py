@@ -15,24 +15,18 @@ from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
     CostTable,
     GroupRates,
     Notion,
-    Rate,
-    loss_rate,
     read_binary,
     read_groups,
 )
-from forcopt.fairness.costs import check_costs
 from forcopt.language.model import Model
 from forcopt.learning.thresholds import middles
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
-from forcopt.models.fair_postprocessing.problem import check_declared, undefined_rates
+from forcopt.models.fair_postprocessing.problem import Postprocessing, check_declared
 from forcopt.privacy import ObservedGroups, PrivacyBudget, RandomizedResponse
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+from forcopt.problem import Evaluation, Handles
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +112,7 @@ def _names(values: Any) -> tuple[str, ...]:
     return tuple(names[c] for c in codes.tolist())
 
 
-class ScorePostprocessing(Problem):
+class ScorePostprocessing(Postprocessing):
     """Choose randomised thresholds on a score for each group, for the least error that is fair.
 
     A record of group `a` is predicted 1 if its score is at least a threshold that is drawn by a law of the
@@ -179,8 +173,7 @@ class ScorePostprocessing(Problem):
     0.25
     """
 
-    family: ClassVar[str] = "postprocessing"
-    default_method: ClassVar[str] = "lp"
+    _held: ClassVar[str] = "thresholds look at scores and groups"
     refuses_channel: ClassVar[str] = ""
 
     scores: Numbers
@@ -203,9 +196,7 @@ class ScorePostprocessing(Problem):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        check_costs(self.costs, 2)
-        if self.costs is not None and self.privacy is not None:
-            raise DeclarationError("privacy: private post-processing counts errors, so it takes no costs")
+        self._check(privacy=self.privacy)
         if self.scores.ndim != 1 or not len(self.scores):
             raise DeclarationError(f"scores: the shape is {self.scores.shape}; it must be (n,), n at least 1")
         n = len(self.scores)
@@ -215,28 +206,17 @@ class ScorePostprocessing(Problem):
                 raise DeclarationError(f"{name} has {len(column)} entries; scores has {n}")
         if self.weights is not None and (self.weights.min() < 0 or self.weights.sum() <= 0):
             raise DeclarationError("weights: they must not be negative, and not all be 0")
-        if len(self.constraint.records):
-            raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records; thresholds look at "
-                "scores and groups"
-            )
         if self.privacy is not None and (self.privacy.delta or self.privacy.floor is not None):
             raise DeclarationError("privacy: Laplace noise on a histogram needs no delta and no floor")
         check_declared(self.names, self.privacy)
         if len(set(self.names)) < len(self.names):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
-        if self.channel is not None:
-            if self.privacy is not None:
-                raise DeclarationError(
-                    "privacy is for true groups; reported ones (channel) are private already"
-                )
-            if (self.mass < 0).any():
-                a, y = (int(i) for i in np.argwhere(self.mass < 0)[0])
-                raise DeclarationError(
-                    f"groups: seen through the channel, the estimated number of records of group "
-                    f"{self.group_names[a]!r} with label {y} is {self.mass[a, y]:.4g}; it must not be "
-                    "negative"
-                )
+        if self.channel is not None and (self.mass < 0).any():
+            a, y = (int(i) for i in np.argwhere(self.mass < 0)[0])
+            raise DeclarationError(
+                f"groups: seen through the channel, the estimated number of records of group "
+                f"{self.group_names[a]!r} with label {y} is {self.mass[a, y]:.4g}; it must not be negative"
+            )
         for rate, rates in self.constraint.demands(self.rates(np.zeros_like(self.mass))):
             if self.privacy is None:
                 rates.rate(rate)
@@ -260,11 +240,6 @@ class ScorePostprocessing(Problem):
         """The weight of each record, with sum n; shape ``(n,)``."""
         weights = np.ones(len(self.scores)) if self.weights is None else self.weights
         return np.asarray(weights * (len(weights) / weights.sum()))
-
-    @property
-    def loss(self) -> Rate:
-        """The objective: the error rate, or the mean cost."""
-        return loss_rate(self.costs)
 
     @cached_property
     def mass(self) -> Array:
@@ -314,10 +289,6 @@ class ScorePostprocessing(Problem):
             for a in range(len(self.group_names))
         )
 
-    def least_relaxation(self, time_limit: float = 10.0) -> str:
-        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
-        return self.relaxed_rows("lp", "fairness", time_limit)
-
     def evaluate(self, decision: RandomizedThresholds) -> Evaluation:
         """Evaluate thresholds on the records.
 
@@ -345,15 +316,7 @@ class ScorePostprocessing(Problem):
         each = inverse[:, self._read[0]] * (self.transition.T @ laws) * self.record_weights
         positives = each @ np.eye(2)[self.labels]
         rates = self.rates(positives)
-        undefined = undefined_rates(rates, self.constraint)
-        metrics = self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
-        metrics |= {} if undefined else self.constraint.disparity(rates)
-        violations = undefined or self.constraint.violation(rates)
-        return Evaluation(
-            objective=float(rates.overall(self.loss)),
-            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics,
-        )
+        return self._judged(float(rates.overall(self.loss)), rates)
 
 
 @ScorePostprocessing.formulation("lp", exact=True, cites="Hardt, Price and Srebro (2016), section 4.2")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -33,6 +33,7 @@ from forcopt.problem.estimator import (
 from forcopt.problem.policy import Policy, Vocabulary, crossing_title
 
 
+@dataclass(eq=False, repr=False)
 class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ignore[misc]
     """Cuts the score of a classifier at group-wise randomised thresholds: `ScorePostprocessing`.
 
@@ -118,40 +119,22 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     (<Status.OPTIMAL: 'optimal'>, True)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        constraint: Notion | None = None,
-        *,
-        prefit: bool = False,
-        held_out: float | None = None,
-        sensitive: Any = None,
-        combine: Combine = "cross",
-        unknown: Literal["refuse", "mixture"] | None = None,
-        privacy: PrivacyBudget | None = None,
-        names: Any = None,
-        edges: Any = None,
-        ledger: str | None = None,
-        draws: Literal["record", "row"] = "record",
-        costs: Any = None,
-        backend: str = "highs",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.constraint = constraint
-        self.prefit = prefit
-        self.held_out = held_out
-        self.sensitive = sensitive
-        self.combine = combine
-        self.unknown = unknown
-        self.privacy = privacy
-        self.names = names
-        self.edges = edges
-        self.ledger = ledger
-        self.draws = draws
-        self.costs = costs
-        self.backend = backend
-        self.random_state = random_state
+    estimator: Any = None
+    constraint: Notion | None = None
+    _: KW_ONLY
+    prefit: bool = False
+    held_out: float | None = None
+    sensitive: Any = None
+    combine: Combine = "cross"
+    unknown: Literal["refuse", "mixture"] | None = None
+    privacy: PrivacyBudget | None = None
+    names: Any = None
+    edges: Any = None
+    ledger: str | None = None
+    draws: Literal["record", "row"] = "record"
+    costs: Any = None
+    backend: str = "highs"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier, then the thresholds.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array, check_entries, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
 from forcopt.fairness.records import read_groups
@@ -19,6 +19,7 @@ from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_la
 from forcopt.problem.policy import Policy, column_names, promise_of
 
 
+@dataclass(eq=False, repr=False)
 class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     """Linear least squares that is fair to groups: `LexifairRegression` or `BoundedLossRegression`.
 
@@ -69,24 +70,14 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     [2.5, 2.854]
     """
 
-    def __init__(
-        self,
-        bound: float | None = None,
-        *,
-        levels: int | None = None,
-        fit_intercept: bool = True,
-        sensitive: Any = None,
-        combine: Literal["cross", "each"] = "cross",
-        method: str | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.bound = bound
-        self.levels = levels
-        self.fit_intercept = fit_intercept
-        self.sensitive = sensitive
-        self.combine = combine
-        self.method = method
-        self.options = options
+    bound: float | None = None
+    _: KW_ONLY
+    levels: int | None = None
+    fit_intercept: bool = True
+    sensitive: Any = None
+    combine: Literal["cross", "each"] = "cross"
+    method: str | None = None
+    options: Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -121,10 +112,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         X, y = self._checked(X, y)
         given, names = self._sensitive(X_given, sensitive_features, y=y_given, sample_weight=sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        if weights is not None and weights.min() < 0:
-            raise DeclarationError(
-                f"sample_weight[{weights.argmin()}] is {weights.min():g}; it must not be negative"
-            )
+        if weights is not None:
+            check_entries(weights, weights < 0, "sample_weight", "it must not be negative")
         kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         groups = {"all": kept} if given is None else self._members(given, names, len(y))
         found = {name: np.flatnonzero((member & kept)[kept]) for name, member in groups.items()}

@@ -64,8 +64,8 @@ class LevelGame:
         B, the auditor's weight of a violated set.
     eta : GradientDescent
         Plays ``η_j``.
-    assess : Callable[[LevelGame], Measurement], optional
-        Measures the average play, see `average`; needed by `run_game` alone.
+    assess : Callable[[LevelGame], Measurement]
+        Measures the average play, see `average`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class LevelGame:
         limits: Array,
         penalty: float,
         eta: GradientDescent,
-        assess: Callable[[LevelGame], Measurement] | None = None,
+        assess: Callable[[LevelGame], Measurement],
     ) -> None:
         self.learner, self.penalty, self.eta, self.assess = learner, penalty, eta, assess
         self.limits = np.append(limits, 0.0)
@@ -113,7 +113,6 @@ class LevelGame:
 
     def measure(self) -> Measurement:
         """The measurement of the average play."""
-        assert self.assess is not None
         return self.assess(self)
 
     def average(self) -> tuple[Fit, float, Array, Array]:

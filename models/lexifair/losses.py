@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, check_entries
 from forcopt.language import atoms
 from forcopt.language.expression import Expression
 from forcopt.models.lexifair.tolerances import DECREASE, SMALLEST
@@ -102,9 +101,7 @@ def loss_of(name: LossName, quantile: float, labels: Array) -> Loss:
     """
     rule = {"logistic": "0 or 1", "poisson": "at least 0"}.get(name, "")
     wrong = (labels != 0) & (labels != 1) if name == "logistic" else labels < 0
-    if rule and wrong.any():
-        at = int(np.argmax(wrong))
-        raise DeclarationError(f"labels[{at}] is {labels[at]:g}; with loss {name!r} it must be {rule}")
+    check_entries(labels, wrong & bool(rule), "labels", f"with loss {name!r} it must be {rule}")
     return pinball(quantile) if name == "quantile" else LOSSES[name]
 
 

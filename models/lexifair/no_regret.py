@@ -251,8 +251,8 @@ class _Simplex:
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
     def model(self, point: Array) -> Fit:
-        fit: Fit = self.problem.fit_of(point)
-        return fit
+        found: Fit = self.problem.fit_of(point)
+        return found
 
 
 class Descent:
@@ -292,29 +292,6 @@ class Descent:
         mean = self._total / self._count
         self._total, self._count = np.zeros_like(mean), 0
         return self.space.model(mean)
-
-
-def theorem_parameters(
-    level: int, alpha: float, diameter: float, slope: float, largest: float
-) -> tuple[int, float]:
-    """The rounds T_j and the penalty B_j of Algorithm 2.
-
-    Parameters
-    ----------
-    level : int
-        J.
-    alpha : float
-        The accuracy, positive.
-    diameter, slope, largest : float
-        D, G and L_M.
-
-    Examples
-    --------
-    >>> [theorem_parameters(j, 0.1, 1.0, 1.0, 1.0) for j in (1, 2, 3)]
-    [(230400, 11.0), (3097600, 21.0), (14745600, 31.0)]
-    """
-    top = 2 * level * (slope * diameter + largest) * (2 * alpha + level * largest) / alpha**2
-    return ceil(round(top**2, 6)), (alpha + level * largest) / alpha
 
 
 @LexifairRegression.algorithm("no-regret", cites="Diana et al. (2021), Algorithm 2", rank="published")

@@ -504,16 +504,8 @@ class BoundedLossRegression(Problem):
     @cached_property
     def lexifair(self) -> LexifairRegression:
         """The lexicographic problem of the same records; its first level is the least possible bound."""
-        return LexifairRegression(
-            labels=self.labels,
-            groups=self.groups,
-            features=self.features,
-            feature_names=self.feature_names,
-            radius=self.radius,
-            names=self.names,
-            weights=self.weights,
-            levels=1,
-        )
+        shared = {name: getattr(self, name) for name in type(self).model_fields if name != "bound"}
+        return LexifairRegression(**shared, levels=1)
 
     @cached_property
     def unit(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_smallest
@@ -105,8 +105,7 @@ class LeximaxNotions(ABC):
         values = as_numbers(slack, "slack")
         if values.shape not in ((), (self.count,)):
             raise DeclarationError(f"slack has shape {values.shape}; it must be one number or {self.count}")
-        if (values < 0).any():
-            raise DeclarationError(f"slack is {values.min():g}; it must not be negative")
+        check_entries(values, values < 0, "slack", "it must not be negative")
         return np.broadcast_to(values, (self.count,))
 
 

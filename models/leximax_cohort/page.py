@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import html
-import re
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.data.intake import Findings
 from forcopt.notebook import picture_html
+from forcopt.problem.report_page import picture, report, table
 
 if TYPE_CHECKING:
     from forcopt.models.leximax_cohort.rounding import PublicLottery
@@ -21,7 +21,11 @@ _DICE = (("red", "#b3261e"), ("blue", "#0b57d0"), ("green", "#146c2e"), ("black"
 
 
 def draw_page(
-    lottery: PublicLottery, drawn: int | str | None = None, facts: Mapping[str, object] | None = None
+    lottery: PublicLottery,
+    drawn: int | str | None = None,
+    facts: Mapping[str, object] | None = None,
+    findings: Findings | None = None,
+    promised: Iterable[str] = (),
 ) -> str:
     """Give the page of a public draw as HTML.
 
@@ -33,6 +37,10 @@ def draw_page(
         The number that was drawn; its panel is shown first.
     facts : Mapping[str, object], optional
         More lines for the table about the lottery.
+    findings : Findings, optional
+        What was found in the files.
+    promised : Iterable[str]
+        More sentences about what was proved.
 
     Returns
     -------
@@ -52,41 +60,26 @@ def draw_page(
         **(facts or {}),
         "SHA-256 of the CSV file": hashlib.sha256(lottery.table().to_csv().encode()).hexdigest(),
     }
-    parts = {
-        "title": f"A public draw of {p.size:g} among {len(names)} people",
-        "summary": f"{count} panels of {p.size:g} people were computed before the draw. Each keeps all "
-        f"quotas, and each has the same chance. The chances of the people are {low} to {high}.",
-        "drawn": "" if drawn is None else _drawn(lottery, drawn),
-        "dice": _dice(numbers[-1]),
-        "facts": _table("The lottery", (), known.items()),
-        "quotas": _by_quota(lottery),
-        "alt": f"The chances of all people, sorted: from {low} to {high}; equal chances are {p.even:.2%}.",
-        "picture": picture_html(p.lottery(lottery.marginals).plot()),
-        "panels": f'<div class="panels">{_table("Each line is a panel", ("panel", "members"), listed)}</div>',
-        "everyone": _table(
-            f"In how many of the {count} panels each person is",
-            ("person", f"panels of {count}", "chance"),
-            [(names[i], round(chances[i] * count), f"{chances[i]:.2%}") for i in order.tolist()],
-        ),
+    alt = f"The chances of all people, sorted: from {low} to {high}; equal chances are {p.even:.2%}."
+    everyone = [(names[i], round(chances[i] * count), f"{chances[i]:.2%}") for i in order.tolist()]
+    panels = table("Each line is a panel", ("panel", "members"), listed)
+    head = ("person", f"panels of {count}", "chance")
+    answer = {
+        "The draw": ("" if drawn is None else _drawn(lottery, drawn))
+        + _dice(numbers[-1])
+        + table("The lottery", (), known.items()),
+        "Odds by quota": _by_quota(lottery) + picture(picture_html(p.lottery(chances).plot()), alt),
+        "The panels": f'<div class="panels">{panels}</div>',
+        "Everyone": table(f"In how many of the {count} panels each person is", head, everyone),
     }
-    for plain in ("title", "summary", "alt"):
-        parts[plain] = html.escape(parts[plain])
-    text = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text)
-
-
-def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table whose first column heads its rows; numbers stand to the right."""
-    names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
-    body = ""
-    for first, *cells in rows:
-        body += f'<tr><th scope="row">{html.escape(str(first))}</th>'
-        for cell in map(str, cells):
-            kind = ' class="number"' if names and re.fullmatch(r"[\d.,%–]+", cell) else ""
-            body += f"<td{kind}>{html.escape(cell)}</td>"
-        body += "</tr>\n"
-    top = f"<thead><tr>{names}</tr></thead>" if names else ""
-    return f"<table><caption>{html.escape(caption)}</caption>{top}<tbody>\n{body}</tbody></table>"
+    texts = {"size": p.size, "people": len(names), "panels": count, "low": low, "high": high}
+    question = {
+        "volunteers": len(names),
+        "seats": f"{p.size:g}",
+        "quotas": f"{len(p.classes.names)} values of {', '.join(p.quotas)}",
+        "households": "one member at most" if p.households else "not looked at",
+    }
+    return report("panel", texts, question=question, findings=findings, answer=answer, promised=promised)
 
 
 def _drawn(lottery: PublicLottery, number: int | str) -> str:
@@ -135,4 +128,4 @@ def _by_quota(lottery: PublicLottery) -> str:
             seats, odds = "0", ["none"] * 3
         rows.append((name, ends, len(mine), seats, *odds))
     head = ("value", "quota", "people", "seats on average", "mean chance", "smallest", "largest")
-    return _table("The chance of a person with each value of a quota", head, rows)
+    return table("The chance of a person with each value of a quota", head, rows)

@@ -12,11 +12,11 @@ from forcopt.arrays import Array, is_missing
 from forcopt.data.dataset import (
     check_columns,
     check_levels,
-    nearest_level,
     read_table,
     refuse_doubles,
     unknown_levels,
 )
+from forcopt.data.intake import nearest_level
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME
@@ -35,9 +35,6 @@ _OTHER_NAMES = {"category": "feature", "name": "value", "least": "min", "most": 
 
 _FLEXIBLE = ("min_flex", "max_flex")
 """Its columns with the ends to which a proposal may relax a quota; it has both or none."""
-
-AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False}
-"""How files are read: 007 and NA are names."""
 
 
 def panel_fields(
@@ -61,7 +58,7 @@ def panel_fields(
     UserWarning
         For a quota whose least is 0 of a level that no candidate has: it has no effect.
     """
-    people = read_table(candidates, "candidates", **AS_TEXT)
+    people = read_table(candidates, "candidates")
     wanted, flexible, rows = _read_quotas(quotas)
     address = [household] if isinstance(household, str) else list(household or ())
     check_columns(people, dict.fromkeys([*wanted, *filter(None, [identifier]), *address]), "candidates")
@@ -116,7 +113,7 @@ def _read_quotas(quotas: Any) -> tuple[_Quotas, _Quotas, dict[str, list[Any]]]:
                 f"quotas must give a least and a greatest number by value, by feature: {error}"
             ) from None
     else:
-        table = quota_columns(read_table(quotas, "quotas", **AS_TEXT))
+        table = quota_columns(read_table(quotas, "quotas"))
         columns = [*QUOTA_COLUMNS, *(_FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ())]
         check_columns(table, columns, "quotas")
         listed = list(zip(*(table[column] for column in columns), table.index, strict=True))

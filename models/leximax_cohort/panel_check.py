@@ -3,48 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from forcopt.data.dataset import nearest_level, read_table
-from forcopt.models.leximax_cohort.panel import AS_TEXT, QUOTA_COLUMNS, level_name, quota_columns
+from forcopt.data.intake import (
+    Expected,
+    Finding,
+    Findings,
+    Fixes,
+    check_table,
+    is_number,
+    nearest_level,
+    read_rows,
+)
+from forcopt.models.leximax_cohort.panel import QUOTA_COLUMNS, quota_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pandas import DataFrame
-
-_FIRST_ROW = 2
-"""The number of the first row below the heading, as spreadsheets count."""
-
-
-class Finding(NamedTuple):
-    """A fault of a file.
-
-    Attributes
-    ----------
-    file : str
-        ``"candidates"`` or ``"quotas"``.
-    row : int
-        As spreadsheets count: the heading is row 1.
-    column, value : str
-        The cell and what it holds.
-    rule : str
-        What is wrong with it.
-    nearest : str
-        The right value that is spelled most like it, or the number that would be right; else empty.
-    """
-
-    file: str
-    row: int
-    column: str
-    value: str
-    rule: str
-    nearest: str = ""
-
-    def __str__(self) -> str:
-        near = f"; did you mean {self.nearest!r}?" if self.nearest else ""
-        return f"{self.file}, row {self.row}, column {self.column}: {self.value!r} {self.rule}{near}"
 
 
 def panel_findings(
@@ -78,73 +55,92 @@ def panel_findings(
     >>> for finding in panel_findings(people, quotas.set_axis(["feature", "value", "min", "max"], axis=1), 2,
     ...                               identifier="name"):
     ...     print(finding)
-    candidates, row 4, column name: 'Ann' is in row 2, too
+    candidates, row 4, column name: 'Ann' is in row 2, too; delete one, or rename it
     candidates, row 3, column sex: 'mael' has no quota; did you mean 'male'?
     quotas, row 3, column min: '1' is more than the 0 candidates with this value; did you mean '0'?
     quotas, row 3, column value: 'male' is a value of no candidate; did you mean 'mael'?
     """
-    people = read_table(candidates, "candidates", **AS_TEXT)
-    table = quota_columns(read_table(quotas, "quotas", **AS_TEXT))
-    address = [household] if isinstance(household, str) else list(household or ())
-    found = _missing_columns("quotas", QUOTA_COLUMNS, table)
-    if found:
-        return found
+    return panel_intake(candidates, quotas, size, identifier=identifier, household=household)[2].faults
+
+
+def panel_intake(
+    candidates: Any,
+    quotas: Any,
+    size: int,
+    *,
+    identifier: str | None = None,
+    household: str | Sequence[str] | None = None,
+    fixes: Fixes | None = None,
+    encoding: str | None = None,
+) -> tuple[DataFrame, DataFrame, Findings]:
+    """Read both files as text, after the stated fixes, with everything that was found in them.
+
+    Parameters
+    ----------
+    candidates, quotas, size, identifier, household
+        See `panel_findings`.
+    fixes : mapping, optional
+        Of the candidates, see `forcopt.data.intake.Fixes`.
+    encoding : str, optional
+        Of both files, see `forcopt.data.read_rows`.
+
+    Returns
+    -------
+    tuple[DataFrame, DataFrame, Findings]
+        The candidates, the quotas, and faults and notes.
+    """
+    found = Findings()
+    table = quota_columns(read_rows(quotas, "quotas", found, encoding))
+    columns = {"feature": Expected("text"), "value": Expected("text"), "min": _SEATS, "max": _SEATS}
+    table, _ = check_table(table, "quotas", columns, findings=found)
+    if not set(QUOTA_COLUMNS) <= set(table.columns):
+        return table, table, found
     wanted: dict[str, list[str]] = {}
-    for feature, value in zip(map(level_name, table.feature), map(level_name, table.value), strict=True):
+    for feature, value in zip(table.feature, table.value, strict=True):
         wanted.setdefault(feature, []).append(value)
-    found += _missing_columns("candidates", filter(None, [identifier, *wanted, *address]), people)
-    if identifier in people.columns:
-        found += _doubles("candidates", str(identifier), map(level_name, people[identifier]))
-    present = {feature: Counter(map(level_name, people[feature])) for feature in wanted if feature in people}
-    for feature in present:
-        for row, value in enumerate(map(level_name, people[feature]), _FIRST_ROW):
-            if not value:
-                found.append(Finding("candidates", row, feature, value, "is empty; the feature has quotas"))
-            elif value not in wanted[feature]:
-                near = nearest_level(value, wanted[feature])
-                found.append(Finding("candidates", row, feature, value, "has no quota", near))
-    pairs = zip(map(level_name, table.feature), map(level_name, table.value), strict=True)
-    keys = [f"{feature} = {value}" if feature and value else "" for feature, value in pairs]
-    return found + _doubles("quotas", "value", keys) + _wrong_numbers(table, present, size)
-
-
-def _missing_columns(file: str, names: Iterable[str], table: DataFrame) -> list[Finding]:
-    others = [str(column) for column in table.columns]
-    return [
-        Finding(file, _FIRST_ROW - 1, name, name, "is a column that is missing", nearest_level(name, others))
-        for name in dict.fromkeys(names)
-        if name not in table.columns
-    ]
-
-
-def _doubles(file: str, column: str, keys: Iterable[str]) -> list[Finding]:
-    found, first = list[Finding](), dict[str, int]()
-    for row, key in enumerate(keys, _FIRST_ROW):
-        if not key:
-            found.append(Finding(file, row, column, key, "is empty"))
-        elif key in first:
-            found.append(Finding(file, row, column, key, f"is in row {first[key]}, too"))
+    schema = {
+        feature: Expected("group", tuple(levels), rule="has no quota")
+        for feature, levels in wanted.items()
+        if feature
+    }
+    address = [household] if isinstance(household, str) else list(household or ())
+    schema |= dict.fromkeys(address, Expected("unit", blank=True))
+    if identifier is not None:
+        schema = {identifier: Expected("key"), **schema}
+    people, _ = check_table(candidates, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
+    present = {feature: Counter(people[feature]) for feature in wanted if feature in people.columns}
+    first: dict[str, int] = {}
+    for row, feature, value in zip(table.index, table.feature, table.value, strict=True):
+        key = f"{feature} = {value}"
+        if key in first:
+            rule = f"is in row {first[key]}, too; delete one"
+            found.fault("quotas", row, "value", key, rule)
         first.setdefault(key, row)
-    return found
+    for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
+        into += findings
+    return people.reset_index(drop=True), table, found
 
 
-def _wrong_numbers(table: DataFrame, present: dict[str, Counter[str]], size: int) -> list[Finding]:
+_SEATS = Expected("count")
+
+
+def _wrong_numbers(
+    table: DataFrame, present: dict[str, Counter[str]], size: int
+) -> tuple[list[Finding], list[Finding]]:
     """Quotas that are no whole numbers, cross, or ask for more than the pool or the panel has."""
-    found, ends = list[Finding](), dict[str, list[tuple[int, int]]]()
-    for row, line in enumerate(table.itertuples(index=False), _FIRST_ROW):
-        feature, value = level_name(line.feature), level_name(line.value)
-        texts = {end: level_name(getattr(line, end)) for end in ("min", "max")}
-        wrong = {end: text for end, text in texts.items() if not text.removesuffix(".0").isdecimal()}
-        found += [
-            Finding("quotas", row, end, text, "is no whole number of at least 0")
-            for end, text in wrong.items()
-        ]
-        if wrong:
+    found, notes, ends = list[Finding](), list[Finding](), dict[str, list[tuple[int, int]]]()
+    for row, line in zip(table.index.tolist(), table.to_dict("records"), strict=True):
+        feature, value, *texts = (line[name] for name in QUOTA_COLUMNS)
+        if not all(is_number(text) for text in texts):
             continue
-        least, most = (int(float(text)) for text in texts.values())
+        least, most = (int(float(text)) for text in texts)
         ends.setdefault(feature, []).append((least, most))
         if least > most:
             found.append(Finding("quotas", row, "min", str(least), f"is more than max, {most}", str(most)))
+        if most > size:
+            notes.append(
+                Finding("quotas", row, "max", str(most), f"is more than the {size} seats", str(size))
+            )
         if feature in present and least > present[feature][value]:
             many = present[feature][value]
             rule = f"is more than the {many} candidates with this value"
@@ -154,11 +150,11 @@ def _wrong_numbers(table: DataFrame, present: dict[str, Counter[str]], size: int
                 found.append(Finding("quotas", row, "value", value, "is a value of no candidate", near))
     for feature, pairs in ends.items():
         least, most = (sum(side) for side in zip(*pairs, strict=True))
-        row = _FIRST_ROW + [level_name(name) for name in table.feature].index(feature)
+        row = int(table.index[table.feature.tolist().index(feature)])
         if least > size:
             rule = f"is the sum of the least numbers of {feature!r}, more than the {size} seats"
             found.append(Finding("quotas", row, "min", str(least), rule, str(size)))
         if most < size:
             rule = f"is the sum of the greatest numbers of {feature!r}, fewer than the {size} seats"
             found.append(Finding("quotas", row, "max", str(most), rule, str(size)))
-    return found
+    return found, notes

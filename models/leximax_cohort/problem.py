@@ -11,16 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
 from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel_check import panel_intake
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from forcopt.data.intake import Fixes
 
 _SHOWN = 10
 """How many levels are listed as metrics."""
@@ -146,11 +149,9 @@ class LeximaxCohort(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         n, m = self.utilities.shape
-        if not self.signed and (self.utilities < 0).any():
-            i, j = (int(k) for k in np.argwhere(self.utilities < 0)[0])
-            raise DeclarationError(
-                f"utilities[{i}, {j}] is {self.utilities[i, j]:g}; it must not be negative (see signed)"
-            )
+        if not self.signed:
+            rule = "it must not be negative (see signed)"
+            check_entries(self.utilities, self.utilities < 0, "utilities", rule)
         if self.size > n:
             raise DeclarationError(f"size is {self.size:g}; it must be at most the number of candidates, {n}")
         if self.integer and not self.is_whole:
@@ -161,8 +162,7 @@ class LeximaxCohort(Problem):
             raise DeclarationError(
                 f"slack has shape {self.slack.shape}; it must be one number or {m}, one for each level"
             )
-        if (self.slack < 0).any():
-            raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
+        check_entries(self.slack, self.slack < 0, "slack", "it must not be negative")
         if self.households and len(self.households) != n:
             raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
         if self.objective in POSITIVE and (self.utilities < 0).any():
@@ -223,6 +223,7 @@ class LeximaxCohort(Problem):
         household: str | Sequence[str] | None = None,
         include: Iterable[Any] = (),
         exclude: Iterable[Any] = (),
+        fixes: Fixes | None = None,
         **fields: Any,
     ) -> Self:
         """Declare a panel: every candidate is a group, and the smallest probability is maximised.
@@ -244,6 +245,9 @@ class LeximaxCohort(Problem):
             Upper case makes no difference; someone without an address has a household of their own.
         include, exclude : iterable, optional
             Names of candidates who must, or must not, be chosen.
+        fixes : mapping, optional
+            Stated changes of the candidates, see `forcopt.data.check_table`; then all of both tables is
+            checked as `panel_findings` does. The quotas must be a table.
         fields : Any
             Other fields of the problem.
 
@@ -278,6 +282,11 @@ class LeximaxCohort(Problem):
         >>> s.decision.table().probability.round(3).to_dict()
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
+        if fixes is not None:
+            candidates, quotas, found = panel_intake(
+                candidates, quotas, size, identifier=identifier, household=household, fixes=fixes
+            )
+            found.refuse()
         read = panel_fields(candidates, quotas, identifier=identifier, household=household)
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:

@@ -11,7 +11,7 @@ import numpy as np
 from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.panel import AS_TEXT, QUOTA_COLUMNS, level_name, quota_columns
+from forcopt.models.leximax_cohort.panel import QUOTA_COLUMNS, level_name, quota_columns
 from forcopt.numeric import largest_remainder
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def draw_letters(
     """
     from pandas import DataFrame
 
-    table = read_table(addresses, "addresses", **AS_TEXT)
+    table = read_table(addresses, "addresses")
     check_columns(table, [district], "addresses")
     of = list(map(level_name, table[district]))
     check_levels(f"addresses: {district}", of, response, rows=list(table.index), rule="has no response rate")
@@ -144,7 +144,7 @@ def compare_with_census(lottery: CohortLottery, census: DataFrame | str | Path) 
     """
     from pandas import DataFrame, to_numeric
 
-    problem, table = lottery.problem, quota_columns(read_table(census, "census", **AS_TEXT))
+    problem, table = lottery.problem, quota_columns(read_table(census, "census"))
     check_columns(table, [*QUOTA_COLUMNS[:2], "population"], "census")
     feature, value = list(map(level_name, table.feature)), list(map(level_name, table.value))
     check_levels("census: feature", feature, problem.features, rule="is no feature of the pool")

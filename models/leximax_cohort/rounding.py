@@ -18,7 +18,7 @@ from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.column_generation import CohortPricing
 from forcopt.models.leximax_cohort.decision import CohortLottery, cohort_lottery
-from forcopt.models.leximax_cohort.panel import AS_TEXT, positions
+from forcopt.models.leximax_cohort.panel import positions
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 
 _MOST_EXCHANGES = 400
@@ -328,7 +328,7 @@ def verify_lottery(problem: LeximaxCohort, path: str | Path) -> PublicLottery:
     if Path(path).suffix.lower() == ".json":
         listed = list(json.loads(Path(path).read_text(encoding="utf-8")).items())
     else:
-        table = read_table(path, "lottery", **AS_TEXT)
+        table = read_table(path, "lottery")
         check_columns(table, ["panel"], str(path))
         listed = [(row[0], row[1:]) for row in table.itertuples(index=False)]
     panels = np.zeros((len(listed), len(problem.names)), dtype=np.int8)

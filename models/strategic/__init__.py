@@ -7,12 +7,8 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 from forcopt.models.strategic import criteria  # noqa: F401  (register the methods)
 from forcopt.models.strategic.learning import (
     Learned,
-    ObjectiveInterval,
-    OutcomeIntervals,
     learn_bandit,
     learn_full_information,
-    objective_interval,
-    outcome_intervals,
 )
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.linear_milp import find_separator
@@ -24,9 +20,7 @@ __all__ = [
     "Learned",
     "LeastEffortClassification",
     "LinearClassifier",
-    "ObjectiveInterval",
     "OpenCriteria",
-    "OutcomeIntervals",
     "Responses",
     "StrategicClassification",
     "StrategicLinearClassifier",
@@ -36,6 +30,4 @@ __all__ = [
     "find_separator",
     "learn_bandit",
     "learn_full_information",
-    "objective_interval",
-    "outcome_intervals",
 ]

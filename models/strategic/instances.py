@@ -116,8 +116,8 @@ def hitting_set(
 ) -> TargetDesign:
     """The reduction of Theorem 5: hit all sets with few elements.
 
-    If `size` elements hit every set, all agents can be true positives (see `hitting_targets`); if all agents
-    can, then 2 * `size` elements hit every set. The first agents are the sets, the last one is special.
+    If `size` elements hit every set, all agents can be true positives; if all agents can, then 2 * `size`
+    elements hit every set. The first agents are the sets, the last one is special.
 
     Parameters
     ----------
@@ -163,31 +163,6 @@ def hitting_set(
         costs=np.append(np.full(elements, 1 / (2 * size)), cost),
         improvable=np.arange(elements + 1) < elements,
     )
-
-
-def hitting_targets(problem: TargetDesign, size: int, hits: Sequence[int]) -> Any:
-    """The targets of Theorem 5's proof for a hitting set: all agents of `hitting_set` are true positives on
-    them.
-
-    Parameters
-    ----------
-    problem : TargetDesign
-        Made by `hitting_set` with this `size`.
-    size : int
-        K, the number of elements that are used.
-    hits : Sequence[int]
-        The k elements.
-
-    Returns
-    -------
-    Any
-        Shape ``(number of sets + 1, elements + 1)``. A set's agent raises the first element by 2 k; the
-        special agent raises every hit element by 2.
-    """
-    points = problem.X.copy()
-    points[:-1, 0] += 2 * size
-    points[-1, list(hits)] += 2
-    return points
 
 
 def random_linear(

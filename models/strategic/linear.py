@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
@@ -14,13 +13,13 @@ from forcopt.arrays import Array, as_numbers, by_label, check_entries
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
-from forcopt.models.strategic.responses import Responses, checked_table
+from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 
 _NOT_NEGATIVE = "it must not be negative, since lowering a feature is free"
@@ -111,55 +110,6 @@ class LinearAgents(Problem):
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
         return fields
 
-    @classmethod
-    def from_table(
-        cls,
-        agents: DataFrame | str | Path,
-        *,
-        costs: Mapping[str, float],
-        truth: tuple[Mapping[str, float], float],
-        improvable: Collection[str],
-        weight: str | None = None,
-        **fields: Any,
-    ) -> Self:
-        """Declare agents with features from a table with one row for each agent.
-
-        Parameters
-        ----------
-        agents : DataFrame, str or Path
-            With a column for each feature; or a CSV file of it.
-        costs : mapping
-            The cost of raising each feature by one unit; its keys are the features, in their order.
-        truth : tuple[mapping, float]
-            The coefficient of each feature (0 if it is left out), and the threshold.
-        improvable : collection of str
-            The features that truly improve.
-        weight : str, optional
-            The column with the agents' weights.
-        fields : Any
-            Other fields of the class.
-
-        Raises
-        ------
-        DeclarationError
-            For a column that is missing, or a name that is no feature.
-        """
-        names = list(costs)
-        frame = checked_table(agents, "agents", (*names, *([weight] if weight is not None else [])))
-        for field, given in (("truth", truth[0]), ("improvable", improvable)):
-            for name in given:
-                if name not in costs:
-                    raise DeclarationError(f"{field}: {name!r} is no feature; they are {', '.join(names)}")
-        if weight is not None:
-            fields["weights"] = frame[weight].to_numpy()
-        return cls(
-            X=frame[names],
-            truth=(np.array([truth[0].get(name, 0.0) for name in names]), truth[1]),
-            costs=np.array([costs[name] for name in names]),
-            improvable=np.array([name in improvable for name in names]),
-            **fields,
-        )
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.X.ndim != 2:
@@ -244,22 +194,6 @@ DECIMALS = 9
 """Costs are rounded to this number of decimals, so that exact ties stay ties."""
 
 
-class FeatureEdges(NamedTuple):
-    """The result of `feature_edges`.
-
-    Attributes
-    ----------
-    agents, criteria : int
-        How many.
-    edges : Array
-        Rows ``(agent, criterion, cost, improves)``.
-    """
-
-    agents: int
-    criteria: int
-    edges: Array
-
-
 def move_costs(X: Array, targets: Array, costs: Array) -> Array:
     """``sum_j costs[j] * max(target[j] - x[j], 0)`` for each agent and target; shape ``(n, m)``."""
     out = np.zeros((len(X), len(targets)))
@@ -291,40 +225,20 @@ def qualifies(
     return np.asarray(score >= truth[1] - tolerance)
 
 
-def feature_edges(
-    X: Any,
-    targets: Any,
-    truth: tuple[Any, float],
-    costs: Any,
-    improvable: Any,
-    value: Any,
-    exact_target: bool,
-) -> FeatureEdges:
-    """Join each agent to every target that it can afford, in O(n m d).
+def read_points(given: Any, d: int, subject: str) -> Array:
+    """Read targets into an array of shape ``(m, d)``.
 
     Raises
     ------
     DeclarationError
-        As `LinearAgents`, and for targets of another dimension.
+        For another shape.
     """
-    agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
-    points = as_numbers(targets, "targets")
+    points = as_numbers(given, subject)
     if points.size == 0:
-        points = points.reshape(0, agents.X.shape[1])
-    if points.ndim != 2 or points.shape[1] != agents.X.shape[1]:
-        raise DeclarationError(
-            f"targets: the shape is {points.shape}; it must be (m, {agents.X.shape[1]}), one column for each "
-            "feature of X"
-        )
-    worth = np.asarray(value, dtype=float)
-    cost = move_costs(agents.X, points, agents.costs).round(DECIMALS)
-    agent, criterion = np.nonzero(cost <= worth.reshape(-1, 1))
-    a, b = agents.truth
-    improves = qualifies(
-        agents.X, points, (a, b), agents.improvable, exact_target, 10.0**-DECIMALS * max(1.0, abs(b))
-    )
-    edges = np.column_stack([agent, criterion, cost[agent, criterion], improves[agent, criterion]])
-    return FeatureEdges(agents.agents, len(points), edges)
+        return points.reshape(0, d)
+    if points.ndim != 2 or points.shape[1] != d:
+        raise DeclarationError(f"{subject} has shape {points.shape}; it must be (m, {d}), targets by rows")
+    return points
 
 
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -14,10 +14,14 @@ from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.linear import (
+    DECIMALS,
+    LinearAgents,
     check_weights,
-    feature_edges,
     forbids_false_positives,
+    move_costs,
+    qualifies,
     rates,
+    read_points,
 )
 from forcopt.models.strategic.responses import Responses, edge_fields, moves_table
 from forcopt.models.strategic.tolerances import ROUNDING
@@ -208,22 +212,6 @@ class StrategicGraph(Problem):
         """
         return cls(**{**edge_fields(edges, agents), **fields})
 
-    def criteria_named(self, names: Iterable[str]) -> OpenCriteria:
-        """The criteria with these names.
-
-        Raises
-        ------
-        DeclarationError
-            For a name that does not exist.
-        """
-        known = self.criterion_names or tuple(map(str, range(self.criteria)))
-        place = {name: i for i, name in enumerate(known)}
-        wanted = list(names)
-        unknown = [name for name in wanted if name not in place]
-        if unknown:
-            raise DeclarationError(f"there is no criterion {unknown[0]!r}; there are {', '.join(known)}")
-        return OpenCriteria(place[name] for name in wanted)
-
     def moves(self, decision: Iterable[int]) -> DataFrame:
         """Give every agent's response to the criteria: one row for each agent, indexed by name.
 
@@ -285,8 +273,15 @@ class StrategicGraph(Problem):
         >>> p.solve().objective
         2.0
         """
-        found = feature_edges(X, targets, truth, costs, improvable, value, exact_target)
-        return cls(agents=found.agents, criteria=found.criteria, edges=found.edges, value=value, **fields)
+        agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
+        points = read_points(targets, agents.X.shape[1], "targets")
+        worth, (a, b) = np.asarray(value, dtype=float), agents.truth
+        cost = move_costs(agents.X, points, agents.costs).round(DECIMALS)
+        agent, criterion = np.nonzero(cost <= worth.reshape(-1, 1))
+        same = 10.0**-DECIMALS * max(1.0, abs(b))
+        improves = qualifies(agents.X, points, (a, b), agents.improvable, exact_target, same)
+        edges = np.column_stack([agent, criterion, cost[agent, criterion], improves[agent, criterion]])
+        return cls(agents=agents.agents, criteria=len(points), edges=edges, value=value, **fields)
 
     # -- responses of agents ---------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, refuse_missing
 from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
+from forcopt.data.intake import Expected, take_table
 from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import finished, panel
 
@@ -129,10 +130,13 @@ def checked_table(
     DeclarationError
         For another type, and for a column that is missing, stands there twice, or misses a value.
     """
-    names = dict.fromkeys(("agent", "criterion", "group"), str)  # 007 is a name
-    frame = read_table(table, subject, dtype=names)
+    frame = read_table(table, subject)
     named = [*columns, *(column for column in optional if column in frame.columns)]
     check_columns(frame, named, subject)
+    if table is not frame:  # a file: its cells are text
+        names = ("agent", "criterion", "group")
+        schema = {name: Expected("text" if name in names else "number") for name in named}
+        frame = take_table(frame, subject, schema)
     for column in named:
         refuse_missing(frame, column, f"{subject}: ")
     return frame

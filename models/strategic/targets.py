@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import implies
@@ -19,7 +19,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
-from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies
+from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies, read_points
 from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import PAIR_SECONDS, ROUNDING, TOLERANCE
@@ -84,7 +84,8 @@ class TargetDesign(LinearAgents):
 
     def simulate(self, decision: Targets | Iterable[Any]) -> Responses:
         """Let every agent respond to the targets (`Targets`, or points of shape ``(m, d)``)."""
-        points = self.read_points(decision)
+        given = decision.points if isinstance(decision, Targets) else list(decision)
+        points = read_points(given, self.X.shape[1], "the decision")
         Y, t, s = self.scaled()
         cost = move_costs(Y, points * self.costs, np.ones(len(self.costs)))
         improves = qualifies(Y, points * self.costs, (t, s), self.improvable, True, TOLERANCE)
@@ -113,25 +114,6 @@ class TargetDesign(LinearAgents):
     def evaluate(self, decision: Targets | Iterable[Any]) -> Evaluation:
         """Evaluate targets by the agents' best responses."""
         return self.evaluate_responses(self.simulate(decision), 0.0)
-
-    def read_points(self, decision: Targets | Iterable[Any]) -> Array:
-        """Read targets into an array of shape ``(m, d)``.
-
-        Raises
-        ------
-        DeclarationError
-            For another shape.
-        """
-        given = decision.points if isinstance(decision, Targets) else list(decision)
-        points = as_numbers(given, "the decision")
-        d = self.X.shape[1]
-        if points.size == 0:
-            return points.reshape(0, d)
-        if points.ndim != 2 or points.shape[1] != d:
-            raise DeclarationError(
-                f"the decision has shape {points.shape}; it must be (m, {d}), targets by rows"
-            )
-        return points
 
 
 class TargetDesign2D(TargetDesign):

@@ -231,3 +231,15 @@ def test_export_tells_an_empty_row() -> None:
     problem = m.to_cvxpy()
     problem.solve(solver="CLARABEL")
     assert problem.status == cp.INFEASIBLE
+
+
+def test_mpax() -> None:
+    pytest.importorskip("mpax")
+    assert "cvxpy:MPAX" in families()["cvxpy"]
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0)
+    m.subject_to(x.sum() >= 2, x[0] + 2 * x[1] <= 3)
+    m.minimize(x @ [1.0, 2.0, 3.0])
+    s = m.solve("cvxpy:MPAX")
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(2.0, abs=1e-4)
+    assert "MPAX" in s.message

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import forcopt as fo
+from benchmarks.__main__ import configured, main, readme
+from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
 from forcopt.cli import app
-from forcopt.cli.benchmark import readme
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,33 +35,123 @@ def checkout(tmp_path, monkeypatch):
     for name, code in (("good", RUN), ("bad", "raise SystemExit(3)")):
         Path("benchmarks", name).mkdir(parents=True)
         Path("benchmarks", name, "run.py").write_text(code)
-    return lambda *words: CliRunner().invoke(app, ["benchmark", *words])
+    return lambda *words: main(words, Path("benchmarks"))
 
 
 def test_a_benchmark_rewrites_its_table_and_the_page(checkout):
-    assert checkout("good").exit_code == 0
+    assert checkout("good") == 0
     assert Path("benchmarks/good/results.md").read_text() == "measured, quick=False"
     page = Path("benchmarks/README.md").read_text()
     assert "## Test" in page and "| a | 1 s | peer 2 s | 2 |" in page and "(good/results.md)" in page
 
 
-def test_a_short_run_is_shown_and_changes_nothing(checkout):
-    said = checkout("good", "--quick")
-    assert said.exit_code == 0 and "measured, quick=True" in said.stdout
+def test_a_short_run_is_shown_and_changes_nothing(checkout, capsys):
+    assert checkout("good", "--quick") == 0 and "measured, quick=True" in capsys.readouterr().out
     assert sorted(path.name for path in Path("benchmarks/good").iterdir()) == ["run.py"]
     assert not Path("benchmarks/README.md").exists()
 
 
-def test_one_that_fails_does_not_stop_the_others(checkout):
-    said = checkout()
-    assert said.exit_code == 1 and "failed: bad" in said.stderr
+def test_one_that_fails_does_not_stop_the_others(checkout, capsys):
+    assert checkout() == 1 and "failed: bad" in capsys.readouterr().err
     assert Path("benchmarks/good/results.md").exists()
 
 
-def test_they_are_listed_and_unknown_ones_refused(checkout):
-    assert checkout("--list").stdout.split() == ["bad", "good"]
-    said = checkout("god")
-    assert said.exit_code == 2 and "did you mean 'good'" in said.stderr
+def test_they_are_listed_and_unknown_ones_refused(checkout, capsys):
+    assert checkout("--list") == 0 and capsys.readouterr().out.split() == ["bad", "good"]
+    with pytest.raises(ValueError, match="did you mean 'good'"):
+        checkout("god")
+
+
+def test_a_machine_that_is_not_quiet_is_refused(checkout, monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
+    monkeypatch.setattr("benchmarks.machine.PATIENCE", 0.0)
+    with pytest.raises(fo.DeclarationError, match=r"load average is 3\.00"):
+        checkout("good", "--quiet")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A linear program, an integer one, and a published value."""
+    for name, integer in (("plan", False), ("whole", True)):
+        m = fo.Model(name)
+        x = m.variable("x", 2, lower=0, upper=3, integer=integer)
+        m.subject_to(2 * x[0] + 2 * x[1] <= 5)
+        m.maximize(x.sum())
+        m.write(tmp_path / f"{name}.mps")
+    (tmp_path / "all.solu").write_text("=opt= plan 2.5\n")
+    return tmp_path
+
+
+def test_solvers_are_ranked_from_the_command_line(files, capsys, tmp_path):
+    out, store = tmp_path / "out", tmp_path / "runs.sqlite"
+    words = [str(files), "--solvers", "highs,glop", "--seeds", "2", "--store", str(store), "--out", str(out)]
+    run = CliRunner().invoke(app, ["benchmark", *words, "--options", "highs:presolve=off"])
+    assert run.exit_code == 0, run.output
+    told = json.loads((out / "results.json").read_text())
+    assert {row["backend"] for row in told["runs"]} == {"highs[presolve=off]", "glop"}
+    assert told["machine"]["processor"] and "highspy" in told["machine"]["versions"]
+    assert "Gould and Scott" in (out / "report.html").read_text() and "glop cannot take 1" in run.output
+    assert len(list((out / "logs").iterdir())) == len(told["runs"]) == 2 * 2 * 2
+    again = told["runs"][0]["command"].split()[2:]  # a row is made again by its command
+    assert again[:2] == [str(files), "plan"] and main([w.strip("'") for w in again]) == 0
+    capsys.readouterr()
+    words[-1] = str(tmp_path / "second")
+    assert main([*words, "--options", "highs:presolve=off", "--against", str(out / "results.json")]) == 0
+    assert "4 runs in both; solved 4 -> 4" in capsys.readouterr().out
+    (files / "all.solu").write_text("=inf= plan\n")
+    assert main([str(files), "plan", "--solvers", "highs"]) == 1
+    assert "wrong: plan: published claims infeasible, but model@highs found 2.5" in capsys.readouterr().out
+
+
+def test_options_go_to_their_solver():
+    assert configured("highs[a=1,b=2],scip", ["scip:c=3", "scip[c=3]:d=4"]) == [
+        "highs[a=1,b=2]",
+        "scip[c=3,d=4]",
+    ]
+    with pytest.raises(ValueError, match="did you mean 'scip'"):
+        configured("scip", ["scp:c=3"])
+
+
+def runs(**seconds):
+    """The frame of solvers' seconds on instances; None is unsolved, 'no' refused."""
+    pd = pytest.importorskip("pandas")
+    known = {"class": "mixed", "variant": "0,0", "wrong": False}
+    return pd.DataFrame(
+        {
+            **known,
+            "instance": f"i{at}",
+            "backend": name,
+            "seconds": value if isinstance(value, float) else 60.0,
+            "solved": isinstance(value, float),
+            "refused": value == "no",
+        }
+        for name, values in seconds.items()
+        for at, value in enumerate(values)
+    )
+
+
+def test_ranking_by_the_rules_of_the_field():
+    frame = runs(a=[1.0, 7.0, None], b=[1.02, 3.0, 50.0], c=[0.5, 0.5, "no"])
+    table = ranking(frame, 60.0).set_index("backend")
+    assert table.index.tolist() == ["b", "a", "virtual best"]  # c refused one
+    assert table.loc["a", "mean 1 s"] == pytest.approx((2 * 8 * 61) ** (1 / 3) - 1)
+    assert table.loc["a", "PAR2"] == pytest.approx((1 + 7 + 120) / 3)
+    assert table.loc["a", "PAR10"] == pytest.approx((1 + 7 + 600) / 3)
+    assert table.loc["b", "first"] == 1.0 and table.loc["a", "first"] == pytest.approx(1 / 3)  # a tie
+    assert table.loc["virtual best", "mean 1 s"] == pytest.approx((2 * 4 * 51) ** (1 / 3) - 1)
+    assert table.loc["b", "ratio"] == 1.0 and table.loc["a", "solved"] == 2
+
+
+def test_wins_have_ties_and_leave_out_refusals():
+    table = wins(runs(a=[1.0, 7.0, None], b=[1.02, 3.0, 50.0], c=[0.5, None, "no"]), 60.0)
+    found = {(row.solver, row.other): (row.wins, row.ties, row.losses) for row in table.itertuples()}
+    assert found == {("a", "b"): (0, 1, 2), ("a", "c"): (1, 0, 1), ("b", "c"): (1, 0, 1)}
+
+
+def test_shifted_geometric_mean():
+    assert shifted_geometric_mean([2, 2, 2]) == pytest.approx(2)
+    assert shifted_geometric_mean([0, 3], shift=1) == pytest.approx(1)
+    assert shifted_geometric_mean([]) != shifted_geometric_mean([])
 
 
 def test_the_committed_page_is_that_of_the_committed_headlines():
@@ -86,9 +178,8 @@ def test_every_benchmark_has_a_headline_and_can_be_run(name):
 
 
 @pytest.fixture
-def shared(monkeypatch):
+def shared():
     """Imports from benchmarks/, as its scripts do."""
-    monkeypatch.syspath_prepend(ROOT)
 
 
 def test_a_page_tells_the_load_from_its_start_to_its_end(shared, tmp_path, monkeypatch):

@@ -414,19 +414,12 @@ def test_sweep(forcopt):
         (["--over", "capacty=1"], "did you mean 'capacity'"),
         (["--seeds", "0"], "--seeds is 0"),
         (["--x", "capacity"], "only --kind pareto has axes"),
-        (["--executor", "cluster"], "processes:N, threads:N or dask://HOST:PORT"),
     ],
 )
 def test_bad_sweeps(forcopt, words, message):
     save()
     result = forcopt("sweep", "p.json", *words)
     assert result.exit_code == 2 and message in result.stderr
-
-
-def test_sweep_on_threads(forcopt):
-    save()
-    result = forcopt("sweep", "p.json", "--over", "capacity=1,2", "--executor", "threads:2", "--json")
-    assert result.exit_code == 0 and len(json.loads(result.stdout)["rows"]) == 2
 
 
 def test_import_of_a_file(tmp_path):

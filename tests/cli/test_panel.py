@@ -70,7 +70,7 @@ def test_faults_are_listed_by_row_and_column(panel, tmp_path):
     assert done.exit_code == 2
     cells = [tuple(f.values()) for f in json.loads(done.stdout)["findings"]]
     assert ("candidates", 5, "age", "olld", "has no quota", "old") in cells
-    assert ("candidates", 7, "id", "P04", "is in row 6, too", "") in cells
+    assert ("candidates", 7, "id", "P04", "is in row 6, too; delete one, or rename it", "") in cells
     lines = panel().stdout.splitlines()
     assert len(lines) == 2 + len(cells) and "olld" in "".join(lines)
     assert not (tmp_path / "panel.html").exists()

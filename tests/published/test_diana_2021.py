@@ -10,11 +10,11 @@ from math import log
 import lexifair_enumeration  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
+from diana_2021_printed import theorem_parameters
 
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
 from forcopt.models.lexifair import Finite, Stumps, records_needed
-from forcopt.models.lexifair.no_regret import theorem_parameters
 from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
 METHODS = ["compact", "row-generation", "column-generation"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cohort_oracle  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
 

@@ -7,6 +7,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from jagielski_2019_lp import PrintedOdds
 
 from forcopt import Status
 from forcopt.fairness import EqualizedOdds
@@ -110,10 +111,10 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     """LP (1) at epsilon 20, beta .05, with noises (in records) of 1, -2, 0, 1 and -1, 2, 3, -1."""
     noise = [[[1, -2], [0, 1]], [[-1, 2], [3, -1]]]
     p = FairPostprocessing(
-        counts=UNEQUAL, constraint=EqualizedOdds(tolerance), privacy=PrivacyBudget(epsilon=20.0)
+        counts=UNEQUAL, constraint=PrintedOdds(tolerance), privacy=PrivacyBudget(epsilon=20.0)
     )
     monkeypatch.setattr(AdditiveMechanism, "_send", lambda self, values, rng: values + np.array(noise))
-    s = p.solve(as_printed=True, ledger=Ledger(PureDP(20.0)))
+    s = p.solve(ledger=Ledger(PureDP(20.0)))
     assert p.evaluate(s.decision).objective == pytest.approx(true, abs=1e-8)
     table = np.array(UNEQUAL) + noise
     probabilities = s.decision.probabilities
@@ -135,12 +136,12 @@ def test_theorem_3_1_in_many_draws():
     With the failure probability of 5 percent that the theorem allows, 14 or more have a chance below 1e-3.
     """
     counts = 100 * np.array(UNEQUAL)
-    p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0))
+    p = FairPostprocessing(counts=counts, constraint=PrintedOdds(), privacy=PrivacyBudget(1.0))
     cost = privacy_cost(p)
     assert cost.error == pytest.approx(0.02436, abs=1e-5)
     errors, failures = [], 0
     for seed in range(100):
-        s = p.solve(as_printed=True, seed=seed)
+        s = p.solve(seed=seed)
         rates = s.decision.rates
         gaps = dict(zip(cost.disparity, np.ptp(rates, axis=1), strict=True))
         errors.append(s.objective - 0.31)

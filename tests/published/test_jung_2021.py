@@ -199,8 +199,6 @@ def test_theorem_1_on_two_records(accuracy, rounds, error):
         accuracy=0.0,
         bound=2.0,
         rounds=rounds,
-        step_pairs=np.sqrt(np.log(2) / rounds),
-        step_budget=2 / np.sqrt(rounds),
         repair=False,
     )
     gap = problem.saddle_gaps(s.decision, s.decision.multipliers, 2.0).total

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import forcopt as fo
 from forcopt.backends import registry
 from forcopt.backends.highs import Highs
 from forcopt.backends.registry import backends
-from forcopt.cli import app
-from forcopt.study.solver_benchmark import Known, published, shifted_geometric_mean, solver_benchmark
+from forcopt.clock import Improvement
+from forcopt.study.library import ModelFile
+from forcopt.study.solver_benchmark import Known, integral, published, solver_benchmark
 
 
 @pytest.fixture
@@ -36,27 +36,24 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_shifted_geometric_mean():
-    assert shifted_geometric_mean([2, 2, 2]) == pytest.approx(2)
-    assert shifted_geometric_mean([0, 3], shift=1) == pytest.approx(1)
-    assert np.isnan(shifted_geometric_mean([]))
-
-
 def test_all_statuses_are_right(folder, tmp_path):
     assert published(folder)["whole"] == Known(fo.Status.FEASIBLE, 2.0)
     b = solver_benchmark(
         ["highs", "glop"], folder, time_limit=20, isolate=False, progress=False, store=tmp_path / "b.sqlite"
     )
     assert b.wrong == ()
-    table = b.summary().set_index("backend")
-    assert table.loc["highs"].solved == 4 and table.loc["glop"].solved == 3  # GLOP takes no integers
-    assert table.loc["glop"].unsolved == 1 and table.ratio.min() == 1
-    assert table.loc["glop"]["mean"] >= shifted_geometric_mean([0, 0, 0, 20])
+    table = b.frame.groupby("backend")[["solved", "refused"]].sum()
+    assert table.loc["highs"].tolist() == [4, 0] and table.loc["glop"].tolist() == [3, 1]  # no integers
+    assert set(b.frame.loc[b.frame["instance"] == "whole", "class"]) == {"integer"}
+    told = b.frame[~b.frame["refused"]]
+    assert (told["solver"] <= told["call"] + 1e-3).all() and (told["wall"] >= told["call"]).all()
+    assert (told["seconds"] == told["solver"]).all() and (told["compile"] > 0).all()
     again = solver_benchmark(
         ["highs", "glop"], folder, time_limit=20, isolate=False, progress=False, store=tmp_path / "b.sqlite"
     )
     assert [r.seconds for r in again.comparison.rows] == [r.seconds for r in b.comparison.rows]
-    assert table.agreed.tolist() == [3, 3] and table.certified.tolist() == [0, 0]
+    assert all(row.log for row in again.comparison.rows if row.backend == "highs")
+    assert (again.frame["seconds"] == b.frame["seconds"]).all()
     assert "profile" in b.comparison.chart("profile").title.lower() or b.comparison.chart("profile")
 
 
@@ -68,7 +65,7 @@ def test_what_contradicts_the_published_is_wrong(folder, line):
     (folder / "all.solu").write_text(line + "\n")
     b = solver_benchmark(["highs"], folder, isolate=False, progress=False)
     assert len(b.wrong) == 1 and line.split()[1] in b.wrong[0]
-    assert b.summary().loc[0].solved == 3 and b.summary().loc[0].wrong == 1
+    assert b.frame["solved"].sum() == 3 and b.frame["wrong"].sum() == 1
 
 
 def test_proofs_are_counted_and_their_files_checked(folder, tmp_path):
@@ -79,7 +76,6 @@ def test_proofs_are_counted_and_their_files_checked(folder, tmp_path):
         proved = {r.instance: (r.proved_by, r.checked) for r in b.comparison.rows}
         assert proved["plan"] == proved["whole"] == proved["none"] == ("exact certificate", True)
         assert proved["ever"] == ("claim", False)  # unbounded: no file states that
-        assert b.summary().loc[0].certified == b.summary().loc[0].checked == 3
     assert "exact certificate  yes" in b.comparison.table()
 
 
@@ -127,9 +123,61 @@ def test_the_library_and_the_command(folder):
     )
     assert [r.instance for r in b.comparison.rows] == ["strategic-max-cover-60-40-8"]
     assert len(b.known) == 1 and b.wrong == ()
-    run = CliRunner().invoke(app, ["benchmark", "-b", "highs", str(folder), "plan"])
-    assert run.exit_code == 0 and "highs" in run.output and "mean" in run.output
-    (folder / "all.solu").write_text("=inf= plan\n")
-    run = CliRunner().invoke(app, ["benchmark", "-b", "highs", str(folder), "plan"])
-    words = "wrong: plan: published claims infeasible, but model@highs found 2.5"
-    assert run.exit_code == 1 and words in run.output
+
+
+def test_seeds_and_orders_are_variants_of_the_same_answer(folder):
+    b = solver_benchmark(["highs"], folder, isolate=False, progress=False, seeds=2, orders=[0, 3])
+    assert b.wrong == () and len(b.frame) == 4 * 2 * 2
+    assert set(b.frame["variant"]) == {"0,0", "1,0", "0,3", "1,3"}
+    assert b.frame.groupby("instance")["objective"].nunique(dropna=False).tolist() == [1] * 4
+    assert len({row.fingerprint for row in b.comparison.rows}) == 4 * 2
+
+
+def test_an_order_moves_rows_and_columns_and_keeps_the_model(tmp_path):
+    rng = np.random.default_rng(1)
+    m = fo.Model("many")
+    x = m.variable("x", 12, lower=0, upper=rng.integers(1, 9, 12), integer=True)
+    m.subject_to(rng.integers(0, 5, (8, 12)) @ x <= 40)
+    m.maximize(rng.integers(1, 9, 12) @ x)
+    m.write(tmp_path / "many.mps.xz")
+    own, other = (
+        ModelFile(path=str(tmp_path / "many.mps.xz"), order=k).solve(backend="highs") for k in (0, 7)
+    )
+    assert own.objective == other.objective == m.solve().objective
+    assert list(own.decision) != list(other.decision) and sorted(own.decision) == sorted(other.decision)
+    m.minimize(fo.sum_squares(x - 2.5) + x[0])  # a Hessian moves with its columns
+    m.write(tmp_path / "square.mps")
+    m = fo.read(tmp_path / "square.mps")
+    values = [
+        ModelFile(path=str(tmp_path / "square.mps"), order=k).solve(backend="scip").objective for k in (0, 7)
+    ]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_a_process_is_bound_to_its_threads(folder):
+    b = solver_benchmark(["highs"], folder, instances=["plan"], progress=False, threads=1)
+    assert b.frame["solved"].all() and (b.frame["cpu"] > 0).all() and (b.frame["peak_memory"] > 0).all()
+
+
+def test_a_backend_with_options():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=5, integer=True)
+    m.subject_to(3 * x[0] + 5 * x[1] + 7 * x[2] <= 31)
+    m.maximize(x @ [4.0, 6.0, 9.0])
+    s = m.solve("highs[presolve=off]")
+    assert s.objective == m.solve("highs").objective and s.backend == "highs[presolve=off]"
+    assert "Presolve is switched off" in s.log
+    with pytest.raises(fo.BackendError, match="refuses the option presolv"):
+        m.solve("highs[presolv=off]")
+    with pytest.raises(fo.DeclarationError, match=r"NAME\[OPTION=VALUE"):
+        m.solve("highs[presolve]")
+    with pytest.raises(ValueError, match="backend"):
+        m.solve("hihgs[presolve=off]")
+
+
+def test_integrals_of_the_gap():
+    steps = [Improvement(1.0, 20.0, -5.0), Improvement(3.0, 10.0, 10.0)]
+    assert integral(steps, 4.0, 10.0) == pytest.approx(0.5)
+    assert integral(steps, 4.0, 10.0, "bound") == pytest.approx(0.75)  # a bound of the other sign: gap 1
+    assert np.isnan(integral([], 4.0, 10.0)) and np.isnan(integral(steps, 4.0, np.nan))
+    assert integral([Improvement(9.0, 10.0, 10.0)], 4.0, 10.0) == 1.0

@@ -145,9 +145,7 @@ def auction(rng: np.random.Generator) -> ProblemCase:
             case "ordered":
                 notions.append(OrderedValueStability(f=ell))
             case "total variation":
-                if rng.random() < 0.5:
-                    extra = [tuple(rng.choice(ads, rng.integers(1, ads + 1), replace=False).tolist())]
-                notions.append(TotalVariationStability(f=ell, categories=extra))
+                notions.append(TotalVariationStability(f=ell))
             case _:
                 ell = float(rng.choice([0, ell]))
                 notions.append(PreferenceAligned(slack=ell or None))

@@ -23,16 +23,16 @@ from forcopt.status import Status
 
 @check_of(Status.OPTIMAL)
 def no_better_integers(program: Program, claim: Claim) -> Verdict:
-    """Rows with integers, by HiGHS: its search without presolve finds no better point.
+    """Rows with integers: HiGHS's search without presolve finds no better point.
 
     The presolve of HiGHS 1.13.1 tightens coefficients by implied bounds that are no integers
-    (ERGO-Code/HiGHS#3274), and so loses the optimum of a few programs with constants of big-M type. The
-    search has some nodes, fewer in a larger program. It ends earlier only after a twentieth of the claim's
-    seconds, or half a second if that is more.
+    (ERGO-Code/HiGHS#3274), and so loses the optimum of a few programs with constants of big-M type; that of
+    CBC 2.10 loses others (coin-or/Cbc#293). The search has some nodes, fewer in a larger program. It ends
+    earlier only after a twentieth of the claim's seconds, or half a second if that is more.
     """
     stage, accuracy, x = program.stages[0], claim.backend.accuracy, claim.result.x
     linear = is_checkable(claim.compiled) and stage.quadratic is None and bool(stage.cost.any())
-    if not linear or not program.is_integer or claim.model.lazies or not _is_highs(claim.backend.name):
+    if not linear or not program.is_integer or claim.model.lazies:
         return Confirmed()
     assert x is not None
     value = stage.value(x)

@@ -18,7 +18,6 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
-from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
 
@@ -593,38 +592,6 @@ def test_pricing_beyond_memory_goes_on_nearer_to_the_best_prices(monkeypatch):
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_plans_of_all_districts_but_one_agree_with_brute_force(block):
-    for seed in range(25 * block, 25 * block + 25):
-        p = random_districting(seed)
-        g, k, plans = p.arrays, p.districts, list(all_plans(p))
-        u, v = g.edges.T
-        sets = np.array(
-            sorted({tuple(w in part for w in g) for parts in plans for part in parts}), bool
-        ).reshape(-1, g.size)
-        costs = (sets[:, u] != sets[:, v]) @ g.costs
-        optimum = min(brute_histogram(p), default=None)
-        rng = np.random.default_rng(seed)
-        # The fee leaves no reduced cost below 0.
-        prizes = rng.uniform(-1, 1, g.size)
-        fee = (costs - sets @ prizes).min(initial=0.0)
-        reduced, paid = costs - sets @ prizes - fee, prizes.sum() + k * fee
-        for most in (
-            2 * int(g.costs.sum()),
-            *([2 * optimum, 2 * optimum - 1] if optimum is not None else []),
-        ):
-            near = 2 * reduced <= most - paid + 1e-9
-            bits = np.packbits(sets[near], axis=1)
-            found = plan_of_all_but_one(
-                g, bits, costs[near], reduced[near], k, *p.population_bounds, most, most - paid
-            )
-            if optimum is None or most < 2 * optimum:
-                assert found is None, seed
-            else:
-                assert p.evaluate(Plan.of(p, [np.flatnonzero(s).tolist() for s in found])).feasible
-                assert sum(int(g.costs[s[u] != s[v]].sum()) for s in found) == 2 * optimum, seed
-
-
-@pytest.mark.parametrize("block", range(4))
 def test_the_cheapest_plan_of_a_list_that_may_lack_one_district_agrees_with_brute_force(block):
     lacked = missed = 0
     for seed in range(25 * block, 25 * block + 25):
@@ -750,16 +717,6 @@ def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
     p = Districting(path, 2, tolerance=0)
     with pytest.raises(DeclarationError, match="too large beside costs of 0"):
         p.solve("dual-cycles", seed=0)
-
-
-def test_a_list_that_stays_too_long_ends_with_a_reason(monkeypatch):
-    from forcopt.models.districting import column_generation
-
-    p = Districting(delaunay(50, seed=2), districts=4, tolerance=0.02)
-    monkeypatch.setattr(column_generation, "_NEAR", 1)
-    s = p.solve("column-generation")
-    assert s.status == "feasible" and "more than 1 districts are listed for plans of cost" in s.message
-    assert s.bound <= 23 <= s.objective
 
 
 @pytest.mark.parametrize("districts", [3, 5])

@@ -407,7 +407,6 @@ def test_a_uniform_ensemble_keeps_shares_and_splits(monkeypatch):
 
 
 def test_a_chain_gives_an_ensemble_and_a_histogram_marks_a_plan(tmp_path):
-    pytest.importorskip("gerrychain")
     p = Districting(grid(4, 4), 2, tolerance=0.25)
     drawn = p.ensemble("recom", size=30, thin=2, seed=1)
     assert 1 <= len(drawn) <= 30 and all(p.evaluate(plan).feasible for plan in drawn.plans)
@@ -421,7 +420,6 @@ def test_a_chain_gives_an_ensemble_and_a_histogram_marks_a_plan(tmp_path):
 
 
 def test_a_chain_needs_a_feasible_start():
-    pytest.importorskip("gerrychain")
     p = Districting(grid(2, 4), 2, tolerance=0.3)
     bad = {v: int(v == 0) for v in range(8)}
     with pytest.raises(DeclarationError, match="start: the plan is not feasible: population of district 0"):

@@ -129,7 +129,7 @@ def test_columns_draws_files_and_fairlearns_measures(tmp_path):
     [
         ({"counts": [[1, 2], [3, 4]]}, r"the shape is \(2, 2\); it must be \(C, K, C\)"),
         ({"counts": np.ones((3, 2, 2))}, r"the shape is \(3, 2, 2\)"),
-        ({"counts": -np.ones((2, 2, 2))}, "the least is -1"),
+        ({"counts": -np.ones((2, 2, 2))}, r"counts\[0, 0, 0\] is -1"),
         ({"counts": np.zeros((2, 1, 2)), "constraint": PredictiveValues(0.1, 0.1)}, "counts: all are 0"),
         ({"counts": [[1], [2, 3]]}, "counts: the array must be numbers"),
         ({"groups": 5}, "groups is 5"),

@@ -73,5 +73,5 @@ def test_several_sensitive_columns_and_refusals():
     other = DecisionTreeClassifier().fit(X, y + 1)
     with pytest.raises(fo.DeclarationError, match="which is no label of y"):
         ThresholdPostprocessor(other, prefit=True).fit(X, y, sensitive_features=a)
-    with pytest.raises(fo.DeclarationError, match="weights: the least is -1"):
+    with pytest.raises(fo.DeclarationError, match=r"weights\[0\] is -1"):
         MulticlassPostprocessing.from_predictions(y, a, y, DemographicParity(), weights=-np.ones(len(y)))

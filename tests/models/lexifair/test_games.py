@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from diana_2021_printed import theorem_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lexifair_oracle import mixtures, subsets, sums_of_mixtures
@@ -10,7 +11,7 @@ from test_exact_methods import classification, regression, totals
 import forcopt as fo
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.game import LevelGame, between
-from forcopt.models.lexifair.no_regret import Descent, theorem_parameters
+from forcopt.models.lexifair.no_regret import Descent
 from forcopt.models.lexifair.problem import most_violated, sums_of_largest
 
 THREE = [(0.4, 0.4, 0.3), (0.4, 0.2, 0.4), (0.6, 0, 0)]
@@ -102,7 +103,7 @@ def game(problem, limits, penalty, start, most, rates):
     learner._player = GradientDescent(learner.space.start, learner.space.project, rate=rates[0])
     learner.begin(penalty)
     eta = GradientDescent(np.array([start]), between(most), rate=rates[1])
-    return LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta)
+    return LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta, None)
 
 
 def test_printed_constants_may_fall_below_the_optimum():

@@ -8,6 +8,7 @@ import re
 from itertools import combinations
 from pathlib import Path
 
+import cohort_oracle  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -2,6 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import strategic_oracle  # noqa: F401  (registers the oracle)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processor_time import spends_at_most
@@ -410,7 +411,7 @@ def test_bad_declarations_are_refused(fields, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"targets": [[1, 2, 3]]}, r"targets: the shape is \(1, 3\)"),
+        ({"targets": [[1, 2, 3]]}, r"targets has shape \(1, 3\)"),
         ({"truth": ([1, -1], 5)}, r"truth\[0\]: the array\[1\] is -1"),
         ({"truth": ([1], 5)}, r"truth\[0\]: the shape is \(1,\)"),
         ({"costs": [1, 0]}, r"costs: the array\[1\] is 0; it must be positive"),

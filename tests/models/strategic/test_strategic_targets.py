@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models.strategic import StrategicClassification, TargetDesign, TargetDesign2D, Targets
-from forcopt.models.strategic.instances import hitting_set, hitting_targets, random_plane
+from forcopt.models.strategic.instances import hitting_set, random_plane
 
 MIXED_BACKENDS = [
     n
@@ -123,6 +123,14 @@ def test_every_milp_backend_agrees(backend):
     assert w8().solve("milp", backend=backend).objective == pytest.approx(2)
     p = random_plane(4, reach=4, seed=5)
     assert p.solve("milp", backend=backend).objective == pytest.approx(p.solve("sweep").objective)
+
+
+def hitting_targets(problem, size, chosen):
+    """Theorem 5's proof: a set's agent raises the first element by 2 k, the special one each hit by 2."""
+    points = problem.X.copy()
+    points[:-1, 0] += 2 * size
+    points[-1, list(chosen)] += 2
+    return points
 
 
 def hits(sets, chosen):

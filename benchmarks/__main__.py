@@ -1,0 +1,228 @@
+"""Runs the committed benchmarks, the page of their headlines, and solvers on files: ``forcopt benchmark``.
+
+    python -m benchmarks [NAME...] [--quick] [--list] [--page] [--quiet]
+    python -m benchmarks [FOLDER [INSTANCE...]] --solvers highs,scip --seeds 3 --out results
+
+Without --solvers the benchmarks of these names, or all, are run; their tables and benchmarks/README.md are
+written anew. With it the models of a folder, of a tier or of the instance library are solved, and ranked by
+the field's rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import wait_until_quiet
+from forcopt.errors import DeclarationError, ForcoptError, unknown
+
+HERE = Path(__file__).resolve().parent
+
+_INTRODUCTION = """## How it is measured
+
+This page compares this library with its peers. Each table names its versions, machine and load.
+`forcopt benchmark` makes the page from the file `headline.json` of each benchmark. It first runs
+`benchmarks/NAME/run.py --out benchmarks/NAME/results.md`;
+`forcopt benchmark NAME --quick` shows a short run and changes no file.
+
+A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and this library
+in one run, and writes only beside FILE (`benchmarks/report.py` helps). It writes its main rows to
+`headline.json`: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the
+measurement), `ours`, `peers` and `ratio`.
+
+Solvers on files: `forcopt benchmark FOLDER --solvers highs,scip --seeds 3 --permutations 2 --out results`
+ranks them by their own clocks; [docs/solvers.md](../docs/solvers.md) has the rules. No machine with a
+graphics card was at hand: solvers for them, cuOpt and cuPDLPx, are not in the tables.
+"""
+
+FIRST = ("honesty", "solvers")
+"""Headlines at the top of the page: what the library finds in solvers."""
+
+
+def options() -> argparse.ArgumentParser:
+    """The options of the command line."""
+    made = argparse.ArgumentParser(
+        "forcopt benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    add("names", nargs="*", metavar="NAME", help="benchmarks; with --solvers a folder and instances of it")
+    add("--quick", action="store_true", help="a short run; shown, not written")
+    add("--list", action="store_true", dest="listed", help="list the benchmarks")
+    add("--page", action="store_true", help="only write benchmarks/README.md anew")
+    add("--quiet", action="store_true", help="wait for a load below .5 before each; refuse to run without")
+    solvers = made.add_argument_group("solvers on files").add_argument
+    solvers(
+        "--solvers", "-b", metavar="A,B[OPTION=VALUE]", help="these, such as highs,scip,highs[presolve=off]"
+    )
+    solvers(
+        "--tier", choices=("seconds", "minutes", "hour"), help="instances of benchmarks/instances/tiers.py"
+    )
+    solvers("--seeds", type=int, default=1, help="how many seeds")
+    solvers("--permutations", type=int, default=1, help="how many orders of rows and columns")
+    solvers("--only", metavar="SEED,ORDER", help="only this variant")
+    solvers("--threads", type=int, default=1, help="of each solver, on as many cores; 0 leaves it to them")
+    solvers(
+        "--options", action="append", default=[], metavar="SOLVER:OPTION=VALUE", help="of one of the solvers"
+    )
+    solvers("--time-limit", type=float, default=60.0, help="seconds for each run")
+    solvers("--memory-limit", help="bytes for each run, such as '4 GB'")
+    solvers("--certify", action="store_true", help="prove answers in exact arithmetic, too")
+    solvers(
+        "--store", type=Path, metavar="FILE.sqlite", help="keep each run; one that is there is not repeated"
+    )
+    solvers("--out", type=Path, metavar="FOLDER", help="for tables, pages and logs")
+    solvers("--against", type=Path, metavar="results.json", help="say what changed since")
+    return made
+
+
+def main(arguments: Sequence[str], folder: Path = HERE) -> int:
+    """Run what the arguments ask for, and give the exit code.
+
+    Raises
+    ------
+    UnknownNameError
+        For a benchmark, solver or option that does not exist.
+    DeclarationError
+        If the machine does not become quiet.
+    """
+    given = options().parse_args(arguments)
+    if given.quiet:
+        wait_until_quiet()
+    return _solvers(given, folder) if given.solvers else _committed(given, folder)
+
+
+def _committed(given: argparse.Namespace, folder: Path) -> int:
+    found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
+    for name in given.names:
+        if name not in found:
+            raise unknown("benchmark", name, list(found))
+    if given.listed:
+        print("\n".join(found))
+        return 0
+    failed = []
+    for name in () if given.page else given.names or found:
+        if given.quiet:
+            wait_until_quiet()
+        print(f"== {name}", file=sys.stderr, flush=True)
+        if not _run(found[name], given.quick):
+            failed.append(name)
+    if not given.quick:
+        (folder / "README.md").write_text(readme(folder), encoding="utf-8")
+    if failed:
+        print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
+    return int(bool(failed))
+
+
+def _run(script: Path, quick: bool) -> bool:
+    """Run a benchmark; the files of a short run are shown and thrown away."""
+    with TemporaryDirectory() as short:
+        out = Path(short if quick else script.parent) / "results.md"
+        command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
+        ended = subprocess.run(command, check=False).returncode
+        for page in sorted(Path(short).glob("*.md")):
+            print(page.read_text(encoding="utf-8"))
+    return ended == 0
+
+
+def readme(folder: Path) -> str:
+    """The page of all headlines."""
+    every = sorted(folder.glob("*/headline.json"), key=lambda p: (p.parent.name not in FIRST, p.parent.name))
+    headlines = {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in every}
+    parts = ["# Benchmarks\n", "What was found; each line is the first row of a table below.\n"]
+    for headline in headlines.values():
+        first = headline["rows"][0]
+        peers = "" if first["peers"] == "-" else f"; peers: {first['peers']}"
+        parts.append(f"- {headline['title']}: {first['what']}: **{first['ours']}**{peers}")
+    parts += ["", _INTRODUCTION]
+    for name, headline in headlines.items():
+        parts += [
+            f"## {headline['title']}\n",
+            f"{headline['conditions']} Details: [{name}/{headline['table']}]({name}/{headline['table']}).\n",
+            "| measurement | ours | peers | ratio |\n|---|---|---|---|",
+            *(f"| {r['what']} | {r['ours']} | {r['peers']} | {r['ratio']} |" for r in headline["rows"]),
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _solvers(given: argparse.Namespace, folder: Path) -> int:
+    from benchmarks.solvers.report import Report
+    from forcopt.study.solver_benchmark import solver_benchmark
+
+    names = list(given.names)
+    models = _tier(given.tier, folder) if given.tier else None
+    if models is None and names and Path(names[0]).is_dir():
+        models = Path(names.pop(0))
+    seeds, orders = _variant(given.only) if given.only else (given.seeds, given.permutations)
+    result = solver_benchmark(
+        configured(given.solvers, given.options),
+        models,
+        instances=names,
+        seeds=seeds,
+        orders=orders,
+        threads=given.threads or None,
+        time_limit=given.time_limit,
+        memory_limit=given.memory_limit,
+        certify=given.certify,
+        store=given.store,
+    )
+    report = Report(result, models, given.threads)
+    print(report.text())
+    if given.against is not None:
+        print(report.against(given.against))
+    if given.out is not None:
+        report.write(given.out)
+    return int(bool(result.wrong))
+
+
+def _tier(name: str, folder: Path) -> Path:
+    models = folder / "instances" / "tiers" / name
+    if not models.is_dir():
+        subprocess.run([sys.executable, str(folder / "instances" / "tiers.py"), "--write", name], check=True)
+    return models
+
+
+def _variant(text: str) -> tuple[list[int], list[int]]:
+    """One seed and one order."""
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise DeclarationError(f"--only is {text!r}; it must be a seed and an order, such as 2,0")
+    return [int(parts[0])], [int(parts[1])]
+
+
+def configured(solvers: str, options: Sequence[str]) -> list[str]:
+    """The solvers of a list, with their options.
+
+    Raises
+    ------
+    UnknownNameError
+        For options of a solver that is not in the list.
+
+    Examples
+    --------
+    >>> configured("highs,scip,highs[presolve=off]", ["highs:simplex_scale_strategy=0"])
+    ['highs[simplex_scale_strategy=0]', 'scip', 'highs[presolve=off]']
+    """
+    found = re.split(r",(?![^\[]*\])", solvers)
+    for text in options:
+        solver, _, setting = text.rpartition(":")
+        if solver not in found:
+            raise unknown("solver in --options", solver, found)
+        more = f"{solver[:-1]},{setting}]" if solver.endswith("]") else f"{solver}[{setting}]"
+        found = [more if name == solver else name for name in found]
+    return found
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except ForcoptError as error:
+        raise SystemExit(f"error: {error}") from None

@@ -1,0 +1,219 @@
+"""Reads and writes models in the Conic Benchmark Format, version 3.
+
+References
+----------
+H. A. Friberg, "CBLIB 2014: a benchmark library for conic mixed-integer and continuous optimization",
+Mathematical Programming Computation 8, 2016; the format's report, version 3.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import forcopt as fo
+from forcopt.compile.compiler import Capabilities, compile_model
+
+_PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+TAKES = Capabilities(frozenset({"rows", "integer", "second_order", "exponential"}))
+"""What is written: rows, integers, second-order and exponential cones; squares become cones."""
+
+
+def write_cbf(model: fo.Model, path: str | Path) -> None:
+    """Write a model.
+
+    Parameters
+    ----------
+    model : Model
+        Convex, with one objective; cones of second order and of the exponential.
+    path : str or Path
+        Of the file.
+
+    Raises
+    ------
+    UnsupportedError
+        For power and semidefinite cones, products that are not convex and lazy families, by their names.
+    """
+    program = compile_model(model, TAKES, "a .cbf file")
+    stage, rows, n = program.stages[0], program.rows, program.columns
+    matrix = rows.matrix(n)
+    blocks: list[tuple[str, int]] = []
+    parts: list[sp.csr_array] = []
+    offsets: list[np.ndarray[Any, Any]] = []
+
+    def block(cone: str, part: sp.csr_array, offset: np.ndarray[Any, Any]) -> None:
+        if part.shape[0]:
+            blocks.append((cone, part.shape[0]))
+            parts.append(sp.csr_array(part))
+            offsets.append(offset)
+
+    eye = sp.csr_array(sp.identity(n, format="csr"))
+    for all_rows, lower, upper in ((matrix, rows.lower, rows.upper), (eye, program.lower, program.upper)):
+        equal = np.isfinite(lower) & (lower == upper)
+        for cone, which, end in (
+            ("L=", equal, lower),
+            ("L+", np.isfinite(lower) & ~equal, lower),
+            ("L-", np.isfinite(upper) & ~equal, upper),
+        ):
+            block(cone, all_rows[which], -end[which])
+    for cone in program.cones:
+        order = np.arange(len(cone.offset)).reshape(-1, cone.size)
+        if cone.kind == "exponential":  # (x, y, z) with y exp(x / y) <= z is EXP's (z, y, x)
+            order = order[:, ::-1]
+        for entries in order:
+            block("Q" if cone.kind == "second_order" else "EXP", cone.matrix[entries], cone.offset[entries])
+    whole = np.flatnonzero(program.integer == 1)
+    lines = [
+        "VER",
+        "3",
+        "",
+        "OBJSENSE",
+        "MAX" if stage.maximize else "MIN",
+        "",
+        "VAR",
+        f"{n} 1",
+        f"F {n}",
+        "",
+    ]
+    if whole.size:
+        lines += ["INT", str(whole.size), *map(str, whole), ""]
+    if blocks:
+        lines += ["CON", f"{sum(size for _, size in blocks)} {len(blocks)}"]
+        lines += [f"{cone} {size}" for cone, size in blocks] + [""]
+    cost = stage.sign * stage.cost
+    lines += _entries("OBJACOORD", [(f"{j}", cost[j]) for j in np.flatnonzero(cost)])
+    lines += ["OBJBCOORD", repr(float(stage.sign * stage.offset)), ""] if stage.offset else []
+    if blocks:
+        a, b = sp.coo_array(sp.vstack(parts)), np.concatenate(offsets)
+        found = zip(a.row.tolist(), a.col.tolist(), a.data.tolist(), strict=True)
+        lines += _entries("ACOORD", [(f"{i} {j}", value) for i, j, value in found if value])
+        lines += _entries("BCOORD", [(f"{i}", b[i]) for i in np.flatnonzero(b)])
+    Path(path).write_text("\n".join(lines), encoding="ascii")
+
+
+def _entries(keyword: str, entries: list[tuple[str, float]]) -> list[str]:
+    if not entries:
+        return []
+    return [keyword, str(len(entries)), *(f"{at} {float(value)!r}" for at, value in entries), ""]
+
+
+def read_cbf(path: str | Path) -> fo.Model:
+    """Read a model.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the file; ``.gz``, ``.bz2`` or ``.xz`` may follow ``.cbf``.
+
+    Returns
+    -------
+    Model
+        With one variable ``x``.
+
+    Raises
+    ------
+    UnsupportedError
+        For a cone or a section without a counterpart here, by its name.
+    DeclarationError
+        For a file that is cut off, or no CBF.
+    """
+    path = Path(path)
+    opened = _PACKED.get(path.suffix, open)
+    with opened(path, "rt") as file:
+        entries = (line.split() for line in file if line.strip() and not line.startswith("#"))
+        try:
+            return _model(entries, path)
+        except fo.UnsupportedError:
+            raise
+        except (StopIteration, IndexError, ValueError) as error:
+            raise fo.DeclarationError(
+                f"{path} is cut off or no CBF: {error or 'its end is missing'}"
+            ) from None
+
+
+def _model(words: Iterator[list[str]], path: Path) -> fo.Model:
+    sense, n, whole = "MIN", 0, np.zeros(0, int)
+    domains: list[tuple[str, int]] = []
+    cones: list[tuple[str, int]] = []
+    cost: list[tuple[float, ...]] = []
+    a: list[tuple[float, ...]] = []
+    b: list[tuple[float, ...]] = []
+    offset = 0.0
+
+    def listed(count: int) -> list[tuple[float, ...]]:
+        return [tuple(map(float, next(words))) for _ in range(count)]
+
+    def blocks(count: int) -> list[tuple[str, int]]:
+        entries = [next(words) for _ in range(count)]  # no generator: it would hide the end of the file
+        return [(entry[0], int(entry[1])) for entry in entries]
+
+    for (keyword,) in words:
+        first = next(words)
+        if keyword == "VER":
+            if int(first[0]) > 4:
+                raise fo.UnsupportedError(f"{path}: version {first[0]} of the format is not known")
+        elif keyword == "OBJSENSE":
+            sense = first[0]
+        elif keyword == "VAR":
+            n, domains = int(first[0]), blocks(int(first[1]))
+        elif keyword == "CON":
+            cones = blocks(int(first[1]))
+        elif keyword == "INT":
+            whole = np.array(listed(int(first[0])), dtype=int).ravel()
+        elif keyword == "OBJACOORD":
+            cost = listed(int(first[0]))
+        elif keyword == "OBJBCOORD":
+            offset = float(first[0])
+        elif keyword == "ACOORD":
+            a = listed(int(first[0]))
+        elif keyword == "BCOORD":
+            b = listed(int(first[0]))
+        else:
+            raise fo.UnsupportedError(f"{path}: the section {keyword} has no counterpart here")
+    rows = sum(size for _, size in cones)
+    i, j, v = np.array(a).reshape(-1, 3).T
+    matrix = sp.csr_array((v, (i.astype(int), j.astype(int))), shape=(rows, n))
+    right = np.zeros(rows)
+    for at, number in b:
+        right[int(at)] += number
+    price = np.zeros(n)
+    for at, number in cost:
+        price[int(at)] += number
+    m = fo.Model(path.name.partition(".")[0])
+    integer = np.isin(np.arange(n), whole)
+    x = m.variable("x", n, integer=integer)
+    for values, given in ((x, domains), (matrix @ x + right, cones)):
+        start = 0
+        for cone, size in given:
+            _constrain(m, cone, values[start : start + size], path)
+            start += size
+    objective = price @ x + offset
+    (m.maximize if sense == "MAX" else m.minimize)(objective)
+    return m
+
+
+def _constrain(m: fo.Model, cone: str, y: Any, path: Path) -> None:
+    """Hold values in a cone."""
+    if cone == "L=":
+        m.subject_to(y == 0)
+    elif cone == "L+":
+        m.subject_to(y >= 0)
+    elif cone == "L-":
+        m.subject_to(y <= 0)
+    elif cone == "Q":
+        m.subject_to(fo.norm(y[1:]) <= y[0])
+    elif cone == "QR":  # 2 y0 y1 >= |rest|^2
+        m.subject_to(fo.norm(fo.concatenate([np.sqrt(2) * y[2:], (y[0] - y[1]).reshape(1)])) <= y[0] + y[1])
+        m.subject_to(y[:2] >= 0)
+    elif cone == "EXP":  # y0 >= y1 exp(y2 / y1)
+        m.subject_to(fo.kl_div(y[1], y[0]) + y[1] - y[0] + y[2] <= 0)
+    elif cone != "F":
+        raise fo.UnsupportedError(f"{path}: the cone {cone} has no counterpart here")

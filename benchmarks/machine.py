@@ -1,0 +1,67 @@
+"""The machine that runs a benchmark: what it is, and whether it is quiet."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib import metadata
+from pathlib import Path
+
+from forcopt.errors import DeclarationError
+from forcopt.memory import available
+
+QUIET = 0.5
+"""The load average of a minute below which nothing else takes part in a measurement."""
+
+
+def machine() -> dict[str, str]:
+    """What a reader needs to judge seconds: processor, caches, load, frequency governor, versions.
+
+    Returns
+    -------
+    dict[str, str]
+        Empty texts for what the system does not tell.
+    """
+    cpu = Path("/sys/devices/system/cpu/cpu0")
+    caches = {_text(p / "level"): _text(p / "size") for p in sorted(cpu.glob("cache/index*"))}
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    models = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    libraries = {d.metadata["Name"]: d.version for d in metadata.distributions()}
+    return {
+        "processor": models[0] if models else platform.processor(),
+        "cores": f"{usable} of {os.cpu_count()}",
+        "caches": ", ".join(f"L{level} {size}" for level, size in caches.items()),
+        "memory": f"{(available() or 0) / 1e9:.1f} GB free",
+        "governor": _text(cpu / "cpufreq" / "scaling_governor"),
+        "load": f"{os.getloadavg()[0]:.2f}",
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": ", ".join(f"{name} {libraries[name]}" for name in sorted(libraries, key=str.lower)),
+    }
+
+
+def _text(path: Path) -> str:
+    return path.read_text().strip() if path.exists() else ""
+
+
+PATIENCE = 600.0
+"""Seconds to wait for it."""
+
+
+def wait_until_quiet() -> None:
+    """Wait until the load is below `QUIET`.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not after `PATIENCE` seconds.
+    """
+    end = time.monotonic() + PATIENCE
+    while (load := os.getloadavg()[0]) >= QUIET:
+        if time.monotonic() > end:
+            raise DeclarationError(
+                f"the load average is {load:.2f} after {PATIENCE:g} s; --quiet asks for less than {QUIET:g}"
+            )
+        time.sleep(5.0)

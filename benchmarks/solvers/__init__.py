@@ -1,0 +1,1 @@
+"""Solvers ranked by the field's rules."""

@@ -1,0 +1,332 @@
+"""From a file to a report: ``forcopt districts``, ``fair``, ``sample`` and ``release``."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from itertools import combinations
+from math import nextafter
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from forcopt.cli.output import (
+    EncodingOption,
+    FixOption,
+    JsonOption,
+    SeedOption,
+    TimeLimitOption,
+    check_target,
+    fixes_from,
+    share_from,
+    show_facts,
+    stop_at_faults,
+)
+from forcopt.data.intake import Expected, IntakeError, check_table, is_number, typed
+from forcopt.errors import DeclarationError
+
+PeopleArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
+]
+IdOption = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Names the rows or units.")]
+
+_NORMAL = 1.96
+"""The 97.5 % point of the normal distribution, for margins."""
+
+_MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
+"""Budgets above which a release hardly protects anyone."""
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _require(solution: Any, as_json: bool) -> None:
+    """End with exit code 1 if there is no solution, and say why."""
+    if not solution.status.has_solution:
+        show_facts({"status": str(solution.status), "reason": solution.reason or solution.message}, as_json)
+        raise typer.Exit(1)
+
+
+def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **parts: Any) -> None:
+    """Write the report, and show what is known."""
+    from forcopt.problem.report_page import report
+
+    page.write_text(report(task, known, **parts), encoding="utf-8")
+    shown = {name: value for name, value in known.items() if isinstance(value, str)}
+    show_facts({**shown, "files": ", ".join(map(str, [page, *parts["plans"]]))}, as_json)
+
+
+def districts(
+    units: Annotated[
+        Path, typer.Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
+    ],
+    count: Annotated[int, typer.Option("--districts", "-k", metavar="K", help="How many.")],
+    tolerance: Annotated[str, typer.Option(help="The largest deviation from the mean population.")] = ".5%",
+    population: Annotated[str, typer.Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
+    identifier: IdOption = None,
+    adjacency: Annotated[
+        Literal["rook", "queen"], typer.Option(help="By a border, or by a corner.")
+    ] = "rook",
+    bridge: Annotated[bool, typer.Option("--bridge", help="Join islands to the nearest unit.")] = False,
+    plan: Annotated[
+        Path | None, typer.Option("--map", help="The plan as .geojson, or as .csv of units.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
+    fix: FixOption = None,
+    time_limit: TimeLimitOption = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a map, find connected districts with the fewest cut borders, and report them."""
+    from forcopt.data.maps import read_map
+    from forcopt.models.districting import Districting
+    from forcopt.notebook import picture_html
+    from forcopt.problem.report_page import picture, table
+
+    check_target(out, ".html")
+    check_target(plan, ".geojson", ".csv")
+    share, fixes = share_from(tolerance, "--tolerance", most=0.2), fixes_from(fix)
+    graph, found = read_map(
+        units, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
+    )
+    stop_at_faults(found, as_json)
+    problem = Districting(graph=graph, districts=count, tolerance=share, population=population)
+    solution = problem.solve(time_limit=time_limit)
+    _require(solution, as_json)
+    made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
+    if plan is not None:
+        (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
+    cut = f"{solution.objective:g} of {graph.number_of_edges()} pairs of neighbours are cut"
+    least = (
+        "No plan cuts fewer" if solution.status == "optimal" else f"Any plan cuts {solution.bound:g} at least"
+    )
+    scores = made.polsby_popper or [float("nan")] * count
+    rows = [
+        (d + 1, len(part), f"{people:,}", f"{people / mean - 1:+.2%}", f"{scores[d]:.2f}")
+        for d, (part, people) in enumerate(zip(made.parts, made.populations, strict=True))
+    ]
+    head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
+    drawing = made.plot()
+    for d, text in enumerate(drawing.legends[0].get_texts() if drawing.legends else ()):
+        text.set_text(f"{d + 1}: {made.populations[d]:,}")  # as in the table and in the files
+    shown = picture(picture_html(drawing), f"A map of {count} districts of {len(graph)} units; {cut}.")
+    question = {"map": units.name, "units": len(graph), "people": f"{problem.total:,}", "districts": count}
+    question["people of a district"] = (
+        f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {share:.6g}"
+    )
+    known = {"status": str(solution.status), "cut": cut, "proof": f"{least}, which is proved.", "low": low}
+    known |= {"high": high, "count": count, "method": solution.method, "seconds": solution.seconds}
+    notes = [f"{note.value} {note.rule}." for note in found.notes]
+    answer = {"The map": shown + table("The districts", head, rows)}
+    parts = {"question": question, "findings": found, "answer": answer, "limits": notes}
+    _finish(out, "districts", known, as_json, plans=[plan] if plan else [], **parts)
+
+
+def fair(
+    people: PeopleArgument,
+    label: Annotated[str, typer.Option(metavar="COLUMN", help="The outcome, of two values.")],
+    sensitive: Annotated[str, typer.Option(metavar="COLUMNS", help="Of the groups, such as sex or sex,age.")],
+    notion: Annotated[
+        str, typer.Option(help="Also demographic_parity, equal_opportunity.")
+    ] = "equalized_odds=5%",
+    positive: Annotated[str | None, typer.Option(metavar="VALUE", help="The better label.")] = None,
+    leave_out: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Is no feature.")] = None,
+    policy: Annotated[Path, typer.Option("--policy", "-o", help="For 'forcopt predict'.")] = Path(
+        "policy.json"
+    ),
+    out: Annotated[Path, typer.Option("--report", help="An HTML page.")] = Path("fair.html"),
+    fix: FixOption = None,
+    encoding: EncodingOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a table, learn thresholds by group that are fair, test them on a third of it, and report."""
+    from forcopt.models.fair_postprocessing.fair_report import fair_report, notion_from
+
+    check_target(policy, ".json")
+    check_target(out, ".html")
+    fields: dict[str, Any] = {"label": label, "sensitive": _names(sensitive), "notion": notion_from(notion)}
+    fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": fixes_from(fix)}
+    try:
+        made = fair_report(people, **fields, encoding=encoding, seed=0 if seed is None else seed)
+    except IntakeError as error:
+        stop_at_faults(error.findings, as_json)
+        raise
+    stop_at_faults(made.findings, as_json)
+    made.policy.save(policy)
+    made.to_html(out)
+    shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
+    shown |= {f"difference of the {name}": gap for name, gap in made.rates.difference().items()}
+    facts = {name: f"{share:.2%}" for name, share in shown.items()}
+    show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
+
+
+def sample(
+    frame: PeopleArgument,
+    strata: Annotated[str, typer.Option(metavar="COLUMNS", help="One or several, such as region,age.")],
+    size: Annotated[int, typer.Option("--size", "-n", metavar="N", help="Of the sample.")],
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A number whose mean to estimate.")
+    ] = None,
+    identifier: IdOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
+        "drawn.csv"
+    ),
+    fix: FixOption = None,
+    encoding: EncodingOption = None,
+    seed: SeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a frame, find the best sizes of the samples of the strata, draw them, and report."""
+    from forcopt.models.allocation import StratifiedAllocation
+    from forcopt.notebook import picture_html
+    from forcopt.privacy import StratifiedSample, draw
+    from forcopt.problem.report_page import picture, table
+
+    check_target(out, ".csv")
+    by = _names(strata)
+    if value in by or identifier in by:
+        raise DeclarationError(
+            f"--strata is {strata!r}; a stratum is neither the value nor the name of a record"
+        )
+    schema = dict.fromkeys(by, Expected("group"))
+    schema |= {value: Expected("number")} if value else {}
+    schema |= {identifier: Expected("key")} if identifier else {}
+    records, found = check_table(frame, frame.name, schema, fixes=fixes_from(fix), encoding=encoding)
+    stop_at_faults(found, as_json)
+    if not 1 <= size <= len(records):
+        raise DeclarationError(
+            f"--size is {size}; it must be from 1 to {len(records)}, the rows of the frame"
+        )
+    if added := {"stratum", "weight"} & set(records.columns):
+        raise DeclarationError(f"{frame.name} has a column {added.pop()}, which the sample adds; rename it")
+    known = typed(records, schema).assign(stratum=records[by].agg(", ".join, axis=1), share=0.0)
+    problem = StratifiedAllocation.from_records(
+        known, "stratum", value or "share", sample_size=size, minimum=2
+    )
+    if not value:  # the share of any answer, at half of each stratum
+        problem = problem.replace(deviations=[0.5] * len(problem.sizes), means=None)
+    solution = problem.solve()
+    _require(solution, as_json)
+    made, number = solution.decision, secrets.randbelow(2**31) if seed is None else seed
+    design = StratifiedSample(by="stratum", sizes=made.by_stratum())
+    drawn = draw(design, records.assign(stratum=known.stratum), number, weight="weight")
+    drawn.to_csv(out, index=False)
+    deviation = _NORMAL * made.variance**0.5
+    goal = f"the mean of {value}" if value else "the share of any answer"
+    rows = [
+        (name, f"{n:,}", f"{m:g}", f"{m / n:.2%}", f"{n / m:.4g}")
+        for name, n, m in zip(made.names, made.strata.tolist(), made.sizes.tolist(), strict=True)
+    ]
+    strata_table = table("By stratum", ("stratum", "records", "sample", "rate", "weight"), rows)
+    drawing = picture(picture_html(made.plot()), "Bars of the sample sizes of all strata, as in the table.")
+    facts: dict[str, Any] = {"status": str(solution.status), "drawn": len(drawn), "records": len(records)}
+    facts |= {"margin": f"±{deviation:.4g}" if value else f"±{deviation:.2%}", "seed": str(number)}
+    facts |= {"goal": goal, "count": len(rows), "method": solution.method}
+    question = {
+        "frame": frame.name,
+        "strata": ", ".join(by),
+        "size": size,
+        "goal": f"the least variance of {goal}",
+    }
+    parts = {"question": question, "findings": found, "answer": {"The strata": strata_table + drawing}}
+    _finish(out.with_suffix(".html"), "sample", facts, as_json, plans=[out], **parts)
+
+
+def release(
+    people: PeopleArgument,
+    schema: Annotated[
+        Path, typer.Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
+    ],
+    budget: Annotated[str, typer.Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="region,sex; else all of 1 and 2 columns.")
+    ] = None,
+    simulate: Annotated[int | None, typer.Option(metavar="SEED", help="A trial that is not private.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for tables and report.")] = Path(
+        "tables"
+    ),
+    fix: FixOption = None,
+    encoding: EncodingOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a file, count people by the categories of the schema, add noise, and report what is private.
+
+    The findings are for the holder of the file alone: no file in the folder has them.
+    """
+    from forcopt.privacy import (
+        Bounded,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        Ledger,
+        Schema,
+        Secure,
+        Simulated,
+        Table,
+    )
+    from forcopt.problem.report_page import table
+
+    values, make = _budget_from(budget)
+    try:
+        public = Schema.from_dict(json.loads(schema.read_text(encoding="utf-8-sig")))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DeclarationError(f"{schema} is no JSON in UTF-8: {error}") from None
+    names = [name for name, column in public.items() if not isinstance(column, Bounded)]
+    wanted = list(map(_names, tables or [])) or [
+        list(pair) for k in (1, 2) for pair in combinations(names, k)
+    ]
+    if not wanted:
+        raise DeclarationError(f"{schema} has no categories to count by; add a column such as sex: [f, m]")
+    expected = {}
+    for name, column in public.items():
+        ends: dict[str, Any] = {end: getattr(column, end, 0.0) for end in ("lower", "upper")}
+        levels = tuple(map(str, getattr(column, "values", ())))
+        expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
+    rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
+    stop_at_faults(found, as_json)
+    private = Table(rows, public)
+    queries = [private.group_by(*columns).count() for columns in wanted]
+    out.mkdir(parents=True, exist_ok=True)
+    ledger, source = Ledger(make(*values.values()), path=out / "ledger.json"), Secure()
+    noise = DiscreteLaplace if list(values) == ["epsilon"] else DiscreteGaussian
+    each = make(*(nextafter(value / len(wanted), 0.0) for value in values.values()))
+    answer, files = {}, []
+    for columns, query in zip(wanted, queries, strict=True):
+        made = (query >> noise.calibrated(each)).release(
+            ledger, source if simulate is None else Simulated(simulate)
+        )
+        files.append(out / f"{'-'.join(columns)}.csv")
+        made.to_csv(files[-1])
+        cells = made.to_pandas(margins=0.95).reset_index().itertuples(index=False)
+        lines = [[*row[:-1], f"±{row[-1]:g}"] for row in cells]
+        answer[f"By {' and '.join(columns)}"] = table("", [*columns, "count", "margin (95 %)"], lines)
+    kind = "drawn securely" if simulate is None else f"SIMULATED with the seed {simulate}: NOT PRIVATE"
+    spent = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+    known = {"count": len(wanted), "budget": spent, "noise": f"{noise.__name__}, {kind}"}
+    question = {"tables": "; ".join(" by ".join(columns) for columns in wanted)}
+    question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
+    parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
+    _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+
+
+def _budget_from(text: str) -> tuple[dict[str, float], Any]:
+    """Read a budget, such as ``rho=.5``, and the class of its kind."""
+    from forcopt.privacy import ZCDP, ApproximateDP, PureDP
+
+    makes = {("rho",): ZCDP, ("epsilon",): PureDP, ("epsilon", "delta"): ApproximateDP}
+    pairs = {
+        name.strip(): value.strip() for name, _, value in (part.partition("=") for part in text.split(","))
+    }
+    make = makes.get(tuple(pairs))
+    if make is None or not all(map(is_number, pairs.values())):
+        rule = "it must be rho=NUMBER, epsilon=NUMBER, or epsilon=NUMBER,delta=NUMBER"
+        raise DeclarationError(f"--budget is {text!r}; {rule}")
+    numbers = {name: float(value) for name, value in pairs.items()}
+    for name, value in numbers.items():
+        if not 0 < value <= _MOST[name]:
+            raise DeclarationError(
+                f"--budget is {text!r}; {name} must be above 0 and at most {_MOST[name]:g}"
+            )
+    return numbers, make

@@ -1,0 +1,342 @@
+"""Maps of geographic units: from their areas to the graph of neighbours, with all faults by unit."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.data.graphs import graph_from_dict
+from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, typed
+from forcopt.data.tolerances import CORNERS, OVERLAP
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_EARTH = 6_371_007.2
+"""The radius in metres of the sphere with the area of the earth."""
+
+_PEOPLE = 8e9
+"""All people on earth."""
+
+_NAMES = ("GEOID20", "GEOID10", "GEOID", "id", "code", "name")
+"""Properties that name the units of a file of which the user names none."""
+
+_MOST_HOLES = 5
+"""Holes of the map that are noted; lakes are, too."""
+
+Pairs = dict[tuple[int, int], float]
+
+
+def read_map(
+    path: str | Path,
+    population: str,
+    *,
+    identifier: str | None = None,
+    adjacency: Literal["rook", "queen"] = "rook",
+    bridge: bool = False,
+    fixes: Fixes | None = None,
+) -> tuple[nx.Graph[Any], Findings]:
+    """Read the graph of units that are neighbours, with everything that was found in the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        GeoJSON; a shapefile, GeoPackage or whatever else geopandas reads; or the JSON of a graph, such as
+        GerryChain's, see `forcopt.data.load_graph`.
+    population : str
+        The property with the number of people.
+    identifier : str, optional
+        The property that names the units; by default the first that the file has of GEOID20, GEOID10, GEOID,
+        id, code and name. Without any, the features are numbered from 0.
+    adjacency : {"rook", "queen"}, default "rook"
+        Whether neighbours share a border, or a corner at least.
+    bridge : bool, default False
+        Whether to join the parts of a map that is not connected by edges to the nearest unit.
+    fixes : mapping, optional
+        Of the properties, see `forcopt.data.intake.Fixes`.
+
+    Returns
+    -------
+    tuple[networkx.Graph, Findings]
+        Nodes have all properties of the file, ``geometry``, and ``area`` (square metres), ``boundary_perim``
+        (the metres of the border with the outside), ``x`` and ``y``. Edges have ``shared_perim``, the
+        metres of the common border. Bridges are noted, and have ``bridge`` and no border.
+
+    Notes
+    -----
+    Degrees are projected by Lambert's azimuthal projection around the middle of the map, which keeps areas.
+    With shapely, borders are intersections of areas. Without it, neighbours must have the same corners.
+    """
+    found = Findings()
+    file = Path(path).name
+    import networkx as nx
+    import pandas as pd
+
+    shapes, facts, graph = map_facts(Path(path), file, found)
+    table = pd.DataFrame([_texts(values) for values in facts])
+    if identifier is None:
+        filled = [name for name in _NAMES if name in table.columns and (table[name].fillna("") != "").all()]
+        identifier = filled[0] if filled else None
+    schema = {population: Expected("count")} | ({identifier: Expected("key")} if identifier else {})
+    frame, _ = check_table(table, file, schema, fixes=fixes, findings=found)
+    if found.faults:
+        return graph, found
+    people = typed(frame, schema)[population]
+    kept = [row - FIRST_ROW for row in frame.index]
+    names: list[Any] = frame[identifier].tolist() if identifier else kept
+    if not 0 < people.sum() < _PEOPLE:
+        rule = "is the sum of the column; is it the number of people?"
+        found.fault(file, 0, population, f"{people.sum():,}", rule)
+    if len(graph):
+        nodes = [list(graph)[i] for i in kept]
+        graph = nx.relabel_nodes(graph.subgraph(nodes), dict(zip(nodes, names, strict=True)))
+        rings: list[list[Array]] = []
+    else:
+        for name, at in zip(names, kept, strict=True):
+            graph.add_node(name, **facts[at])
+        rings = _add_borders(graph, [shapes[i] for i in kept], adjacency, file, found)
+    for name, count in zip(names, people.tolist(), strict=True):
+        graph.nodes[name][population] = count
+    if not found.faults:
+        _join_parts(graph, rings, bridge, file, found)
+    graph.graph["intake"] = [str(note) for note in found.notes]
+    return graph, found
+
+
+def map_facts(
+    path: Path, file: str, found: Findings
+) -> tuple[list[Any], list[dict[str, Any]], nx.Graph[Any]]:
+    """The geometries and properties of a file, and its graph if it holds one."""
+    import networkx as nx
+
+    if path.suffix.lower() in (".json", ".geojson"):
+        try:
+            data = json.loads(path.read_text(encoding="utf-8-sig"))
+        except ValueError as error:
+            raise DeclarationError(f"{path} is no JSON in UTF-8: {error}") from None
+        if not isinstance(data, Mapping) or data.get("type") not in ("FeatureCollection", "Topology"):
+            graph = graph_from_dict(data)
+            facts = [{"id": cell_text(v), **values} for v, values in graph.nodes(data=True)]
+            return [], facts, graph
+        if data["type"] == "Topology":
+            raise DeclarationError(f"{path} is TopoJSON; save it as GeoJSON")
+    else:
+        try:
+            import geopandas
+        except ImportError:
+            raise DeclarationError(
+                f"{path} needs geopandas: pip install geopandas; or save it as GeoJSON"
+            ) from None
+        try:
+            frame = geopandas.read_file(path)
+        except Exception as error:
+            raise DeclarationError(f"{path} is no map that geopandas reads: {error}") from None
+        if frame.crs is None:
+            rule = "states no projection; its coordinates are taken as they are"
+            found.note(file, 0, "", path.name, rule)
+        data = (frame.to_crs(4326) if frame.crs is not None else frame).__geo_interface__
+    features = data.get("features")
+    if not isinstance(features, list) or not all(isinstance(feature, Mapping) for feature in features):
+        raise DeclarationError(f"{path}: features must be a list of objects")
+    facts = [
+        {**({"id": cell_text(f["id"])} if "id" in f else {}), **(f.get("properties") or {})} for f in features
+    ]
+    return [feature.get("geometry") for feature in features], facts, nx.Graph()
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        str(name): cell_text(value) for name, value in values.items() if not isinstance(value, list | dict)
+    }
+
+
+# -- areas ---------------------------------------------------------------------------------------------------
+
+
+def _add_borders(
+    graph: nx.Graph[Any], shapes: list[Any], adjacency: str, file: str, found: Findings
+) -> list[list[Array]]:
+    """Add areas to the nodes, and edges with the lengths of their borders; gives the projected rings."""
+    names = list(graph)
+    rings: list[list[Array]] = []
+    for row, (name, shape) in enumerate(zip(names, shapes, strict=True), FIRST_ROW):
+        try:
+            rings.append(_rings_of(shape))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            found.fault(file, row, "geometry", str(name), f"has no area: {error}; draw it again")
+            rings.append([])
+    corners = np.concatenate([ring for part in rings for ring in part] or [np.zeros((1, 2))])
+    degrees = bool((np.abs(corners) <= (180, 90)).all())
+    if not degrees and (np.abs(corners) <= (90, 180)).all():
+        rule = "has latitudes beyond 90 degrees: longitude must come before latitude"
+        found.fault(file, 0, "geometry", f"{corners[0].tolist()}", rule)
+    if found.faults:
+        return rings
+    if degrees:
+        middle = np.radians((corners.min(axis=0) + corners.max(axis=0)) / 2)
+        rings = [[_projected(ring, middle) for ring in part] for part in rings]
+    sizes = np.array([abs(sum(map(_signed_area, part))) for part in rings])
+    around = np.array([sum(float(np.hypot(*np.diff(r, axis=0).T).sum()) for r in part) for part in rings])
+    try:
+        import shapely
+    except ImportError:
+        rule = "shapely is not installed: neighbours are units with the same corners"
+        found.note(file, 0, "geometry", "", rule)
+        pairs = _same_corners(rings)
+    else:
+        pairs = _intersections(rings, names, sizes, file, found, shapely)
+    for i, name in enumerate(names):
+        if sizes[i] == 0:
+            found.fault(file, i + FIRST_ROW, "geometry", str(name), "has no area; draw it again")
+            continue
+        x, y = np.mean(rings[i][0][:-1], axis=0).tolist()
+        graph.nodes[name].update(geometry=shapes[i], area=round(float(sizes[i]), 1), x=x, y=y)
+    for (i, j), length in sorted(pairs.items()):
+        around[[i, j]] -= length
+        if adjacency == "queen" or length > 0:
+            graph.add_edge(names[i], names[j], shared_perim=round(length, 1))
+    for i, name in enumerate(names):
+        graph.nodes[name]["boundary_perim"] = round(max(float(around[i]), 0.0), 1)
+    unit = "degrees, projected to metres" if degrees else "the units of the file"
+    found.facts[f"borders of {file}"] = (
+        f"{graph.number_of_edges():,} pairs of neighbours ({adjacency}); {unit}"
+    )
+    return rings
+
+
+def _rings_of(shape: Any) -> list[Array]:
+    """The closed rings of a polygon or of several, each of shape ``(n, 2)``."""
+    kind = shape["type"] if shape else None
+    if kind not in ("Polygon", "MultiPolygon"):
+        raise ValueError(f"its geometry is {kind}")
+    parts = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
+    rings = [
+        np.round(np.array([point[:2] for point in ring], dtype=float), CORNERS) for p in parts for ring in p
+    ]
+    for ring in rings:
+        if len(ring) < 4 or not np.isfinite(ring).all() or (ring[0] != ring[-1]).any():
+            raise ValueError("a ring must be closed, of four points or more")
+    if not rings:
+        raise ValueError("it is empty")
+    # outer rings turn one way and holes the other, whichever way the file has them
+    holes = [k > 0 for p in parts for k in range(len(p))]
+    return [r if (_signed_area(r) > 0) != hole else r[::-1] for r, hole in zip(rings, holes, strict=True)]
+
+
+def _signed_area(ring: Array) -> float:
+    x, y = (ring - ring[0]).T
+    return float(x[:-1] @ y[1:] - x[1:] @ y[:-1]) / 2
+
+
+def _projected(ring: Array, middle: Array) -> Array:
+    """Metres from the middle, by Lambert's azimuthal projection."""
+    turn, lat = np.radians(ring[:, 0]) - middle[0], np.radians(ring[:, 1])
+    sin, cos = np.sin(middle[1]), np.cos(middle[1])
+    scale = _EARTH * np.sqrt(2 / (1 + sin * np.sin(lat) + cos * np.cos(lat) * np.cos(turn)))
+    up = cos * np.sin(lat) - sin * np.cos(lat) * np.cos(turn)
+    return np.stack([scale * np.cos(lat) * np.sin(turn), scale * up], axis=1)
+
+
+def _same_corners(rings: list[list[Array]]) -> Pairs:
+    """The lengths of the segments that two units share; 0 if they share a corner only."""
+    corners: dict[tuple[float, ...], set[int]] = defaultdict(set)
+    segments: dict[tuple[tuple[float, ...], ...], set[int]] = defaultdict(set)
+    for i, part in enumerate(rings):
+        for ring in part:
+            points = [tuple(point) for point in ring.tolist()]
+            for a, b in pairwise(points):
+                corners[a].add(i)
+                segments[min(a, b), max(a, b)].add(i)
+    pairs: Pairs = {}
+    for units, length in [(units, 0.0) for units in corners.values()] + [
+        (units, float(np.hypot(*np.subtract(a, b)))) for (a, b), units in segments.items()
+    ]:
+        for i in units:
+            for j in units:
+                if i < j:
+                    pairs[i, j] = pairs.get((i, j), 0.0) + length
+    return pairs
+
+
+def _intersections(
+    rings: list[list[Array]], names: list[Any], sizes: Array, file: str, found: Findings, shapely: Any
+) -> Pairs:
+    """The lengths of the common borders, by shapely; areas that cross themselves or each other are faults."""
+    areas = []
+    for i, part in enumerate(rings):
+        shape = shapely.Polygon()
+        lines = [shapely.Polygon(ring) for ring in part]
+        for ring, line in zip(part, lines, strict=True):
+            valid = line.is_valid
+            if not valid:
+                rule = f"has a border that crosses itself ({shapely.is_valid_reason(line)}); draw it again"
+                found.fault(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
+                line = shapely.make_valid(line)
+            shape = shape | line if _signed_area(ring) > 0 else shape - line
+        areas.append(shape)
+    tree = shapely.STRtree(areas)
+    left, right = tree.query(areas, predicate="intersects")
+    left, right = left[left < right], right[left < right]
+    common = shapely.intersection(np.array(areas)[left], np.array(areas)[right])
+    for i, j, over in zip(left.tolist(), right.tolist(), shapely.area(common).tolist(), strict=True):
+        if (share := over / min(sizes[i], sizes[j])) > OVERLAP:
+            rule = f"overlaps {names[i]!r} of row {i + FIRST_ROW} by {share:.0%}; draw it again"
+            found.fault(file, j + FIRST_ROW, "geometry", str(names[j]), rule)
+    whole = shapely.get_parts(shapely.union_all(areas))
+    holes = [shapely.Polygon(hole) for part in whole for hole in part.interiors]
+    for hole in sorted(holes, key=shapely.area, reverse=True)[:_MOST_HOLES]:
+        i = int(tree.nearest(hole))
+        rule = f"is beside a hole of {hole.area:,.0f} in the map ({len(holes)} in all); is a unit missing?"
+        found.note(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
+    return dict(
+        zip(zip(left.tolist(), right.tolist(), strict=True), shapely.length(common).tolist(), strict=True)
+    )
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+def _join_parts(
+    graph: nx.Graph[Any], rings: list[list[Array]], bridge: bool, file: str, found: Findings
+) -> None:
+    """Name the parts that the largest one does not reach, or join them to the nearest unit."""
+    import networkx as nx
+    from scipy.spatial import KDTree
+
+    place = {name: i for i, name in enumerate(graph)}
+    parts = sorted(
+        nx.connected_components(graph), key=lambda part: (-len(part), min(map(place.__getitem__, part)))
+    )
+    reached = set(parts[0])
+    for part in parts[1:]:
+        own = sorted(part, key=place.__getitem__)
+        shown = ", ".join(map(str, own[:5])) + (f" and {len(own) - 5} more" if len(own) > 5 else "")
+        what = (
+            "an island without neighbours"
+            if len(own) == 1
+            else f"{len(own)} units that no border joins to the others"
+        )
+        row = place[own[0]] + FIRST_ROW
+        if not bridge or not rings:
+            rule = f"is {what}; join it by bridge=True (--bridge)" if rings else f"is {what}; add an edge"
+            found.fault(file, row, "geometry", shown, rule)
+            continue
+        others = [(name, point) for name in reached for ring in rings[place[name]] for point in ring]
+        ours = [(name, point) for name in own for ring in rings[place[name]] for point in ring]
+        away, at = KDTree(np.array([point for _, point in others])).query(
+            np.array([point for _, point in ours])
+        )
+        near = int(np.argmin(away))
+        ends = ours[near][0], others[int(at[near])][0]
+        graph.add_edge(*ends, shared_perim=0.0, bridge=True)
+        rule = f"is {what}; {ends[0]} was joined to {ends[1]}, {away[near]:,.0f} away"
+        found.note(file, row, "geometry", shown, rule)
+        reached |= part

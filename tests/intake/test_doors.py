@@ -1,0 +1,223 @@
+"""The six tasks from the raw file to the report, and the doors in Python."""
+
+import builtins
+import json
+import lzma
+import re
+import shlex
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import forcopt as fo
+from forcopt.cli import app
+from forcopt.data import Expected, Hierarchy, check_table, read_map, read_rows, typed
+from forcopt.data.examples import COMMANDS, write_examples
+from forcopt.data.intake import IntakeError
+from forcopt.models import Districting
+from forcopt.models.districting import Plan
+
+REPORTS = {
+    "panel": "panel.html",
+    "districts": "districts.html",
+    "release": "tables/report.html",
+    "fair": "fair.html",
+    "sample": "drawn.html",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_examples(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize("task", COMMANDS)
+def test_a_task_goes_from_the_file_to_the_report(task, folder):
+    done = run(*shlex.split(COMMANDS[task]))
+    assert done.exit_code == 0, done.output
+    if task == "model":
+        assert "110" in done.stdout
+        return
+    page = (folder / REPORTS[task]).read_text(encoding="utf-8")
+    for section in ("The question", "The data check", "What is promised", "Limits", "Methods"):
+        assert f"<h2>{section}</h2>" in page, section
+    assert "<script" not in page and not re.search(r'(src|href)="http', page)
+    pictures = re.findall(r"<figure[^>]*>\s*<svg[^>]*>", page)
+    assert (
+        all('role="img" aria-label="' in picture for picture in pictures) and "<svg" in page
+    ) or task == "release"
+    if task == "districts":
+        p = Districting.from_file("precincts.geojson", population="TOTPOP", districts=4, tolerance=0.02)
+        plan = Plan.from_geojson(p, "plan.geojson")
+        assert p.evaluate(plan).feasible and f"{p.evaluate(plan).objective:g} of" in page
+    if task == "sample":
+        drawn, frame = pd.read_csv("drawn.csv"), pd.read_csv("frame.csv")
+        assert len(drawn) == 400 and drawn.firm.is_unique and set(drawn.firm) <= set(frame.firm)
+        assert drawn.weight.sum() == pytest.approx(len(frame))
+    if task == "fair":
+        policy = fo.load("policy.json")
+        people = pd.read_csv("applicants.csv", dtype={"sex": object, "degree": object, "hired": object})
+        assert set(policy.predict(people[["sex", "degree", "years", "score"]])) == {"no", "yes"}
+        assert run("predict", "policy.json", "applicants.csv", "-o", "answers.csv").exit_code == 0
+    if task == "release":
+        table = pd.read_csv("tables/sex.csv", comment="#")
+        assert (
+            abs(table["count"].sum() - 1200) < 60 and "islands" in (folder / "tables/region.csv").read_text()
+        )
+        assert "is a level of no row" not in page  # what was found is private
+        assert run(*shlex.split(COMMANDS[task])).exit_code == 2  # the budget is spent
+
+
+def test_a_stated_fix_is_in_the_report_and_the_declaration(folder):
+    data = json.loads((folder / "precincts.geojson").read_text())
+    data["features"][3]["properties"]["TOTPOP"] = "1,234"
+    (folder / "precincts.geojson").write_text(json.dumps(data))
+    fields = {"population": "TOTPOP", "districts": 4, "tolerance": 0.1}
+    with pytest.raises(IntakeError, match=r"row 5, column TOTPOP: '1,234' .* mean '1234'"):
+        Districting.from_file("precincts.geojson", **fields)
+    p = Districting.from_file("precincts.geojson", fixes={"1,234": "1234"}, **fields)
+    p.save("p.json")
+    assert p.graph.nodes["0003"]["TOTPOP"] == 1234
+    assert "was changed to '1234'" in fo.load("p.json").graph.graph["intake"][0]
+    words = ["--fix", "1,234=1234", "--time-limit", "20"]
+    assert run(*shlex.split(COMMANDS["districts"].replace("2%", "10%")), *words).exit_code == 0
+    assert "was changed to &#x27;1234&#x27;" in (folder / "districts.html").read_text()
+
+
+def test_borders_with_and_without_shapely(folder, monkeypatch):
+    """Two ways that share no code give the same graph; a grid has as many corners as it has squares."""
+    graph, found = read_map("precincts.geojson", "TOTPOP")
+    assert not found.faults and len(graph) == 80 and graph.number_of_edges() == 8 * 9 + 10 * 7
+    assert nx.utils.graphs_equal(graph, read_map("precincts.geojson", "TOTPOP", adjacency="rook")[0])
+    queen, _ = read_map("precincts.geojson", "TOTPOP", adjacency="queen")
+    assert queen.number_of_edges() == graph.number_of_edges() + 2 * 7 * 9
+    real = builtins.__import__
+
+    def without(name, *args, **options):
+        if name.startswith("shapely"):
+            raise ImportError(name)
+        return real(name, *args, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    plain, found = read_map("precincts.geojson", "TOTPOP")
+    assert "shapely is not installed" in str(found.notes)
+    assert {frozenset(e) for e in plain.edges} == {frozenset(e) for e in graph.edges}
+    for u, v, length in graph.edges(data="shared_perim"):
+        assert plain.edges[u, v]["shared_perim"] == pytest.approx(length, abs=0.2)
+    # the areas of the units are that of the whole: a rectangle on the sphere
+    side = np.radians(0.6) * (np.sin(np.radians(47.4)) - np.sin(np.radians(47.0))) * 6_371_007.2**2
+    total = sum(area for _, area in graph.nodes(data="area"))
+    assert total == pytest.approx(side, rel=1e-4)
+
+
+def test_islands_are_joined_on_request(folder):
+    data = json.loads((folder / "precincts.geojson").read_text())
+    ring = data["features"][79]["geometry"]["coordinates"][0]
+    ring[:] = [[x + 0.5, y] for x, y in ring]
+    (folder / "island.geojson").write_text(json.dumps(data))
+    _, found = read_map("island.geojson", "TOTPOP")
+    assert [(f.row, f.value) for f in found.faults] == [(81, "0709")]
+    graph, found = read_map("island.geojson", "TOTPOP", bridge=True)
+    assert not found.faults and nx.is_connected(graph) and graph.degree("0709") == 1
+    assert "was joined to" in graph.graph["intake"][0]
+
+
+def test_graphs_of_gerrychain(folder):
+    graph = nx.grid_2d_graph(4, 4)
+    graph = nx.convert_node_labels_to_integers(graph)
+    nx.set_node_attributes(graph, 5, "TOTPOP")
+    (folder / "graph.json").write_text(json.dumps(nx.adjacency_data(graph)))
+    p = Districting.from_file("graph.json", population="TOTPOP", districts=2, tolerance=0)
+    assert p.solve("set-partitioning").objective == 4
+    graph.remove_edges_from(list(graph.edges(0)))
+    (folder / "graph.json").write_text(json.dumps(nx.adjacency_data(graph)))
+    with pytest.raises(IntakeError, match="island without neighbours; add an edge"):
+        Districting.from_file("graph.json", population="TOTPOP", districts=2, tolerance=0)
+
+
+def test_tables_with_other_marks_are_read_and_the_report_says_so(folder):
+    text = (folder / "frame.csv").read_text()
+    want = read_rows("frame.csv", "frame")
+    for name, data in {
+        "semicolon.csv": text.replace(",", ";").encode(),
+        "tab.tsv": text.replace(",", "\t").encode("utf-8-sig"),
+        "utf16.csv": text.encode("utf-16"),
+        "windows.csv": text.replace("\n", "\r\n").encode("cp1252"),
+    }.items():
+        (folder / name).write_bytes(data)
+        pd.testing.assert_frame_equal(read_rows(name, name), want)
+    (folder / "west.csv").write_bytes(text.replace("coast", "Küste").encode("cp1252"))
+    with pytest.raises(IntakeError, match=r"cp1252: '.*Küste"):
+        read_rows("west.csv", "west")
+    assert "Küste" in set(read_rows("west.csv", "west", encoding="cp1252").region)
+
+
+def test_hierarchies_check_their_tables():
+    frame = pd.DataFrame({"state": ["TX", "TX", "OK"], "county": ["A", "B", "A"], "people": [1, 2, 4]})
+    assert Hierarchy.from_table(frame, ["state", "county"], "people").counts.ravel().tolist() == [1, 2, 4]
+    for change, words in (
+        (frame.replace({"OK": "Tx"}), r"row 4, column state: 'Tx' .* mean 'TX'"),
+        (frame.astype(object).replace({2: "1,002"}), r"row 3, column people: '1,002' .* mean '1002'"),
+        (frame.astype(object).replace({"B": "Total"}), "row 3, column county: 'Total' is a total"),
+        (frame.astype(object).replace({"B": None}), "row 3, column county: '' is empty"),
+        (frame.replace({4: -4}), r"row 4, column people: '-4' is below 0; did you mean '4'"),
+    ):
+        with pytest.raises(IntakeError, match=words):
+            Hierarchy.from_table(change, ["state", "county"], "people")
+    fixed = Hierarchy.from_table(
+        frame.replace({"OK": "Tx"}), ["state", "county"], "people", fixes={"Tx": "OK"}
+    )
+    assert fixed.names[1] == ("TX", "OK")
+
+
+def test_fixes_confirm_drop_and_rename():
+    frame = pd.DataFrame({"area": ["north"] * 20 + ["south"] * 20 + ["island", "?"], "n": range(42)})
+    schema = {"region": Expected("group"), "n": Expected("count")}
+    _, found = check_table(frame, "frame", schema)
+    assert [f.column for f in found.faults] == ["region"]
+    fixes = {"area": "region", "region": {"island": "island", "?": None}}
+    read, found = check_table(frame, "frame", schema, fixes=fixes)
+    assert not found.faults and len(found.notes) == 3 and len(read) == 41
+    assert typed(read, schema).n.sum() == sum(range(41))
+    _, found = check_table(frame, "frame", schema, fixes={**fixes, "Nort": "north"})
+    assert "is fixed, but no cell or column has it" in str(found)
+
+
+def test_a_model_is_read_from_xz(folder):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=3)
+    m.maximize(2 * x)
+    m.write("m.mps")
+    (folder / "m.mps.xz").write_bytes(lzma.compress((folder / "m.mps").read_bytes()))
+    assert fo.read("m.mps.xz").solve().objective == 6
+    assert run("solve", "m.mps.xz").exit_code == 0
+    (folder / "m.mps.xz").write_bytes((folder / "m.mps.xz").read_bytes()[:40])
+    with pytest.raises(fo.DeclarationError, match="cut off or damaged"):
+        fo.read("m.mps.xz")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("frame.csv", "a table"),
+        ("quotas.csv", "quotas"),
+        ("precincts.geojson", "a map"),
+        ("shifts.lp.gz", "a model"),
+    ],
+)
+def test_check_says_what_a_file_is(name, words, folder):
+    done = run("check", name)
+    assert done.exit_code == 0 and words in done.stdout and "command: forcopt" in done.stdout
+    path = folder / name
+    if path.suffix == ".csv":
+        path.write_text(path.read_text().replace("coast", "costa", 1).replace("8,9", "8,nine"))
+        assert run("check", name).exit_code == 2
