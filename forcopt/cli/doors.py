@@ -160,6 +160,7 @@ def fair(
     shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
     shown |= {f"difference of the {name}": gap for name, gap in made.rates.difference().items()}
     facts = {name: f"{share:.2%}" for name, share in shown.items()}
+    facts = {"groups": made.question["groups"], **facts}
     show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
 
 
@@ -224,7 +225,12 @@ def sample(
     drawing = picture(picture_html(made.plot()), "Bars of the sample sizes of all strata, as in the table.")
     facts: dict[str, Any] = {"status": str(solution.status), "drawn": len(drawn), "records": len(records)}
     facts |= {"margin": f"±{deviation:.4g}" if value else f"±{deviation:.2%}", "seed": str(number)}
-    facts |= {"goal": goal, "count": len(rows), "method": solution.method}
+    facts |= {
+        "strata": "; ".join(made.names[:12]),
+        "goal": goal,
+        "count": len(rows),
+        "method": solution.method,
+    }
     question = {
         "frame": frame.name,
         "strata": ", ".join(by),

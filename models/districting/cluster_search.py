@@ -67,7 +67,7 @@ class _Clusters(NamedTuple):
 
     seats: Array
     """The number of districts of each."""
-    count: Array
+    numbers: Array
     """How many there are, and the most so far."""
     best: Array
     """The labels of the most."""
@@ -76,7 +76,7 @@ class _Clusters(NamedTuple):
 @njit(cache=True)
 def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untyped-def]
     """Divide clusters, or two neighbours anew, by random trees; seldom join two that no tree divides."""
-    seats, count = clusters.seats, clusters.count
+    seats, count = clusters.seats, clusters.numbers
     for _ in range(steps):
         # Clusters are numbered from 0 to count[0] - 1; their seats sum to those of the plan.
         u, v = graph.edges[_random(state.draw, len(graph.edges))]
@@ -253,7 +253,7 @@ class _Search:
         for labels in (self.state.label, self.clusters.best):
             sets = labels == np.arange(labels.max() + 1)[:, None]
             self.known |= dict.fromkeys(map(bytes, np.packbits(sets, axis=1)))
-        return int(self.clusters.count[1])
+        return int(self.clusters.numbers[1])
 
     def sets(self) -> Array:
         """The clusters met, shape (count, n)."""
@@ -262,7 +262,7 @@ class _Search:
         return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
     def plan(self) -> Plan:
-        return Plan.from_labels(self.problem.parted(int(self.clusters.count[1])), self.clusters.best)
+        return Plan.from_labels(self.problem.parted(int(self.clusters.numbers[1])), self.clusters.best)
 
     def improve(self, bound: int, trace: Trace, patience: int) -> None:
         """Go on until the bound is met, or for a while without a better clustering."""
@@ -430,9 +430,9 @@ def column_generation(
     except TimeoutError as stop:
         message = str(stop)
     status = Status.OPTIMAL if clusters() == most else Status.FEASIBLE
-    proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
-    if (held[1] * problem.districts - held[0].sum()) // _UNIT > most:
-        proof = None  # the integer program closed the gap
+    proof = None  # if the integer program closed the gap
+    if (held[1] * problem.districts - held[0].sum()) // _UNIT == most:
+        proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
     return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
 
 

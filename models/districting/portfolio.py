@@ -24,7 +24,7 @@ from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
-from forcopt.models.districting.screen import screened, seeded, shares
+from forcopt.models.districting.screen import screened, shares
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.side_constraints import CannotLink, MustLink, SplitLimit
 from forcopt.problem import Outcome
@@ -169,8 +169,8 @@ _FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
-_SCREEN, _SEEDED = 1 / 4, 1 / 2
-"""So do the search for districts that meet a share, and that for a plan around one."""
+_SCREEN = 1 / 4
+"""So does the search for districts that meet a share."""
 
 _SPLITS = 2 / 3
 """So does the search for a plan with a limit on splits."""
@@ -209,8 +209,7 @@ def portfolio(
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
 
-    With a `Share`, the districts that meet it are listed first. If there is none, there is no plan. If the
-    local search finds no plan, the other districts divide the rest of the map around one of them.
+    With a `Share`, a district that meets it is sought first. If there is none, there is no plan.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
     50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
@@ -321,9 +320,6 @@ class _Run:
                 first is not None and _value(problem, first) < _value(problem, self.plan)
             ):
                 self.plan = first
-            plain = problem.objective == "cut" and not problem.unequal_seats
-            if self.plan is None and number == 1 and plain and shares(problem):
-                self.plan = seeded(problem, self.seed, self.part(_SEEDED))
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
                 last = finish is None and number == len(_ROUNDS)
                 outcome = self.by(

@@ -200,7 +200,7 @@ def fair_report(
     question = {
         "label": label,
         "better label": better,
-        "groups": ", ".join(groups),
+        "groups": "; ".join(f"{name}: {', '.join(sorted(set(table[name])))}" for name in groups),
         "demand": repr(notion),
         "features": ", ".join(features),
         "records": f"{int((~fresh).sum()):,} to learn from, {int(fresh.sum()):,} to test",

@@ -25,7 +25,7 @@ from forcopt.models.secure_sum.accounting import (
 )
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
-from forcopt.models.secure_sum.tolerances import ROUNDING
+from forcopt.models.secure_sum.tolerances import CROSSING, ROUNDING
 from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
@@ -256,7 +256,7 @@ class SecureSum(Problem):
         def over(norm: float) -> float:
             return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
-        return _crossing(over, 1e-12)
+        return _crossing(over)
 
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
@@ -364,17 +364,17 @@ class SecureSum(Problem):
         def over(epsilon: float) -> float:
             return float(joint_delta(epsilon, chosen.projections, share, check)) - self.delta
 
-        return _crossing(over, 1e-10)
+        return _crossing(over)
 
 
-def _crossing(over: Callable[[float], float], accuracy: float) -> float:
+def _crossing(over: Callable[[float], float]) -> float:
     """Where a falling function reaches 0; 0 if it is not above 0 there."""
     if over(0.0) <= 0:
         return 0.0
     high = 1.0
     while over(high) > 0:
         high *= 2
-    return float(scipy.optimize.brentq(over, 0.0, high, xtol=accuracy))
+    return float(scipy.optimize.brentq(over, 0.0, high, xtol=CROSSING))
 
 
 def _limits(shares: Shares, step: float, bits: int) -> Array:

@@ -15,6 +15,9 @@ DECLARED = 1e-7
 ROOT = 1e-14
 """Of the logarithm of the check's squared loss: the least step to the safe side of a root."""
 
+CROSSING = 1e-12
+"""The accuracy of a gap, in units of the norm, and of an epsilon: their tails are known to twelve digits."""
+
 SHARES_NULL = 1e-12
 """Relative: smaller eigenvalues of the shares' covariance are 0."""
 

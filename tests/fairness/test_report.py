@@ -168,7 +168,7 @@ def test_what_is_refused(tmp_path):
         ({"predictions": h * 1.5}, r"predictions\[\d+\] is 1.5"),
         ({"labels": np.where(y, "yes", "no")}, "texts"),
         ({"confidence": 1.0}, "confidence is 1"),
-        ({"weights": -np.ones(len(y))}, "least is -1"),
+        ({"weights": -np.ones(len(y))}, r"weights\[0\] is -1"),
         ({"positive": 7}, "positive is 7"),
         ({"groups": [None] * len(y)}, "at least one record must have a group"),
         ({"controls": [None, *c[1:]]}, "and each its controls"),

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import robustness_oracle  # noqa: F401  (registers the method enumeration)
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -26,6 +25,12 @@ from forcopt.models.fair_postprocessing import ThresholdPostprocessor
 from forcopt.models.lexifair import FairRegressor
 
 N, D = 600, 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def enumeration():
+    """Registers the oracle; the processes that import this file for their helpers do without."""
+    import robustness_oracle  # noqa: F401
 
 
 def people(seed, several=False):

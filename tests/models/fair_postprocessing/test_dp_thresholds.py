@@ -197,7 +197,7 @@ def test_noise_that_empties_a_group_is_a_failure_that_spends():
     ("fields", "options", "message"),
     [
         ({}, {}, "needs edges"),
-        ({}, {"edges": EDGES, "beta": 0.0}, "beta is 0.0"),
+        ({}, {"edges": EDGES, "beta": 0.0}, "beta is 0"),
         ({"weights": np.ones(4000)}, {"edges": EDGES}, "takes none"),
     ],
 )
