@@ -213,8 +213,7 @@ INFEASIBLE = {
 """Declarations without a solution, a part of their reason, and fields with which they have one."""
 
 OTHER = {
-    "CountyClustering": "the components of the graph decide it, and the reason names the one that fits no
-    number",
+    "CountyClustering": "the graph's components decide it, and the reason names the one that fits no number",
     "FormulaGrant": "each rule takes another amount off the total, and names it",
     "RobustnessRadius": "a constant classifier has no other label: no limit can move",
 }
