@@ -24,7 +24,6 @@ from forcopt.cli.output import (
     show_facts,
     stop_at_faults,
 )
-from forcopt.data.intake import Expected, IntakeError, check_table, is_number, typed
 from forcopt.errors import DeclarationError
 
 PeopleArgument = Annotated[
@@ -143,6 +142,7 @@ def fair(
     as_json: JsonOption = False,
 ) -> None:
     """Check a table, learn thresholds by group that are fair, test them on a third of it, and report."""
+    from forcopt.data.intake import IntakeError
     from forcopt.models.fair_postprocessing.fair_report import fair_report, notion_from
 
     check_target(policy, ".json")
@@ -181,6 +181,7 @@ def sample(
     as_json: JsonOption = False,
 ) -> None:
     """Check a frame, find the best sizes of the samples of the strata, draw them, and report."""
+    from forcopt.data.intake import Expected, check_table, typed
     from forcopt.models.allocation import StratifiedAllocation
     from forcopt.notebook import picture_html
     from forcopt.privacy import StratifiedSample, draw
@@ -262,6 +263,7 @@ def release(
 
     The findings are for the holder of the file alone: no file in the folder has them.
     """
+    from forcopt.data.intake import Expected, check_table
     from forcopt.privacy import (
         Bounded,
         DiscreteGaussian,
@@ -319,6 +321,7 @@ def release(
 
 def _budget_from(text: str) -> tuple[dict[str, float], Any]:
     """Read a budget, such as ``rho=.5``, and the class of its kind."""
+    from forcopt.data.intake import is_number
     from forcopt.privacy import ZCDP, ApproximateDP, PureDP
 
     makes = {("rho",): ZCDP, ("epsilon",): PureDP, ("epsilon", "delta"): ApproximateDP}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forcopt.arrays import plain
-from forcopt.data.intake import grouped, is_number
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -150,6 +149,8 @@ def share_from(text: str, option: str, most: float = 1.0) -> float:
     >>> share_from(".5%", "--tolerance"), share_from("0.005", "--tolerance")
     (0.005, 0.005)
     """
+    from forcopt.data.intake import is_number
+
     plain = text.strip()
     percent = plain.endswith("%")
     if not is_number(plain.rstrip("% ")):
@@ -163,6 +164,8 @@ def share_from(text: str, option: str, most: float = 1.0) -> float:
 
 def findings_table(**kinds: list[Finding]) -> Table:
     """A table of findings by their kind; rows with the same value and fault are one line."""
+    from forcopt.data.intake import grouped
+
     shown = table("", "file", "row", "column", "value", "what is wrong", "nearest right value")
     for kind, findings in kinds.items():
         lines = grouped(findings)
@@ -176,6 +179,8 @@ def findings_table(**kinds: list[Finding]) -> Table:
 
 def stop_at_faults(findings: Findings, as_json: bool) -> None:
     """Show the notes on the error output; if there are faults, list them and end with exit code 2."""
+    from forcopt.data.intake import grouped
+
     if findings.faults:
         if as_json:
             print_json({"status": "bad input", "findings": [f._asdict() for f in findings.faults]})

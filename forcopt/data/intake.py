@@ -215,6 +215,12 @@ def read_rows(
     ------
     DeclarationError
         For another type, and without `findings` for any fault.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_rows(pd.DataFrame({"name": [" Ann ", None], "seats": [2.0, 3.5]}), "people").to_dict("list")
+    {'name': ['Ann', ''], 'seats': ['2', '3.5']}
     """
     import pandas as pd
 
@@ -372,6 +378,18 @@ def check_table(
     -------
     tuple[DataFrame, Findings]
         The rows as text, and the findings; `typed` makes numbers of the columns once there are no faults.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"region": ["north", "Nort", "south"]})
+    >>> wanted = {"region": Expected("group", ("north", "south"))}
+    >>> frame, found = check_table(table, "people.csv", wanted)
+    >>> print(found.faults[0])
+    people.csv, row 3, column region: 'Nort' is not among north, south; did you mean 'north'?
+    >>> frame, found = check_table(table, "people.csv", wanted, fixes={"Nort": "north"})
+    >>> len(found.faults), frame.region.tolist()
+    (0, ['north', 'north', 'south'])
     """
     found = Findings() if findings is None else findings
     frame = read_rows(table, file, found, encoding)
@@ -407,7 +425,28 @@ def check_table(
 
 
 def typed(frame: pd.DataFrame, schema: Mapping[str, Expected]) -> pd.DataFrame:
-    """The declared columns: whole numbers, floats (NaN where a cell is empty), and others as text."""
+    """The declared columns: whole numbers, floats (NaN where a cell is empty), and others as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of text without faults, as `check_table` gives it.
+    schema : Mapping[str, Expected]
+        What the columns hold.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of the schema, in its order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> schema = {"town": Expected("unit"), "people": Expected("count")}
+    >>> frame, found = check_table(pd.DataFrame({"people": [3, 5], "town": ["A", "B"]}), "towns", schema)
+    >>> typed(frame, schema).people.sum()
+    np.int64(8)
+    """
     kinds: dict[str, Any] = {"count": np.int64, "number": float, "share": float}
     columns = frame[list(schema)].copy()
     for name, expected in schema.items():
@@ -531,8 +570,8 @@ def is_number(text: str) -> bool:
 
 
 def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Texts that are no number of the expected kind, and numbers unlike the others."""
     wrong: dict[str, tuple[str, str]] = {}
-    notes: dict[str, tuple[str, str]] = {}
     numbers = {text: float(text) for text in counts if is_number(text)}
     for text in counts:
         if text and (text not in numbers or re.match("[+-]?0[0-9]", text)):
@@ -553,6 +592,14 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
     kept = {text: value for text, value in numbers.items() if text not in wrong}
+    odd, notes = _odd_numbers(kept, counts)
+    return wrong | odd, notes
+
+
+def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Numbers that the other rows make unlikely: codes of missing ones, other units, misplaced points."""
+    wrong: dict[str, tuple[str, str]] = {}
+    notes: dict[str, tuple[str, str]] = {}
     values = np.array([value for text, value in kept.items() for _ in range(counts[text])])
     if len(values) < FREQUENT:
         return wrong, notes
@@ -678,21 +725,28 @@ def _level_faults(
             wrong[value] = ("is spelled in another way in most rows", first[_plain_level(value)])
         elif _DATE.fullmatch(value):
             wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
-        elif few and (near := _near_spelling(value, counts)):
-            wrong[value] = (f"is in {count} of {rows} rows", near)
-        elif few and (home := [name for name, known in others.items() if value in known]):
-            wrong[value] = (
-                f"is a value of column {home[0]}; are the cells of this row in wrong columns?",
-                "",
-            )
-        elif is_number(value) != (numeric > 0.5) and few:
-            kind = "a number among words" if is_number(value) else "a word among numbers"
-            wrong[value] = (f"is {kind}", nearest_level(value, [v for v in usual if v != value]))
-        elif few and count == 1 and rows >= FREQUENT:
-            wrong[value] = ("is a group of one row; merge it into another one, or confirm it by a fix", "")
+        elif few and (odd := _rare_level(value, counts, others, numeric > 0.5)):
+            wrong[value] = odd
         elif count < TINY_GROUP and not many:
             notes[value] = (f"is a group of {count} rows only", "")
     return wrong, notes
+
+
+def _rare_level(
+    value: str, counts: Counter[str], others: Mapping[str, set[str]], numeric: bool
+) -> tuple[str, str] | None:
+    """The fault of a level that few rows have, with the nearest right one; None if it may be right."""
+    rows = counts.total()
+    if near := _near_spelling(value, counts):
+        return f"is in {counts[value]} of {rows} rows", near
+    if home := [name for name, known in others.items() if value in known]:
+        return f"is a value of column {home[0]}; are the cells of this row in wrong columns?", ""
+    if is_number(value) != numeric:
+        kind = "a number among words" if is_number(value) else "a word among numbers"
+        return f"is {kind}", nearest_level(value, [v for v, _ in counts.most_common() if v != value])
+    if counts[value] == 1 and rows >= FREQUENT:
+        return "is a group of one row; merge it into another one, or confirm it by a fix", ""
+    return None
 
 
 def _near_spelling(value: str, counts: Counter[str]) -> str:

@@ -74,6 +74,21 @@ def read_map(
     -----
     Degrees are projected by Lambert's azimuthal projection around the middle of the map, which keeps areas.
     With shapely, borders are intersections of areas. Without it, neighbours must have the same corners.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> def square(x, people):
+    ...     ring = [[x, 0], [x + 0.1, 0], [x + 0.1, 0.1], [x, 0.1], [x, 0]]
+    ...     shape = {"type": "Polygon", "coordinates": [ring]}
+    ...     return {"type": "Feature", "properties": {"id": f"u{x}", "people": people}, "geometry": shape}
+    >>> units = {"type": "FeatureCollection", "features": [square(0, 120), square(0.1, 80)]}
+    >>> path = Path(tempfile.mkdtemp()) / "units.geojson"
+    >>> _ = path.write_text(json.dumps(units))
+    >>> graph, found = read_map(path, "people")
+    >>> sorted(graph.nodes), graph.number_of_edges(), len(found.faults)
+    (['u0', 'u0.1'], 1, 0)
     """
     found = Findings()
     file = Path(path).name

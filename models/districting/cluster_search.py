@@ -258,7 +258,7 @@ class _Search:
     def sets(self) -> Array:
         """The clusters met, shape (count, n)."""
         n = len(self.state.label)
-        bits = np.frombuffer(b"".join(self.known), np.uint8).reshape(len(self.known), -1)
+        bits = np.frombuffer(b"".join(self.known), np.uint8).reshape(len(self.known), -(-n // 8))
         return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
     def plan(self) -> Plan:

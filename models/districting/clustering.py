@@ -59,7 +59,7 @@ class CountyClustering(Problem):
     >>> p = CountyClustering(grid(1, 4, population=[10, 4, 7, 9]), districts=3, tolerance=0.1)
     >>> s = p.solve()
     >>> s.objective, s.decision.assignment
-    (2.0, {0: 0, 1: 1, 2: 1, 3: 1})
+    (3.0, {0: 0, 1: 1, 2: 1, 3: 2})
     """
 
     family: ClassVar[str] = "districting"

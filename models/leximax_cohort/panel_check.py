@@ -88,6 +88,16 @@ def panel_intake(
     -------
     tuple[DataFrame, DataFrame, Findings]
         The candidates, the quotas, and faults and notes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"name": ["Ann", "Bo"], "sex": ["f", "mael"]})
+    >>> quotas = pd.DataFrame([("sex", "f", 1, 1), ("sex", "m", 1, 1)])
+    >>> quotas.columns = ["feature", "value", "min", "max"]
+    >>> pool, table, found = panel_intake(people, quotas, 2, identifier="name", fixes={"mael": "m"})
+    >>> pool.sex.tolist(), len(found.faults)
+    (['f', 'm'], 0)
     """
     found = Findings()
     table = quota_columns(read_rows(quotas, "quotas", found, encoding))

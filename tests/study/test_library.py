@@ -59,8 +59,8 @@ WITHOUT_ROWS = {
 }
 """Problems whose models linear rows cannot state."""
 
-WITHOUT_INSTANCES = {"MulticlassPostprocessing"}
-"""The problem of which the library has no instance yet."""
+WITHOUT_INSTANCES = {"CountyClustering", "MulticlassPostprocessing"}
+"""The problems of which the library has no instance yet."""
 
 
 def test_there_are_many_of_every_problem_whose_models_files_can_hold():

@@ -123,12 +123,17 @@ def test_a_tree_is_read_from_a_table():
 @pytest.mark.parametrize(
     ("change", "columns", "count", "message"),
     [
-        ({}, ["state", "town"], "people", "there is no column 'town'"),
+        ({}, ["state", "town"], "people", "'town' is a column that is missing"),
         ({}, [], "people", "columns is"),
         ({}, "state", "people", "columns is 'state'"),
-        ({"county": ["a", None]}, ["state", "county"], "people", "'county' misses a value in row 1"),
-        ({"people": [3, -1]}, ["state", "county"], "people", r"people\[1\] is -1"),
-        ({"people": [0.5, 0.5]}, ["state", "county"], "people", r"people\[0\] is 0.5"),
+        ({"county": ["a", None]}, ["state", "county"], "people", "row 3, column county: '' is empty"),
+        ({"people": [3, -1]}, ["state", "county"], "people", "row 3, column people: '-1' is below 0"),
+        (
+            {"people": [0.5, 0.5]},
+            ["state", "county"],
+            "people",
+            "column people: '0.5' is no whole number",
+        ),
     ],
 )
 def test_tables_that_are_no_tree_are_refused(change, columns, count, message):
