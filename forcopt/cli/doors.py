@@ -6,7 +6,6 @@ import json
 import secrets
 from collections.abc import Mapping
 from itertools import combinations
-from math import nextafter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,6 +32,9 @@ IdOption = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Na
 
 _NORMAL = 1.96
 """The 97.5 % point of the normal distribution, for margins."""
+
+_KEPT = 1 - 1e-9
+"""The part of a budget that tables share: the losses of all, each rounded, stay below the budget."""
 
 _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 """Budgets above which a release hardly protects anyone."""
@@ -143,7 +145,7 @@ def fair(
 ) -> None:
     """Check a table, learn thresholds by group that are fair, test them on a third of it, and report."""
     from forcopt.data.intake import IntakeError
-    from forcopt.models.fair_postprocessing.fair_report import fair_report, notion_from
+    from forcopt.models.fair_postprocessing.file_report import fair_report, notion_from
 
     check_target(policy, ".json")
     check_target(out, ".html")
@@ -189,6 +191,8 @@ def sample(
 
     check_target(out, ".csv")
     by = _names(strata)
+    if len(set(by)) < len(by):
+        raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
     if value in by or identifier in by:
         raise DeclarationError(
             f"--strata is {strata!r}; a stratum is neither the value nor the name of a record"
@@ -287,10 +291,16 @@ def release(
     ]
     if not wanted:
         raise DeclarationError(f"{schema} has no categories to count by; add a column such as sex: [f, m]")
+    for i, columns in enumerate(wanted):
+        if len(set(columns)) < len(columns) or set(columns) in map(set, wanted[:i]):
+            raise DeclarationError(f"--table {','.join(columns)} names a column or a table twice")
     expected = {}
     for name, column in public.items():
         ends: dict[str, Any] = {end: getattr(column, end, 0.0) for end in ("lower", "upper")}
         levels = tuple(map(str, getattr(column, "values", ())))
+        if len({" ".join(level.split()).casefold() for level in levels} - {""}) < len(levels):
+            words = "one is blank, or two differ in capitals and spaces alone"
+            raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
     rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
     stop_at_faults(found, as_json)
@@ -299,7 +309,7 @@ def release(
     out.mkdir(parents=True, exist_ok=True)
     ledger, source = Ledger(make(*values.values()), path=out / "ledger.json"), Secure()
     noise = DiscreteLaplace if list(values) == ["epsilon"] else DiscreteGaussian
-    each = make(*(nextafter(value / len(wanted), 0.0) for value in values.values()))
+    each = make(*(_KEPT * value / len(wanted) for value in values.values()))
     answer, files = {}, []
     for columns, query in zip(wanted, queries, strict=True):
         made = (query >> noise.calibrated(each)).release(
@@ -328,7 +338,7 @@ def _budget_from(text: str) -> tuple[dict[str, float], Any]:
     pairs = {
         name.strip(): value.strip() for name, _, value in (part.partition("=") for part in text.split(","))
     }
-    make = makes.get(tuple(pairs))
+    make = makes.get(tuple(pairs)) if text.count("=") == len(pairs) else None
     if make is None or not all(map(is_number, pairs.values())):
         rule = "it must be rho=NUMBER, epsilon=NUMBER, or epsilon=NUMBER,delta=NUMBER"
         raise DeclarationError(f"--budget is {text!r}; {rule}")

@@ -235,7 +235,8 @@ def read_rows(
         raise DeclarationError(f"{file} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
     frame = _frame_of(lines, file, found)
     if isinstance(table, pd.DataFrame) and table.index.name == _ROWS and len(table) == len(frame):
-        frame.index = table.index  # read before
+        frame.index = table.index
+        return frame  # read before
     found.facts[file] = f"{len(frame):,} rows, {frame.shape[1]} columns" + found.facts.get(file, "")
     if findings is None:
         found.refuse()

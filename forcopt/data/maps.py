@@ -97,8 +97,14 @@ def read_map(
 
     shapes, facts, graph = map_facts(Path(path), file, found)
     table = pd.DataFrame([_texts(values) for values in facts])
+    if identifier == population:
+        raise DeclarationError(f"{file}: {population!r} cannot both name the units and count their people")
     if identifier is None:
-        filled = [name for name in _NAMES if name in table.columns and (table[name].fillna("") != "").all()]
+        filled = [
+            name
+            for name in _NAMES
+            if name != population and name in table.columns and (table[name].fillna("") != "").all()
+        ]
         identifier = filled[0] if filled else None
     schema = {population: Expected("count")} | ({identifier: Expected("key")} if identifier else {})
     frame, _ = check_table(table, file, schema, fixes=fixes, findings=found)
@@ -154,6 +160,8 @@ def map_facts(
             frame = geopandas.read_file(path)
         except Exception as error:
             raise DeclarationError(f"{path} is no map that geopandas reads: {error}") from None
+        if not hasattr(frame, "crs"):
+            raise DeclarationError(f"{path} is a table, not a map: it has no borders")
         if frame.crs is None:
             rule = "states no projection; its coordinates are taken as they are"
             found.note(file, 0, "", path.name, rule)

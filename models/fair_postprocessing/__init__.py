@@ -20,7 +20,7 @@ from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 
 if TYPE_CHECKING:
-    from forcopt.models.fair_postprocessing.fair_report import FairReport, fair_report
+    from forcopt.models.fair_postprocessing.file_report import FairReport, fair_report
     from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
 
 __all__ = [
@@ -42,5 +42,5 @@ def __getattr__(name: str) -> Any:
     if name == "ThresholdPostprocessor":
         return needs_sklearn("forcopt.models.fair_postprocessing.threshold_postprocessor", name)
     if name in ("FairReport", "fair_report"):
-        return needs_sklearn("forcopt.models.fair_postprocessing.fair_report", name)
+        return needs_sklearn("forcopt.models.fair_postprocessing.file_report", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

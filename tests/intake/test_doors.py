@@ -221,3 +221,39 @@ def test_check_says_what_a_file_is(name, words, folder):
     if path.suffix == ".csv":
         path.write_text(path.read_text().replace("coast", "costa", 1).replace("8,9", "8,nine"))
         assert run("check", name).exit_code == 2
+
+
+def test_all_tables_of_a_release_fit_its_budget(folder):
+    schema = {"region": ["north", "south", "west"], "sex": ["female", "male"]}
+    (folder / "two.json").write_text(json.dumps(schema))
+    words = ("release", "people.csv", "--schema", "two.json", "--budget", "rho=.5", "-o", "two")
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    assert len(list((folder / "two").glob("*.csv"))) == 3 and (folder / "two" / "report.html").exists()
+
+
+RELEASE = "release people.csv --schema schema.json -o out"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            f"{RELEASE} --budget rho=.5 --table region,sex --table sex,region",
+            "sex,region names a column or a",
+        ),
+        (f"{RELEASE} --budget rho=.5 --table sex,sex", "sex,sex names a column or a table twice"),
+        (f"{RELEASE} --budget rho=.5,rho=.5", "it must be rho=NUMBER"),
+        ("sample frame.csv --strata region,region --size 400 -o drawn.csv", "names a column twice"),
+        ("districts precincts.geojson -k 4 --population GEOID", "no plain number"),
+        ("districts people.csv -k 4", "people.csv is"),
+        (
+            "fair applicants.csv --label hired --sensitive sex --leave-out idd -o p.json",
+            "did you mean 'id'",
+        ),
+    ],
+)
+def test_what_a_command_refuses_before_it_spends(command, said, folder):
+    done = run(*shlex.split(command))
+    assert done.exit_code == 2 and said in " ".join(done.output.split()), done.output
+    assert not (folder / "out" / "ledger.json").exists()

@@ -11,7 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.highs import new_highs
-from forcopt.loops.exact_lp import Rational
+from forcopt.loops.exact_lp import WIDE, Rational
 from forcopt.loops.exact_milp.system import Row, System
 from forcopt.rationals import fmpq
 
@@ -56,6 +56,8 @@ class Relaxation:
         for name, value in options.items():
             highs.setOptionValue(name, value)
         n = system.columns
+        if n > WIDE * len(system.rows):
+            highs.setOptionValue("presolve", "off")
         cost = np.zeros(n)
         for j, a in system.cost.coefficients.items():
             cost[j] = float(a) / system.cost.unit

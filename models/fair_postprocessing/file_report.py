@@ -17,6 +17,7 @@ from forcopt.data.intake import (
     check_table,
     column_kinds,
     is_number,
+    nearest_level,
     read_rows,
     typed,
 )
@@ -225,6 +226,11 @@ def _checked(
     def say(name: str, why: str) -> None:
         findings.note(file, 1, name, name, f"is no feature: it {why}")
 
+    for name in leave_out:
+        if name not in names or name == label:
+            near = nearest_level(name, [other for other in names if other != label])
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise DeclarationError(f"leave_out has {name!r}, which is no feature{hint}")
     features = [name for name in names if name not in (label, *groups, *leave_out)]
     schema = {label: Expected("group"), **dict.fromkeys(groups, Expected("group"))}
     schema |= column_kinds(raw, features, say)
