@@ -726,8 +726,8 @@ def _level_faults(
             wrong[value] = ("is spelled in another way in most rows", first[_plain_level(value)])
         elif _DATE.fullmatch(value):
             wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
-        elif few and (odd := _rare_level(value, counts, others, numeric > 0.5)):
-            wrong[value] = odd
+        elif few and (rare := _rare_level(value, counts, others, numeric > 0.5)):
+            wrong[value] = rare
         elif count < TINY_GROUP and not many:
             notes[value] = (f"is a group of {count} rows only", "")
     return wrong, notes
