@@ -17,7 +17,7 @@ from forcopt.errors import BackendError, UnsupportedError
 from forcopt.loops.checks.claim import Claim, Confirmed, Verdict, check_of, is_checkable, verdict
 from forcopt.loops.checks.statuses import without_objective
 from forcopt.loops.leximin import hold_objective
-from forcopt.loops.tolerances import BETTER, HIGHS_GAP, NODES
+from forcopt.loops.tolerances import BETTER, HIGHS_GAP, NODES, REFINED
 from forcopt.status import Status
 
 
@@ -40,6 +40,8 @@ def no_better_integers(program: Program, claim: Claim) -> Verdict:
     least = 2 * gap * abs(value) + BETTER * accuracy * max(1.0, abs(value))
     nodes = 1 + int(NODES / (1 + program.rows.data.size))
     work = {"presolve": "off", "mip_max_nodes": nodes}
+    # Rows that are violated by the usual tolerance would make an objective look better by a multiple of it.
+    work |= dict.fromkeys(("primal_feasibility_tolerance", "mip_feasibility_tolerance"), REFINED)
     try:
         session = open_session(get_backend("highs"), without_objective(program))
         session.add_rows(hold_objective(stage, value - least, 0.0))
