@@ -54,7 +54,7 @@ NO_MOVE = 1e-11
 """Relative to the fastest; a value of the basis that moves by less stands still up to rounding."""
 
 REFINED = 1e-9
-"""In units of a row or column; HiGHS's tolerances where exact arithmetic refines, and where optima are refuted."""
+"""In units of a row or column; HiGHS's tolerances where exact arithmetic refines and optima are refuted."""
 
 HUGE, FAR_BOUND = 1e9, 1e12
 """In units of the magnified program. Costs are cut to the first, lest they spoil the simplex method's
