@@ -113,7 +113,9 @@ def test_the_ten_fastest_of_a_family_have_the_optimum_that_is_known(family):
         fact, instance = facts[name], library.instances()[name]
         if fact["seconds"] > 0.5:
             continue
-        problem, proofs = instance.make(), fact["proofs"].split()
+        problem = instance.make()
+        # Some were proved by enumerations, which are oracles of other tests.
+        proofs = [p for p in fact["proofs"].split() if p.partition("@")[0] in type(problem).methods]
         model, handles = problem.formulate(instance.method, **instance.options)
         label = next((p for p in proofs if "@" not in p), proofs[0])
         if handles.restricts:  # the file's optimum is one of the model alone
