@@ -200,7 +200,9 @@ def main(folder: str) -> None:
 
     threads = job.options.get("threads")
     if threads and hasattr(os, "sched_setaffinity"):  # of a solver that takes more than it was given, too
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        cores = sorted(os.sched_getaffinity(0))
+        first = os.getpid() % len(cores)  # runs side by side shall not all be bound to one core
+        os.sched_setaffinity(0, (cores + cores)[first : first + threads])
     run = measure(job, ready, killed=True)
     run = replace(run, peak_memory=_peak_memory())
     draft = Path(folder, "draft")
