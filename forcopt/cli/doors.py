@@ -162,7 +162,8 @@ def fair(
     shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
     shown |= {f"difference of the {name}": gap for name, gap in made.rates.difference().items()}
     facts = {name: f"{share:.2%}" for name, share in shown.items()}
-    facts = {"groups": made.question["groups"], **facts}
+    asked = ("groups", "demand", "on the test records")
+    facts = {name: made.question[name] for name in asked} | facts
     show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
 
 

@@ -198,11 +198,19 @@ def fair_report(
         )
         for drawn in (policy.predict(X[fresh]), alone)
     )
+    tested, demand = policy.promise["fresh"]["gap"], {"demand": repr(notion)}
+    if (most := getattr(notion, "tolerance", None)) is not None:  # a bound on differences
+        gaps = {rate.name: tested[rate.name][0] for rate in notion.rates if rate.name in tested}
+        wide = "; ".join(f"{name} differs by {gap:.1%}" for name, gap in gaps.items() if gap > most)
+        demand = {
+            "demand": f"{' and '.join(gaps)} within {most:.1%}",
+            "on the test records": f"missed: {wide}" if wide else "kept",
+        }
     question = {
         "label": label,
         "better label": better,
         "groups": "; ".join(f"{name}: {', '.join(sorted(set(table[name])))}" for name in groups),
-        "demand": repr(notion),
+        **demand,
         "features": ", ".join(features),
         "records": f"{int((~fresh).sum()):,} to learn from, {int(fresh.sum()):,} to test",
     }

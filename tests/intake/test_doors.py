@@ -257,3 +257,13 @@ def test_what_a_command_refuses_before_it_spends(command, said, folder):
     done = run(*shlex.split(command))
     assert done.exit_code == 2 and said in " ".join(done.output.split()), done.output
     assert not (folder / "out" / "ledger.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("notion", "said"), [("demographic_parity=.1%", "missed: "), ("error_parity=90%", "kept")]
+)
+def test_the_report_says_whether_the_test_records_keep_the_demand(notion, said, folder):
+    words = f"fair applicants.csv --label hired --sensitive sex --notion {notion} -o policy.json --json"
+    facts = json.loads(run(*shlex.split(words)).stdout)
+    assert facts["on the test records"].startswith(said)
+    assert said in (folder / "fair.html").read_text(encoding="utf-8")
