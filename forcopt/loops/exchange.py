@@ -234,7 +234,7 @@ def read(path: str | Path) -> Model:
     Variables keep their names, and their shapes if the file has all columns ``name[0]``, ``name[1]``, ... of
     an array (round brackets in LP files); any other column is a scalar variable. There is one constraint
     ``rows`` with a label for each row; the semicontinuous columns get a condition ``semicontinuous``. What
-    the reader ignores or changes (a repeated or tiny coefficient, a bound of no column) is named by a
+    the reader changes (a tiny coefficient) and bounds of no column are named by a
     warning; rows of an MPS file that demand nothing are dropped.
 
     Parameters
@@ -252,8 +252,8 @@ def read(path: str | Path) -> Model:
     FileNotFoundError
         If there is none.
     DeclarationError
-        If HiGHS cannot read it, with its words, or would lose a column; if bounds contradict each other; or
-        if a compressed file is cut off or damaged.
+        If HiGHS cannot read it, with its words, or would lose a column or an entry, such as one that stands
+        twice or is of no row; if bounds contradict each other; or if a compressed file is cut off or damaged.
     CurvatureError
         If the objective is quadratic and not convex.
 
@@ -336,6 +336,8 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
         if len(names) != count:  # HiGHS drops them all if two are the same
             words = "; ".join(warned)
             raise DeclarationError(f"{path}: every {kind} must have a name of its own; HiGHS: {words}")
+    if dropped := [words for words in warned if words.endswith(": ignored")]:
+        raise DeclarationError(f"{path}: an entry that stands twice or fits no row: {'; '.join(dropped)}")
     for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     if not lp.num_col_ and not lp.num_row_ and not _END.search(path.read_text(errors="replace")):

@@ -256,9 +256,15 @@ def test_what_cannot_be_read(tmp_path):
 
 def test_what_the_reader_changes_is_told(tmp_path):
     path = tmp_path / "m.mps"
-    path.write_text(MPS.format(bounds="", after="").replace("need 2", "need 2\n    milk   need 5"))
-    with pytest.warns(UserWarning, match="duplicate"):
-        assert fo.read(path).solve().objective == pytest.approx(8.0)
+    plain = MPS.format(bounds="", after="")
+    twice = plain.replace("need 2", "need 2\n    milk   need 5")
+    for text in (twice, plain.replace("RHS\n", "RHS\n    rhs nedd 3\n")):
+        assert text != plain
+        path.write_text(text)
+        with pytest.raises(
+            fo.DeclarationError, match=r"an entry that stands twice or fits no row: .*ignored"
+        ):
+            fo.read(path)
     path.write_text(MPS.format(bounds="", after=""))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
