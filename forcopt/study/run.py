@@ -301,7 +301,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         method.compile()
         kept = "time_limit" in method.common or not killed
         ready()
-        began, worked = time.perf_counter(), sum(os.times()[:4])
+        began, worked = time.perf_counter(), _cpu()
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,
@@ -310,7 +310,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
             seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **own,
         )
-        cpu = sum(os.times()[:4]) - worked
+        cpu = _cpu() - worked
         failed = solution.status is Status.FAILED  # a point of the model may be left, but no answer
         proof = _proved(solution) if certify and not (failed or solution.private) else {}
         return _row(job, solution, proof, cpu)
@@ -366,6 +366,12 @@ def _proved(solution: Solution) -> dict[str, bool]:
         with redirect_stdout(StringIO()):
             accepted = done and proof.exists() and check.main(files) == 0
         return {"certified": done, "checked": accepted}
+
+
+def _cpu() -> float:
+    """The processor's seconds of this process, and of the children that have ended."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
 
 
 def _row(job: Job, solution: Solution, proof: Mapping[str, bool], cpu: float) -> Run:
