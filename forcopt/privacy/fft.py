@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, inf, log, nextafter, sqrt
+from math import ceil, exp, expm1, floor, inf, log, log1p, log2, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -68,15 +66,6 @@ class Bracket(NamedTuple):
 
     lower: float
     upper: float
-
-
-@dataclass
-class _Lattice:
-    """A subprobability on the points ``(first + i) h``, of `count` independent draws."""
-
-    first: int
-    mass: Array
-    count: int
 
 
 def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARGEST) -> Bracket:
@@ -214,12 +203,11 @@ class _Composition:
         self.spread, self.last = spread, inf
         h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
         self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points
-        self._on(max(h, self.least))
+        self._on(max(2 ** (floor(2 * log2(h)) / 2), self.least))
 
-    def _on(self, h: float, hint: _Law | None = None) -> None:
-        h = _aligned(h, [loss.spacing for loss, _ in self.parts], self.spans, self.spread / _FINE)
-        self.rounded = copy(_rounded(self.parts, tuple(self.spans), h, self.points))
-        self.rounded.hint = hint
+    def _on(self, h: float) -> None:
+        h = _aligned(h, [loss for loss, _ in self.parts], self.spread / _FINE)
+        self.rounded = _rounded(self.parts, tuple(self.spans), h, self.points)
 
     def reach(self, upper: float) -> bool:
         """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
@@ -234,11 +222,12 @@ class _Composition:
         if self.reach(upper):
             self.last = inf  # on the same lattice an equal end says nothing
             return True
-        now = self.rounded.h
-        h = max(now / min(16.0, max(2.0, 1.1 * sqrt((upper - lower) / rtol))), self.least)
+        # Factors of root 2, so that questions share lattices.
+        now, wanted = self.rounded.h, 1.1 * sqrt(min(256.0, (upper - lower) / rtol))
+        h = max(now * 2 ** (-ceil(2 * log2(min(16.0, max(2.0, wanted)))) / 2), self.least)
         if h > now / 1.5:
             return False
-        self._on(h, self.rounded.tilted)
+        self._on(h)
         return True
 
     def final(self, epsilon: float, lower: float, upper: float) -> bool:
@@ -293,16 +282,57 @@ def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     return sd
 
 
-def _aligned(
-    h: float, spacings: list[float | None], spans: list[tuple[float, float]], finest: float
-) -> float:
-    """A step of at most h that divides the coarsest spacing of atoms, or else the largest loss.
+def _aligned(h: float, losses: list[Loss], finest: float) -> float:
+    """A step of at most h that divides the coarsest spacing of atoms, or else the bound of a loss alone.
 
-    Where these are below both h and `finest`, h itself.
+    Where this is below both h and `finest`, or there is none, h itself.
     """
-    known = [s for s in spacings if s is not None]
-    anchor = max(known) if known else max(high for _, high in spans)
+    anchors = [loss.spacing for loss in losses if loss.spacing is not None]
+    anchor = max(
+        anchors or [loss.pure for loss in losses if len(losses) == 1 and loss.pure < CEILING], default=0.0
+    )
     return anchor / ceil(anchor / h) if anchor > min(h, finest) else h
+
+
+class _Lattice(NamedTuple):
+    """A loss as a subprobability on the points ``(first + i) h``, by its logarithms.
+
+    And the chances that it is below all points, above all points, and infinite; the least and the largest
+    point; whether the loss has no other values.
+    """
+
+    first: int
+    logs: Array
+    below: float
+    beyond: float
+    infinite: float
+    ends: tuple[float, float]
+    exact: bool
+
+
+def _lattice(loss: Loss, span: tuple[float, float], h: float) -> _Lattice:
+    first, last = int(np.floor(span[0] / h + ON_LATTICE)) - 1, int(np.ceil(span[1] / h - ON_LATTICE)) + 1
+    edges = np.arange(first, last + 1) * h
+    p, q = loss.tails(np.append(edges, FAR))
+    a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
+    right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
+    mass = np.append(0.0, right)
+    mass[:-1] += a - right
+    mass[0] += 1 - p[0]
+    steps = (loss.spacing or 0.0) / h
+    exact = round(steps) > 0 and abs(steps - round(steps)) <= FEW_ROUNDINGS * steps
+    inside = np.flatnonzero(mass > 0)
+    start, stop = (inside[0], inside[-1] + 1) if len(inside) else (0, 1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(mass[start:stop])
+    chances = float(1 - p[0]), float(p[-2]), float(p[-1])
+    return _Lattice(first + int(start), logs, *chances, (float(edges[0]), float(edges[-1])), exact)
+
+
+_kept_lattice = lru_cache(maxsize=1024)(_lattice)
+
+_KEPT = 2**13
+"""Lattices with fewer points are kept: each spend of a ledger reads those of all releases before."""
 
 
 class _Rounded:
@@ -334,39 +364,33 @@ class _Rounded:
         points: int = LARGEST,
     ) -> None:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
-        self.tilted: _Law | None = None
-        self.hint: _Law | None = None
+        self.laws: dict[float, _Law] = {}
         self.low: list[tuple[float, float]] = []
         lattices, finite, certain = [], 0.0, 0.0
-        for (loss, count), (low, high) in zip(parts, spans, strict=True):
-            first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
-            edges = np.arange(first, last + 1) * h
-            p, q = loss.tails(np.append(edges, FAR))
-            a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
-            right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
-            mass = np.zeros(len(edges))
-            mass[1:] += right
-            mass[:-1] += a - right
-            mass[0] += 1 - p[0]
-            lattices.append(_Lattice(first, mass, count))
-            self.low.append((count * float(1 - p[0]), float(edges[0])))
-            finite += count * float(np.log1p(-p[-2])) if p[-2] < 1 else -inf
-            certain += count * float(np.log1p(-p[-1])) if p[-1] < 1 else -inf
-            steps = (loss.spacing or 0.0) / h
-            if round(steps) == 0 or abs(steps - round(steps)) > FEW_ROUNDINGS * steps:
-                self.inexact += count
-            self.slack += count * FEW_ROUNDINGS * max(1.0, float(np.abs(edges[[0, -1]]).max()))
-        self.moments = _Moments(lattices, h)
+        for (loss, count), span in zip(parts, spans, strict=True):
+            one = (_kept_lattice if span[1] - span[0] < _KEPT * h else _lattice)(loss, span, h)
+            lattices.append(one)
+            self.low.append((count * one.below, one.ends[0]))
+            finite += count * log1p(-one.beyond) if one.beyond < 1 else -inf
+            certain += count * log1p(-one.infinite) if one.infinite < 1 else -inf
+            self.inexact += count * (not one.exact)
+            self.slack += count * FEW_ROUNDINGS * max(1.0, *np.abs(one.ends))
+        self.moments = _Moments(lattices, [count for _, count in parts], h)
         with np.errstate(divide="ignore"):
             self.beyond, self.infinite = float(np.log(-expm1(finite))), float(np.log(-expm1(certain)))
 
     def law(self, epsilon: float) -> _Law:
-        """The law of the sum, tilted to about epsilon."""
-        if self.tilted is None or not self.tilted.serves(epsilon):
-            near = self.tilted or self.hint
-            guess = near.theta if near and near.theta and near.serves(epsilon) else 1.0
-            self.tilted = _Law(self.moments, self.h, epsilon, self.points, guess)
-        return self.tilted
+        """The law of the sum, tilted to about epsilon; one for all that are near, whatever is asked first."""
+        step = sqrt(self.moments.at(0.0)[1]) / 2
+        for grid in (step, step / 4, step / 16, 0.0):
+            asked = round(epsilon / grid) * grid if grid > 0 else epsilon
+            theta = self.moments.tilt(asked)
+            centre, variance, _ = self.moments.at(theta)
+            if abs(epsilon - centre) <= sqrt(variance) / 2 or (theta == 0 and epsilon < centre):
+                break
+        law = self.laws.get(theta) or _Law(self.moments, self.h, theta, self.points)
+        self.laws = {**dict([*self.laws.items()][-1:]), theta: law}
+        return law
 
     def upper(self, epsilon: float) -> float:
         """The logarithm of a bound on delta from above."""
@@ -395,7 +419,7 @@ class _Rounded:
 def _rounded(
     parts: tuple[Part, ...], spans: tuple[tuple[float, float], ...], h: float, points: int
 ) -> _Rounded:
-    """The losses on a lattice, which several questions read; each tilts a copy."""
+    """The losses on a lattice, which several questions read."""
     return _Rounded(parts, spans, h, points)
 
 
@@ -414,21 +438,19 @@ class _Law:
     Its mass is ``e^(theta s - base)`` times that of the sum s.
     """
 
-    def __init__(
-        self, moments: _Moments, h: float, epsilon: float, points: int = LARGEST, guess: float = 1.0
-    ) -> None:
-        self.moments, self.asked = moments, epsilon
-        self.theta = theta = moments.tilt(epsilon, guess)
+    def __init__(self, moments: _Moments, h: float, theta: float, points: int = LARGEST) -> None:
+        self.moments, self.h, self.theta = moments, h, theta
+        self._known: dict[float, tuple[float, float, float]] = {}
         self.base = moments.cumulant(theta)
         self.centre, variance, _ = moments.at(theta)
         self.deviation = sqrt(variance)
-        n = 2 ** max(6, ceil(np.log2(16 * self.deviation / h + 64)))
+        n = scipy.fft.next_fast_len(ceil(14 * self.deviation / h) + 64, real=True)
         self.wrap = 1.0
         while n <= 2 * points:
             self.wrap = _outside(moments, theta, n * h / 2 - h, self.deviation + h)
             if self.wrap < WRAPPED:
                 break
-            n *= 2
+            n = scipy.fft.next_fast_len(n + n // 4, real=True)
         law = np.ones(n // 2 + 1, dtype=complex)
         for tilted, count in zip(moments.laws(theta), moments.counts, strict=True):
             folded = np.zeros(-(-len(tilted) // n) * n)
@@ -440,16 +462,10 @@ class _Law:
                 one[keep] = one[keep] ** count
             law *= one
         start = int(moments.counts @ moments.firsts)
-        first = round(self.centre / h) - n // 2
-        self.mass = np.roll(scipy.fft.irfft(law, n), (start - first) % n)
-        self.at = (first + np.arange(n)) * h
+        self.first = round(self.centre / h) - n // 2
+        self.mass = np.roll(scipy.fft.irfft(law, n), (start - self.first) % n)
         self.noise = TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
         self.noise += FADED * len(moments.counts) * sqrt(n)
-
-    def serves(self, epsilon: float) -> bool:
-        """Whether an epsilon is so near to the mean that the error stays small."""
-        near = epsilon == self.asked or abs(epsilon - self.centre) <= self.deviation / 2
-        return near or (self.theta == 0 and epsilon < self.centre)
 
     def hockey_stick(self, epsilon: float) -> tuple[float, float, float]:
         """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
@@ -458,20 +474,31 @@ class _Law:
         """
         if self.moments.top <= epsilon:
             return self.base - self.theta * epsilon, 0.0, 0.0
-        above = int(np.searchsorted(self.at, epsilon, side="right"))
-        x = self.at[above:] - epsilon
+        if epsilon in self._known:
+            return self._known[epsilon]
+        # Above the cut, the weights are below FADED.
+        x, mass = self._between(epsilon, epsilon - log(FADED) / self.theta if self.theta else inf)
+        x -= epsilon
         weight = np.exp(-self.theta * x) * -np.expm1(-x)
-        error = self.noise * _norm(weight) + self.wrap
-        return self.base - self.theta * epsilon, float((self.mass[above:] * weight).sum()), error
+        error = self.noise * _norm(weight) + self.wrap + FADED
+        found = self.base - self.theta * epsilon, float((mass * weight).sum()), error
+        self._known[epsilon] = found
+        return found
+
+    def _between(self, low: float, high: float) -> tuple[Array, Array]:
+        """The points of the lattice above `low`, up to `high`, and their masses."""
+        n = len(self.mass)
+        start, stop = (int(np.clip(np.floor(end / self.h) + 1 - self.first, 0, n)) for end in (low, high))
+        return (self.first + np.arange(start, stop)) * self.h, self.mass[start:stop]
 
     def near(self, epsilon: float, reach: float) -> float:
         """A bound on ``P(|S - epsilon| < reach)``, over the factor of `hockey_stick`."""
-        low, high = np.searchsorted(self.at, [epsilon - reach, epsilon + reach])
+        points, mass = self._between(epsilon - reach, epsilon + reach)
         if self.theta * reach > EXPONENT:
             return inf
-        weight = np.exp(self.theta * (epsilon - self.at[low:high]))
+        weight = np.exp(self.theta * (epsilon - points))
         most = exp(self.theta * reach)
-        value = float((self.mass[low:high] * weight).sum())
+        value = float((mass * weight).sum())
         return value + self.noise * _norm(weight) + self.wrap * most
 
     def share(self, low: list[tuple[float, float]]) -> float:
@@ -486,20 +513,12 @@ class _Law:
 class _Moments:
     """The laws of the draws of a sum, and the moments of the sum under a tilt, kept from call to call."""
 
-    def __init__(self, lattices: list[_Lattice], h: float) -> None:
-        ends = []
-        for lattice in lattices:
-            inside = np.flatnonzero(lattice.mass > 0)
-            ends.append((int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 1))
-        self.counts = np.array([lattice.count for lattice in lattices])
-        self.firsts = np.array(
-            [lattice.first + low for lattice, (low, _) in zip(lattices, ends, strict=True)]
-        )
-        self.lengths = np.array([high - low for low, high in ends])
+    def __init__(self, lattices: list[_Lattice], counts: list[int], h: float) -> None:
+        self.counts = np.array(counts)
+        self.firsts = np.array([lattice.first for lattice in lattices])
+        self.lengths = np.array([len(lattice.logs) for lattice in lattices])
         self.starts = np.append(0, np.cumsum(self.lengths)[:-1])
-        parts = [lattice.mass[low:high] for lattice, (low, high) in zip(lattices, ends, strict=True)]
-        with np.errstate(divide="ignore"):
-            self.logs = np.log(np.concatenate(parts))
+        self.logs = np.concatenate([lattice.logs for lattice in lattices])
         steps = np.arange(len(self.logs)) - np.repeat(self.starts, self.lengths)
         self.points = h * (np.repeat(self.firsts, self.lengths) + steps)
         self.top = float(self.counts @ self.points[self.starts + self.lengths - 1])
@@ -537,11 +556,11 @@ class _Moments:
         mass /= np.repeat(np.maximum(total, SMALLEST), self.lengths)
         return np.split(mass, self.starts[1:])
 
-    def tilt(self, epsilon: float, guess: float) -> float:
+    def tilt(self, epsilon: float) -> float:
         """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one, or none is."""
         if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
             return 0.0
-        theta, low, high = guess, 0.0, inf
+        theta, low, high = 1.0, 0.0, inf
         while theta < MOST_TILT:
             mean, variance, _ = self.at(theta)
             if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < ROUNDING * high:

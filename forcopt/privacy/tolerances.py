@@ -69,7 +69,7 @@ ON_LATTICE = 1e-9
 BEYOND_SPAN = 1e-20
 """Probability of losses beyond either end of a finite span."""
 
-WRAPPED = 1e-8
+WRAPPED = 1e-11
 """Probability that may lie outside of the window of a transform; the bracket holds it."""
 
 TRANSFORM = 1.2e-16
