@@ -21,10 +21,10 @@ tree: $(VENV)/.tested
 	rm -rf $(TREE)
 	$(BIN)/python setup.py -q build_py --build-lib $(TREE)
 
-# The README's code is checked as a user's is, block after block.
+# The README's code is checked as a user's is, each block alone.
 types: tree
-	sed -n '/^```python/,/^```/p' README.md | grep -v '^```' > $(TREE)/readme.py
-	cd $(TREE) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache forcopt readme.py
+	awk '/^```/ {name = /python/ ? "$(TREE)/readme" ++n ".py" : ""; if (name) print "import forcopt as fo" > name; next} name {print > name}' README.md
+	cd $(TREE) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache forcopt readme*.py
 
 layers: tree
 	cd $(TREE) && $(CURDIR)/$(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache

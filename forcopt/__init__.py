@@ -30,9 +30,8 @@ from forcopt.errors import (
 from forcopt.status import Status
 
 if TYPE_CHECKING:
-    from forcopt import data, fairness, models, privacy
+    from forcopt import data, fairness, language, models, privacy
     from forcopt.language import *  # noqa: F403
-    from forcopt.language import __all__ as _language
     from forcopt.loops.exchange import read
     from forcopt.loops.imports import from_cvxpy, from_highs, from_linopy, from_pyomo
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
@@ -46,25 +45,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LATER = {
-    "Comparison": "forcopt.study",
-    "Estimates": "forcopt.study",
-    "Evaluation": "forcopt.problem",
-    "Handles": "forcopt.problem",
-    "Method": "forcopt.problem",
-    "Outcome": "forcopt.problem",
-    "Policy": "forcopt.problem.policy",
-    "Problem": "forcopt.problem",
-    "Solution": "forcopt.problem",
-    "compare": "forcopt.study",
-    "examples": "forcopt.problem",
-    "from_cvxpy": "forcopt.loops.imports",
-    "from_highs": "forcopt.loops.imports",
-    "from_linopy": "forcopt.loops.imports",
-    "from_pyomo": "forcopt.loops.imports",
-    "load": "forcopt.problem",
-    "read": "forcopt.loops.exchange",
-    "replicate": "forcopt.study",
-    "sweep": "forcopt.study",
+    name: module
+    for module, names in {
+        "forcopt.loops.exchange": "read",
+        "forcopt.loops.imports": "from_cvxpy from_highs from_linopy from_pyomo",
+        "forcopt.problem": "Evaluation Handles Method Outcome Problem Solution examples load",
+        "forcopt.problem.policy": "Policy",
+        "forcopt.study": "Comparison Estimates compare replicate sweep",
+    }.items()
+    for name in names.split()
 }
 """Names that are imported when first used, as those of `language` are: ``import forcopt`` stays quick, and
 `forcopt.check` needs no other package."""
@@ -74,8 +63,14 @@ _LATER_MODULES = ("data", "fairness", "language", "models", "privacy")
 
 _OWN = sorted({*errors.__all__, *_LATER, *_LATER_MODULES, "Status"} - {"language"})
 
-if TYPE_CHECKING:
-    __all__ = [*_language, *_OWN]
+if TYPE_CHECKING:  # the same names, as type checkers read them
+    # fmt: off
+    __all__ = ["Comparison", "Estimates", "Evaluation", "Handles", "Method", "Outcome", "Policy", "Problem",
+               "Solution", "Status", "compare", "data", "examples", "fairness", "from_cvxpy", "from_highs",
+               "from_linopy", "from_pyomo", "load", "models", "privacy", "read", "replicate", "sweep"]
+    # fmt: on
+    __all__ += errors.__all__
+    __all__ += language.__all__
 
 
 def __getattr__(name: str) -> Any:
