@@ -13,27 +13,6 @@ import numpy as np
 
 from forcopt.errors import DeclarationError, check_choice
 
-__all__ = [
-    "Array",
-    "FrozenArrays",
-    "as_bounds",
-    "as_fraction",
-    "as_numbers",
-    "broadcast_shapes",
-    "by_label",
-    "check_entries",
-    "check_label_order",
-    "check_order",
-    "check_real",
-    "describe_entry",
-    "is_missing",
-    "labels_of",
-    "plain",
-    "refuse_entry",
-    "refuse_missing",
-    "rounded_up",
-]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 

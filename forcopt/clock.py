@@ -13,18 +13,6 @@ from typing import Any
 from forcopt.errors import DeclarationError
 from forcopt.memory import memory_budget
 
-__all__ = [
-    "Deadline",
-    "Improvement",
-    "OnImprovement",
-    "Trace",
-    "catch_interrupt",
-    "interrupted",
-    "raising_interrupts",
-    "stop_on_interrupt",
-    "watches_interrupts",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Improvement:

@@ -50,9 +50,6 @@ from pydantic_core.core_schema import no_info_before_validator_function
 from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing, refuse_entry
 from forcopt.errors import DeclarationError, unknown
 
-__all__ = ["Declared", "Integers", "Name", "Numbers"]
-
-
 _LARGEST = 2**53
 """Larger whole numbers are not told apart by floats."""
 

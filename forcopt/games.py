@@ -12,17 +12,6 @@ from forcopt.arrays import Array
 from forcopt.clock import Trace
 from forcopt.errors import DeclarationError
 
-__all__ = [
-    "ExponentiatedGradient",
-    "GameEnd",
-    "GradientDescent",
-    "Measurement",
-    "PerturbedLeader",
-    "TwoPlayerGame",
-    "checkpoints",
-    "run_game",
-]
-
 
 class ExponentiatedGradient:
     """Play vectors ``x >= 0`` with ``sum(x) < bound`` that maximize the sum of ``gain . x`` over the rounds.

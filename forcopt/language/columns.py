@@ -266,10 +266,7 @@ def _ends(columns: Array, values: Array, lower: Array, upper: Array) -> tuple[Ar
     with np.errstate(invalid="ignore"):  # 0 * inf is masked below
         a, b = values * low, values * high
     zero = values == 0
-    return (
-        np.where(zero, 0.0, np.where(positive, a, b)),
-        np.where(zero, 0.0, np.where(positive, b, a)),
-    )
+    return (np.where(zero, 0.0, np.where(positive, a, b)), np.where(zero, 0.0, np.where(positive, b, a)))
 
 
 def _per_row(rows: Rows, entries: Array, reduce: np.ufunc, empty: float | bool) -> Array:

@@ -288,11 +288,7 @@ class Model(Guarded, Structure):
 
     # -- constraints -------------------------------------------------------------------------------------
 
-    def subject_to(
-        self,
-        *conditions: Constraint | Condition | Iterable[Any],
-        name: str = "",
-    ) -> Any:
+    def subject_to(self, *conditions: Constraint | Condition | Iterable[Any], name: str = "") -> Any:
         """Add constraints.
 
         Parameters

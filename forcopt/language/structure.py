@@ -181,12 +181,7 @@ class Structure:
         return {**self.__dict__, "prepared": {}}  # solvers cannot be copied
 
     def declare_block(
-        self,
-        name: str,
-        lower: Array,
-        upper: Array,
-        integer: Array,
-        labels: Sequence[str] | None = None,
+        self, name: str, lower: Array, upper: Array, integer: Array, labels: Sequence[str] | None = None
     ) -> Variable:
         """Add a variable whose arrays are known to be right, as `variable` without its checks; for readers.
 

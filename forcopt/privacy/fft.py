@@ -13,27 +13,8 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
+from forcopt.privacy import tolerances as tol
 from forcopt.privacy.losses import Loss
-from forcopt.privacy.tolerances import (
-    AS_INFINITE,
-    BESIDE_ATOMS,
-    BEYOND_SPAN,
-    EXPONENT,
-    FADED,
-    FAR,
-    FEW_ROUNDINGS,
-    FLAT,
-    LEAST_LOG_DELTA,
-    MOST_TILT,
-    NEAR_ROOT,
-    NEXT_ROOT,
-    ON_LATTICE,
-    ROUNDING,
-    SETTLED_ROOT,
-    SMALLEST,
-    TRANSFORM,
-    WRAPPED,
-)
 
 Part = tuple[Loss, int]
 Parts = Sequence[Part]
@@ -112,7 +93,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     while True:
         lower, upper = found.rounded.ends(epsilon)
         best = Bracket(max(best.lower, exp(min(lower, upper))), min(best.upper, exp(upper)))
-        if best.upper - best.lower <= rtol * best.upper or best.upper < SMALLEST:
+        if best.upper - best.lower <= rtol * best.upper or best.upper < tol.SMALLEST:
             return best
         if not found.refine(lower, upper, rtol):
             return best
@@ -142,18 +123,18 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
     found.reach(target)
 
     def over(epsilon: float) -> float:
-        return max(found.rounded.upper(epsilon), LEAST_LOG_DELTA) - target
+        return max(found.rounded.upper(epsilon), tol.LEAST_LOG_DELTA) - target
 
     root, step = least, min(1.0, most)
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        narrow = min(WIDEST, NEXT_ROOT * root)
-        kept = before - root <= SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
+        narrow = min(WIDEST, tol.NEXT_ROOT * root)
+        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
         if kept or found.rounded.ends(root - narrow)[0] > target:
             return root
-        if not found.refine(*found.rounded.ends(root), max(over(root - narrow), SMALLEST)):
+        if not found.refine(*found.rounded.ends(root), max(over(root - narrow), tol.SMALLEST)):
             return root
-        before, step = root, NEXT_ROOT * (1 + root)
+        before, step = root, tol.NEXT_ROOT * (1 + root)
 
 
 def first_below(
@@ -174,10 +155,13 @@ def first_below(
         if low == ends[0]:
             return low
         low, high, step = max(low - step, ends[0]), low, 2 * step
-    while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
+    while over(high) == 0 and high - low > tol.ROUNDING * (1 + high):  # delta is flat: find where it begins
         middle = (low + high) / 2
         low, high = (middle, high) if over(middle) > 0 else (low, middle)
-    root, bump = float(scipy.optimize.brentq(over, low, high, xtol=NEAR_ROOT, rtol=ROUNDING)), ROUNDING
+    root, bump = (
+        float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING)),
+        tol.ROUNDING,
+    )
     while over(root) > 0:  # on the safe side of rounding
         root, bump = root + bump * (1 + root), 2 * bump
     return root
@@ -223,7 +207,7 @@ class _Composition:
 
     def reach(self, upper: float) -> bool:
         """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
-        if self.rounded.beyond < upper + log(AS_INFINITE) or self.spans == self.widest:
+        if self.rounded.beyond < upper + log(tol.AS_INFINITE) or self.spans == self.widest:
             return False
         self.spans = self.widest
         self._on(self.rounded.h)
@@ -247,11 +231,11 @@ class _Composition:
         It is as near to an epsilon as `least_epsilon`, so that the delta of its root is kept within `WIDEST`.
         """
         low, high = self.rounded.ends(epsilon - WIDEST)
-        settled = self.last - upper <= SETTLED_ROOT / WIDEST * (high - upper)
+        settled = self.last - upper <= tol.SETTLED_ROOT / WIDEST * (high - upper)
         self.last = upper
-        if upper == -inf or upper - lower <= FLAT or low > upper or settled:
+        if upper == -inf or upper - lower <= tol.FLAT or low > upper or settled:
             return True
-        return not self.refine(lower, upper, max(high - upper, SMALLEST))
+        return not self.refine(lower, upper, max(high - upper, tol.SMALLEST))
 
 
 @lru_cache(maxsize=256)
@@ -267,7 +251,7 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
     low, high = max(low, -CEILING), min(high, CEILING)
     grid = np.linspace(low, high, 4001)
     above = loss.tails(grid)[0]
-    inside = np.flatnonzero((above - above[-1] > BEYOND_SPAN) & (1 - above > BEYOND_SPAN))
+    inside = np.flatnonzero((above - above[-1] > tol.BEYOND_SPAN) & (1 - above > tol.BEYOND_SPAN))
     if loss.spacing is not None or not len(inside):
         return low, high
     return float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
@@ -275,7 +259,7 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
 
 def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     """The standard deviation of the loss under P, roughly."""
-    beyond = max(1e-3 * (span[1] - span[0]), BESIDE_ATOMS)  # so that atoms at the ends are within
+    beyond = max(1e-3 * (span[1] - span[0]), tol.BESIDE_ATOMS)  # so that atoms at the ends are within
     edges = np.linspace(span[0] - beyond, span[1] + beyond, 4001)
     for _ in range(3):  # zoom in on where the mass is
         p, _ = loss.tails(edges)
@@ -327,11 +311,7 @@ class _Rounded:
     """
 
     def __init__(
-        self,
-        parts: Parts,
-        spans: Sequence[tuple[float, float]],
-        h: float,
-        points: int = LARGEST,
+        self, parts: Parts, spans: Sequence[tuple[float, float]], h: float, points: int = LARGEST
     ) -> None:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
         self.tilted: _Law | None = None
@@ -339,9 +319,12 @@ class _Rounded:
         self.low: list[tuple[float, float]] = []
         lattices, finite, certain = [], 0.0, 0.0
         for (loss, count), (low, high) in zip(parts, spans, strict=True):
-            first, last = int(np.floor(low / h + ON_LATTICE)) - 1, int(np.ceil(high / h - ON_LATTICE)) + 1
+            first, last = (
+                int(np.floor(low / h + tol.ON_LATTICE)) - 1,
+                int(np.ceil(high / h - tol.ON_LATTICE)) + 1,
+            )
             edges = np.arange(first, last + 1) * h
-            p, q = loss.tails(np.append(edges, FAR))
+            p, q = loss.tails(np.append(edges, tol.FAR))
             a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
             right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
             mass = np.zeros(len(edges))
@@ -353,9 +336,9 @@ class _Rounded:
             finite += count * float(np.log1p(-p[-2])) if p[-2] < 1 else -inf
             certain += count * float(np.log1p(-p[-1])) if p[-1] < 1 else -inf
             steps = (loss.spacing or 0.0) / h
-            if round(steps) == 0 or abs(steps - round(steps)) > FEW_ROUNDINGS * steps:
+            if round(steps) == 0 or abs(steps - round(steps)) > tol.FEW_ROUNDINGS * steps:
                 self.inexact += count
-            self.slack += count * FEW_ROUNDINGS * max(1.0, float(np.abs(edges[[0, -1]]).max()))
+            self.slack += count * tol.FEW_ROUNDINGS * max(1.0, float(np.abs(edges[[0, -1]]).max()))
         self.moments = _Moments(lattices, h)
         with np.errstate(divide="ignore"):
             self.beyond, self.infinite = float(np.log(-expm1(finite))), float(np.log(-expm1(certain)))
@@ -426,7 +409,7 @@ class _Law:
         self.wrap = 1.0
         while n <= 2 * points:
             self.wrap = _outside(moments, theta, n * h / 2 - h, self.deviation + h)
-            if self.wrap < WRAPPED:
+            if self.wrap < tol.WRAPPED:
                 break
             n *= 2
         law = np.ones(n // 2 + 1, dtype=complex)
@@ -435,7 +418,7 @@ class _Law:
             folded[: len(tilted)] = tilted
             one = scipy.fft.rfft(folded.reshape(-1, n).sum(axis=0))
             if count > 1:  # where the power is below FADED it counts as 0
-                keep = np.abs(one) > FADED ** (1 / count)
+                keep = np.abs(one) > tol.FADED ** (1 / count)
                 one[~keep] = 0
                 one[keep] = one[keep] ** count
             law *= one
@@ -443,8 +426,8 @@ class _Law:
         first = round(self.centre / h) - n // 2
         self.mass = np.roll(scipy.fft.irfft(law, n), (start - first) % n)
         self.at = (first + np.arange(n)) * h
-        self.noise = TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
-        self.noise += FADED * len(moments.counts) * sqrt(n)
+        self.noise = tol.TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
+        self.noise += tol.FADED * len(moments.counts) * sqrt(n)
 
     def serves(self, epsilon: float) -> bool:
         """Whether an epsilon is so near to the mean that the error stays small."""
@@ -467,7 +450,7 @@ class _Law:
     def near(self, epsilon: float, reach: float) -> float:
         """A bound on ``P(|S - epsilon| < reach)``, over the factor of `hockey_stick`."""
         low, high = np.searchsorted(self.at, [epsilon - reach, epsilon + reach])
-        if self.theta * reach > EXPONENT:
+        if self.theta * reach > tol.EXPONENT:
             return inf
         weight = np.exp(self.theta * (epsilon - self.at[low:high]))
         most = exp(self.theta * reach)
@@ -477,7 +460,7 @@ class _Law:
     def share(self, low: list[tuple[float, float]]) -> float:
         """The tilted chance of some draw of the given numbers of draws, each at its own place."""
         return sum(
-            mass * exp(min(self.theta * at - float(cumulant), EXPONENT))
+            mass * exp(min(self.theta * at - float(cumulant), tol.EXPONENT))
             for cumulant, (mass, at) in zip(self.moments.at(self.theta)[2], low, strict=True)
             if mass > 0
         )
@@ -517,7 +500,7 @@ class _Moments:
         """The tilted mean and variance of the sum, and the cumulants of the draws."""
         if theta not in self._known:
             mass, total, most = self._tilted(theta)
-            share = np.maximum(total, SMALLEST)
+            share = np.maximum(total, tol.SMALLEST)
             mass *= self.points
             mean = np.add.reduceat(mass, self.starts) / share
             mass *= self.points
@@ -534,7 +517,7 @@ class _Moments:
     def laws(self, theta: float) -> list[Array]:
         """The tilted law of each draw."""
         mass, total, _ = self._tilted(theta)
-        mass /= np.repeat(np.maximum(total, SMALLEST), self.lengths)
+        mass /= np.repeat(np.maximum(total, tol.SMALLEST), self.lengths)
         return np.split(mass, self.starts[1:])
 
     def tilt(self, epsilon: float, guess: float) -> float:
@@ -542,9 +525,9 @@ class _Moments:
         if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
             return 0.0
         theta, low, high = guess, 0.0, inf
-        while theta < MOST_TILT:
+        while theta < tol.MOST_TILT:
             mean, variance, _ = self.at(theta)
-            if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < ROUNDING * high:
+            if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < tol.ROUNDING * high:
                 break
             low, high = (theta, high) if mean < epsilon else (low, theta)
             step = theta + (epsilon - mean) / variance if variance > 0 else inf
@@ -563,7 +546,7 @@ def _outside(moments: _Moments, theta: float, reach: float, deviation: float) ->
             u = factor / deviation
             value = moments.cumulant(theta + sign * u) - base - u * (sign * centre + reach)
             best = min(best, value)
-            if best < log(WRAPPED / 2):
+            if best < log(tol.WRAPPED / 2):
                 break
-        total += exp(max(best, -EXPONENT))
+        total += exp(max(best, -tol.EXPONENT))
     return total

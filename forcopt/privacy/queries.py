@@ -18,13 +18,7 @@ from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.budget import Budget, calibrate
 from forcopt.privacy.ledger import Ledger, pay
 from forcopt.privacy.losses import Neighbours
-from forcopt.privacy.mechanism import (
-    ABLE,
-    EXACT,
-    AdditiveMechanism,
-    ExponentialMechanism,
-    Mechanism,
-)
+from forcopt.privacy.mechanism import ABLE, EXACT, AdditiveMechanism, ExponentialMechanism, Mechanism
 from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure

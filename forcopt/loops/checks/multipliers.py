@@ -82,12 +82,7 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     return float(terms.sum()), error
 
 
-def optimality_doubt(
-    program: Program,
-    result: RawResult,
-    tolerance: float,
-    seconds: float = np.inf,
-) -> str:
+def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
     """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
 
     A multiplier toward an infinite bound proves nothing, unless it is noise: points that are far enough are
