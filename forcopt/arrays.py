@@ -169,9 +169,7 @@ def check_real(dtype: np.dtype[Any], subject: str) -> None:
 
 
 def _holds_expressions(data: Any) -> bool:
-    return isinstance(data, list | tuple | np.ndarray) and any(
-        hasattr(entry, "linear_rows") for entry in data
-    )
+    return isinstance(data, list | tuple | np.ndarray) and any(hasattr(part, "linear_rows") for part in data)
 
 
 def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:

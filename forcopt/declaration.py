@@ -554,9 +554,7 @@ def _explain(cls: type[Declared], error: ValidationError) -> str:
         if item["type"] == "missing":
             lines.append(f"{cls.__name__}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
-            lines.append(
-                f"{cls.__name__}: {field + ': ' if field else ''}{_lower(message) if field else message}"
-            )
+            lines.append(f"{cls.__name__}: " + (f"{field}: {_lower(message)}" if field else message))
         else:
             lines.append(f"{cls.__name__}: {field} is {_short(given)}; {_lower(message)}")
     return "; ".join(lines)

@@ -82,9 +82,7 @@ class SolveOptions:
         if self.on_improvement is not None and not callable(self.on_improvement):
             raise DeclarationError(f"on_improvement is {self.on_improvement!r}; it must be a function")
         if not isinstance(self.extra, Mapping) or not all(isinstance(name, str) for name in self.extra):
-            raise DeclarationError(
-                f"options are {self.extra!r}; they must be values by the solver's own names of them"
-            )
+            raise DeclarationError(f"options are {self.extra!r}; they must be values by the solver's names")
         if self.threads is not None:  # HiGHS aborts for very many, and others slow the machine down
             object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))
         if self.seed is not None and self.seed > _LARGEST_SEED:

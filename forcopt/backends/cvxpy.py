@@ -513,9 +513,7 @@ def _capabilities(solver: str) -> Capabilities:
         takes.add("integer")
         if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
             conflicts.append({"integer", "quadratic"})
-    return Capabilities(
-        frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=DROPPED
-    )
+    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), DROPPED)
 
 
 _CONIC = frozenset({"rows", "quadratic"}) | _CONES

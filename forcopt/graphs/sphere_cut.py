@@ -353,8 +353,7 @@ class SphereCut(Program):
         one, two = fed
         code1, code2 = _shared_code(one.rows, spots[0]), _shared_code(two.rows, spots[1])
         tables = tuple((table.rows, table.values, table.estimate) for table in fed)
-        shared1, shared2, place2, kept = spots
-        boundary = Boundary(kept, piece.distance, piece.coming)
+        boundary = Boundary(spots[3], piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
             order1 = np.argsort(code1, kind="stable")
@@ -363,9 +362,7 @@ class SphereCut(Program):
             )
             begin = np.searchsorted(code2[order2], code1[order1], "left")
             end = np.searchsorted(code2[order2], code1[order1], "right")
-            pairs = _Pairs(
-                order1, order2, begin, end, len(first), len(second), shared1, shared2, place2, len(union)
-            )
+            pairs = _Pairs(order1, order2, begin, end, len(first), len(second), *spots[:3], len(union))
             return f.advance(lambda table: _join(tables, pairs, boundary, f.rules, table, at, BUDGET))
 
         return fill

@@ -314,9 +314,7 @@ def calibrate(
     if family.size in fixed:
         raise DeclarationError(f"{family.size} is found by calibrate; leave it out")
 
-    largest = next(
-        (rule.le for rule in family.model_fields[family.size].metadata if hasattr(rule, "le")), inf
-    )
+    largest = next((r.le for r in family.model_fields[family.size].metadata if hasattr(r, "le")), inf)
 
     def mechanism(size: float) -> AdditiveMechanism:
         noise = family(**{family.size: min(size, largest)}, **fixed)

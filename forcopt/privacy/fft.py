@@ -18,6 +18,7 @@ from forcopt.privacy.losses import Loss
 
 Part = tuple[Loss, int]
 Parts = Sequence[Part]
+Span = tuple[float, float]
 
 LARGEST = 2**22
 """The most lattice points of a transform."""
@@ -137,9 +138,7 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
         before, step = root, tol.NEXT_ROOT * (1 + root)
 
 
-def first_below(
-    over: Callable[[float], float], start: float, step: float, ends: tuple[float, float]
-) -> float:
+def first_below(over: Callable[[float], float], start: float, step: float, ends: Span) -> float:
     """Where a falling function is 0, from `start` on in both directions; its least argument not above 0.
 
     The last end if it is positive up to there; infinity if it is at `FARTHEST`.
@@ -239,13 +238,13 @@ class _Composition:
 
 
 @lru_cache(maxsize=256)
-def _shape(loss: Loss) -> tuple[tuple[float, float], float]:
+def _shape(loss: Loss) -> tuple[Span, float]:
     """The span of the finite losses, and the standard deviation within."""
     span = _finite_span(loss)
     return span, _deviation(loss, span)
 
 
-def _finite_span(loss: Loss) -> tuple[float, float]:
+def _finite_span(loss: Loss) -> Span:
     """Where the finite losses are, but for mass of 1e-20 at either end."""
     low, high = loss.span
     low, high = max(low, -CEILING), min(high, CEILING)
@@ -257,7 +256,7 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
     return float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
 
 
-def _deviation(loss: Loss, span: tuple[float, float]) -> float:
+def _deviation(loss: Loss, span: Span) -> float:
     """The standard deviation of the loss under P, roughly."""
     beyond = max(1e-3 * (span[1] - span[0]), tol.BESIDE_ATOMS)  # so that atoms at the ends are within
     edges = np.linspace(span[0] - beyond, span[1] + beyond, 4001)
@@ -277,9 +276,7 @@ def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     return sd
 
 
-def _aligned(
-    h: float, spacings: list[float | None], spans: list[tuple[float, float]], finest: float
-) -> float:
+def _aligned(h: float, spacings: list[float | None], spans: list[Span], finest: float) -> float:
     """A step of at most h that divides the coarsest spacing of atoms, or else the largest loss.
 
     Where these are below both h and `finest`, h itself.
@@ -310,9 +307,7 @@ class _Rounded:
     average is at least its value at the mean of e^epsilon.
     """
 
-    def __init__(
-        self, parts: Parts, spans: Sequence[tuple[float, float]], h: float, points: int = LARGEST
-    ) -> None:
+    def __init__(self, parts: Parts, spans: Sequence[Span], h: float, points: int = LARGEST) -> None:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
         self.tilted: _Law | None = None
         self.hint: _Law | None = None
@@ -356,7 +351,7 @@ class _Rounded:
         front, value, error = self.law(epsilon).hockey_stick(epsilon)
         return min(0.0, float(np.logaddexp(front + _log(max(0.0, value) + error), self.beyond)))
 
-    def ends(self, epsilon: float) -> tuple[float, float]:
+    def ends(self, epsilon: float) -> Span:
         """The logarithms of bounds on delta, below and above."""
         law, upper = self.law(epsilon), self.upper(epsilon)
         front = law.base - law.theta * epsilon
@@ -375,9 +370,7 @@ class _Rounded:
 
 
 @lru_cache(maxsize=6)
-def _rounded(
-    parts: tuple[Part, ...], spans: tuple[tuple[float, float], ...], h: float, points: int
-) -> _Rounded:
+def _rounded(parts: tuple[Part, ...], spans: tuple[Span, ...], h: float, points: int) -> _Rounded:
     """The losses on a lattice, which several questions read; each tilts a copy."""
     return _Rounded(parts, spans, h, points)
 
@@ -475,9 +468,7 @@ class _Moments:
             inside = np.flatnonzero(lattice.mass > 0)
             ends.append((int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 1))
         self.counts = np.array([lattice.count for lattice in lattices])
-        self.firsts = np.array(
-            [lattice.first + low for lattice, (low, _) in zip(lattices, ends, strict=True)]
-        )
+        self.firsts = np.array([part.first + low for part, (low, _) in zip(lattices, ends, strict=True)])
         self.lengths = np.array([high - low for low, high in ends])
         self.starts = np.append(0, np.cumsum(self.lengths)[:-1])
         parts = [lattice.mass[low:high] for lattice, (low, high) in zip(lattices, ends, strict=True)]

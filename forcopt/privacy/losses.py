@@ -244,9 +244,7 @@ class AtomLoss(Loss):
         grid = np.linspace(-7.0, 7.0, 57) - log(min(self.pure, 1.0)) / 2
         best = int(np.argmin([negative(x) for x in grid]))
         ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        found = scipy.optimize.minimize_scalar(
-            negative, bounds=ends, method="bounded", options={"xatol": 1e-8}
-        )
+        found = scipy.optimize.minimize_scalar(negative, bounds=ends, options={"xatol": 1e-8})
         return min(super().rho, max(-float(found.fun), float(mass @ losses)))
 
     @property

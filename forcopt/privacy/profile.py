@@ -233,9 +233,7 @@ class Profile:
         """
         found = [_merged(parts) for parts in self.directions]
         if not found or any(len(parts) != 1 or parts[0][1] != 1 for parts in found):
-            raise DeclarationError(
-                "the profile belongs to a composition; sample each part, and compose afterwards"
-            )
+            raise DeclarationError("the profile belongs to a composition; sample each part, and compose then")
         first = found[0][0][0]
         return first, found[1][0][0] if len(found) > 1 else first.reversed()
 
@@ -337,7 +335,5 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
     most = max(12.0, 1 + log(max(epsilon, SMALLEST) / rho))  # twice the best order of large losses
-    found = scipy.optimize.minimize_scalar(
-        bound, bounds=(-12.0, most), method="bounded", options={"xatol": 1e-10}
-    )
+    found = scipy.optimize.minimize_scalar(bound, bounds=(-12.0, most), options={"xatol": 1e-10})
     return min(0.0, float(found.fun))

@@ -91,9 +91,7 @@ def check_method(problem: Problem, method: str, *, time_limit: float = 2.0) -> S
     assert first.status.has_solution or first.reason, f"{name}: neither a decision nor a reason"
     check_bound(first, name)
     read = pickle.loads(pickle.dumps(first))
-    assert read.problem == first.problem and read.status is first.status, (
-        f"{name}: its pickle is another solution"
-    )
+    assert read.problem == first.problem and read.status is first.status, f"{name}: its pickle differs"
     if first.decision is not None and not first.private:
         again = problem.evaluate(read.decision).objective
         assert again == first.objective, (

@@ -98,9 +98,7 @@ def certify_conic(
         found = None if exact is None else lp.bound(exact)
         if found is not None and (bound is None or found > bound):
             bound, best = found, exact
-        if bound is not None and float(point.values[0] - bound) <= _TIGHT * max(
-            1.0, abs(float(point.values[0]))
-        ):
+        if bound is not None and float(point.values[0] - bound) <= _TIGHT * max(1.0, abs(point.values[0])):
             break
     how = "no bound could be proved"
     if bound is not None:

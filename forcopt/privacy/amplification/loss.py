@@ -291,7 +291,5 @@ def noisy_statistic(
             raise DeclarationError(f"{name} must be {len(at)} nonnegative numbers that sum to 1")
         laws.append((at[p > 0], np.log(p[p > 0])))
     kinks = np.unique(np.concatenate([laws[0][0], laws[1][0]]))
-    one, other = (
-        np.logaddexp.reduce(logs - np.abs(kinks[:, None] - at) / scale, axis=1) for at, logs in laws
-    )
+    one, other = (np.logaddexp.reduce(logs - np.abs(kinks[:, None] - v) / scale, axis=1) for v, logs in laws)
     return float(np.abs(one - other).max())
