@@ -7,11 +7,12 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import ceil, floor, isfinite, log10
+from numbers import Real
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -129,6 +130,56 @@ def check_entries(values: Array, wrong: Array, subject: str, rule: str) -> None:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise DeclarationError(f"{subject}{describe_entry(values.shape, at)} is {values.flat[at]:g}; {rule}")
+
+
+def whole_number(value: Any, name: str, least: int | None = None) -> int:
+    """Read a whole number.
+
+    Parameters
+    ----------
+    value : Any
+        A number, of any type.
+    name : str
+        The field, for the message.
+    least : int, optional
+        The least that it may be.
+
+    Returns
+    -------
+    int
+        The same number.
+
+    Raises
+    ------
+    DeclarationError
+        For a fraction or a smaller number; the message has the name and the value.
+
+    Examples
+    --------
+    >>> whole_number(3.0, "size")
+    3
+    """
+    number = not isinstance(value, bool) and isinstance(value, Real) and isfinite(value)
+    bound = "" if least is None else f", at least {least}"
+    fits = number and value == int(value) and (least is None or value >= least)
+    require(fits, name, value, f"be a whole number{bound}")
+    return int(value)
+
+
+def spread(values: Array, shape: tuple[int, ...], subject: str) -> Array:
+    """Broadcast an array to a shape.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the array and both shapes.
+    """
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise DeclarationError(
+            f"{subject} has shape {values.shape}, which does not broadcast to {shape}"
+        ) from None
 
 
 def check_shape(values: Array, shape: tuple[int, ...], subject: str) -> None:

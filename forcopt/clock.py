@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.memory import memory_budget
 
 
@@ -204,8 +204,7 @@ class Deadline:
             valid = limit is None or (limit >= 0 and float(limit) >= 0)  # text has no order
         except (TypeError, ValueError, OverflowError):
             valid = False
-        if not valid:
-            raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
+        require(valid, "time_limit", limit, "be a number >= 0")
         self.limit = limit
         self.began = time.perf_counter()
         self.memory = memory_budget()

@@ -8,9 +8,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, whole_number
 from forcopt.clock import Trace
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 
 class ExponentiatedGradient:
@@ -203,8 +203,7 @@ class PerturbedLeader:
         rate: float,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if not 0 < rate < np.inf:
-            raise DeclarationError(f"rate is {rate}; it must be positive and finite")
+        require(0 < rate < np.inf, "rate", rate, "be positive and finite")
         self._best, self.rate = best, rate
         self._total = np.zeros(dimension)
         self._rng = np.random.default_rng(seed)
@@ -353,10 +352,9 @@ def run_game(
     >>> run_game(Pennies(), rounds=1000, accuracy=0.1, trace=Trace(Deadline())).reason
     'gap'
     """
-    if not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1:
-        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
+    rounds = whole_number(rounds, "rounds", 1)
     played = 0
-    for until in checkpoints(int(rounds), first, factor):
+    for until in checkpoints(rounds, first, factor):
         game.prepare(until)
         while played < until and not (played and trace.over):
             game.step()

@@ -309,13 +309,13 @@ class BridgeContext:
             yield self.model.parameter_values()[0]
             yield from (product.result_columns for product in self.products)
 
-    def row(self, constraint: Constraint, rounded: bool = False) -> None:
-        """Add rows. With `computed` their constants may be off by rounding."""
-        self.rows.append(_widened(constraint) if rounded and self.outward else constraint)
+    def row(self, *constraints: Constraint, rounded: bool = False) -> None:
+        """Add rows. If they are `rounded`, their constants may be off by rounding."""
+        self.rows += map(_widened, constraints) if rounded and self.outward else constraints
 
-    def relation(self, relation: Any) -> None:
-        """Add a relation, for the backend or a further bridge."""
-        self.relations.append(relation)
+    def relation(self, *relations: Any) -> None:
+        """Add relations, for the backend or a further bridge."""
+        self.relations += relations
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import IndicatorRows, Program, RowBlock, StageCost, row_scales
+from forcopt.compile.program import Program, RowBlock, StageCost, row_scales
 from forcopt.errors import UnsupportedError
 
 _DUST = 2.0**-50
@@ -83,18 +83,12 @@ class Scaling:
     def program(self, program: Program) -> Program:
         """The scaled program."""
         stages, by = tuple(map(self.stage, program.stages)), sp.diags_array(self.columns)
-        return replace(
-            program,
-            lower=program.lower / self.columns,
-            upper=program.upper / self.columns,
-            rows=self.block(program.rows, self.rows),
-            stages=stages,
-            units=self.columns,
-            cones=tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones),
-            indicators=tuple(
-                IndicatorRows(i.columns, i.active, self.block(i.rows)) for i in program.indicators
-            ),
-        )
+        cones = tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones)
+        indicators = tuple(replace(i, rows=self.block(i.rows)) for i in program.indicators)
+        lower, upper = program.lower / self.columns, program.upper / self.columns
+        rows = self.block(program.rows, self.rows)
+        scaled = replace(program, lower=lower, upper=upper, rows=rows, stages=stages, units=self.columns)
+        return replace(scaled, cones=cones, indicators=indicators)
 
     def factors(self, rows: RowBlock) -> Array:
         """The powers of two that bring the largest entries of further rows near 1."""

@@ -341,19 +341,13 @@ class SphereCut(Program):
         first, second = (list(child.boundary) for child in cluster.children)
         union = first + [v for v in second if v not in first]
         shared = [v for v in first if v in second]
-        spots = [
-            np.array(a, np.int64)
-            for a in (
-                [first.index(v) for v in shared],
-                [second.index(v) for v in shared],
-                [union.index(v) for v in second],
-                [union.index(v) for v in piece.boundary],
-            )
-        ]
+        places = ((shared, first), (shared, second), (second, union), (piece.boundary, union))
+        spots = (np.array([among.index(v) for v in which], np.int64) for which, among in places)
+        shared1, shared2, place2, kept = spots
         one, two = fed
-        code1, code2 = _shared_code(one.rows, spots[0]), _shared_code(two.rows, spots[1])
+        code1, code2 = _shared_code(one.rows, shared1), _shared_code(two.rows, shared2)
         tables = tuple((table.rows, table.values, table.estimate) for table in fed)
-        boundary = Boundary(spots[3], piece.distance, piece.coming)
+        boundary = Boundary(kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
             order1 = np.argsort(code1, kind="stable")
@@ -362,7 +356,9 @@ class SphereCut(Program):
             )
             begin = np.searchsorted(code2[order2], code1[order1], "left")
             end = np.searchsorted(code2[order2], code1[order1], "right")
-            pairs = _Pairs(order1, order2, begin, end, len(first), len(second), *spots[:3], len(union))
+            pairs = _Pairs(
+                order1, order2, begin, end, len(first), len(second), shared1, shared2, place2, len(union)
+            )
             return f.advance(lambda table: _join(tables, pairs, boundary, f.rules, table, at, BUDGET))
 
         return fill

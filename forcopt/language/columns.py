@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, check_order
+from forcopt.arrays import Array, as_bounds, check_order, spread
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import onto
 from forcopt.language.labels import Axes, describe_labels, read_axes
@@ -404,12 +404,7 @@ def read_block(
     whole = _booleans(integer, f"{subject}: integer")
     zero_one = _booleans(binary, f"{subject}: binary")
     for which, values in (("lower", low), ("upper", high), ("integer", whole), ("binary", zero_one)):
-        if values.ndim > len(shape) or any(
-            m not in (1, n) for m, n in zip(values.shape[::-1], shape[::-1], strict=False)
-        ):
-            raise DeclarationError(
-                f"{subject}: {which} has shape {values.shape}, which does not broadcast to {shape}"
-            )
+        spread(values, shape, f"{subject}: {which}")
     if zero_one.any():
         for which, bound, beyond in (
             ("lower", low, np.isfinite(low) & (low < 0)),

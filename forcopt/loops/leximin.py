@@ -193,13 +193,7 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     """
     row = sp.csr_array(stage.cost.reshape(1, -1))
     limit = value - stage.offset + tolerance * max(1.0, abs(value))
-    return RowBlock(
-        row.indptr.astype(np.int32),
-        row.indices.astype(np.int32),
-        row.data,
-        np.array([-np.inf]),
-        np.array([limit]),
-    )
+    return RowBlock.of(row, np.array([-np.inf]), np.array([limit]))
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.numeric.tolerances import BAND
 
 DivisorMethod = Literal["adams", "dean", "hill", "webster", "jefferson"]
@@ -246,8 +246,7 @@ def largest_remainder(populations: Any, seats: int, *, minimum: Any = 0, maximum
 
 
 def _rule(method: Any) -> _Rule:
-    if method not in _RULES:
-        raise DeclarationError(f"method is {method!r}; it must be one of {', '.join(_RULES)}")
+    require(method in _RULES, "method", method, f"be one of {', '.join(_RULES)}")
     return _RULES[method]
 
 

@@ -180,20 +180,12 @@ class _Composition:
         self.parts, self.points = parts, points
         shapes = [_shape(loss) for loss, _ in parts]
         self.spans = [span for span, _ in shapes]
-        spread = sqrt(sum(k * d**2 for (_, k), (_, d) in zip(parts, shapes, strict=True)))
+        draws = [(k, d) for (_, k), (_, d) in zip(parts, shapes, strict=True)]
+        spread = sqrt(sum(k * d**2 for k, d in draws))
         # A step h far above the deviation d of k draws adds about k d h to the variance: take a small share.
-        finest = min(
-            (
-                max(d / 4, _SHARE * spread**2 / (k * d))
-                for (_, k), (_, d) in zip(parts, shapes, strict=True)
-                if d > 0
-            ),
-            default=1.0,
-        )
-        self.widest = [
-            (low, max(high, min(loss.span[1], CEILING)))
-            for (low, high), (loss, _) in zip(self.spans, parts, strict=True)
-        ]
+        finest = min((max(d / 4, _SHARE * spread**2 / (k * d)) for k, d in draws if d > 0), default=1.0)
+        ends = zip(self.spans, parts, strict=True)
+        self.widest = [(low, max(high, min(loss.span[1], CEILING))) for (low, high), (loss, _) in ends]
         self.spread, self.last = spread, inf
         h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
         self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
@@ -83,8 +83,7 @@ class Table:
         design: Design | None = None,
         population: Population = None,
     ) -> None:
-        if not isinstance(schema, Schema):
-            raise DeclarationError(f"schema is {schema!r}; it must be a Schema")
+        require(isinstance(schema, Schema), "schema", schema, "be a Schema")
         check_choice("neighbours", neighbours, *get_args(Neighbours))
         if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
             raise DeclarationError(f"rows_per_unit is {rows_per_unit!r}; it must be a whole number from 1 up")
@@ -293,14 +292,8 @@ def _check_design(view: View) -> None:
 
 
 _ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}
-_TURNED = {
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-    ast.NotEq: ast.NotEq,
-}
+_TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_TURNED |= {ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
 
 
 def _holds(condition: str, schema: Schema, rows: Mapping[str, Array]) -> Array:

@@ -14,16 +14,8 @@ from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, UnknownNameError, UnsupportedError
 from forcopt.problem import COMMON_OPTIONS, Problem, Solution
 
-_GIVEN: dict[str, Any] = {
-    "backend": "highs",
-    "time_limit": 60.0,
-    "gap": 0.5,
-    "start": "a start",
-    "seed": 1,
-    "threads": 1,
-    "log": True,
-    "on_improvement": lambda step: None,
-}
+_GIVEN: dict[str, Any] = {"backend": "highs", "time_limit": 60.0, "gap": 0.5, "start": "a start"}
+_GIVEN |= {"seed": 1, "threads": 1, "log": True, "on_improvement": lambda step: None}
 """A value for each common option."""
 
 _NO_VALUES: tuple[Any, ...] = ("no word", object(), math.nan, [object()], {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,16 +59,8 @@ class Effort:
         """Search the integral points of a program; `lp` is its relaxation."""
         integer = np.flatnonzero(program.integer == 1).tolist()
         names = [program.column_name(j) for j in range(program.columns)] if self.save is not None else []
-        return branch_and_bound(
-            lp,
-            integer,
-            cutoff,
-            self.deadline,
-            point=point,
-            names=names,
-            save=self.save,
-            progress=self.progress,
-        )
+        shown: dict[str, Any] = {"names": names, "save": self.save, "progress": self.progress}
+        return branch_and_bound(lp, integer, cutoff, self.deadline, point=point, **shown)
 
     def told(self, tree: Tree) -> str:
         """What became of the file, in words."""

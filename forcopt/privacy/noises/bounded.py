@@ -12,7 +12,7 @@ from scipy.special import betainc, betaincinv, betaln
 
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.randomness import Secure
@@ -140,8 +140,7 @@ class TabulatedNoise(Noise):
     @field_validator("probabilities")
     @classmethod
     def _is_law(cls, p: Array) -> Array:
-        if p.ndim != 1 or not len(p):
-            raise DeclarationError(f"the shape is {p.shape}; it must be (n,), at least one")
+        require(p.ndim == 1 and len(p), "the shape", p.shape, "be (n,), at least one")
         if (p < 0).any() or abs(p.sum() - 1) > LAW_SUM:
             raise DeclarationError(f"the sum is {p.sum():g}; they must be nonnegative and sum to 1")
         return p
