@@ -210,8 +210,7 @@ class PerturbedLeader:
 
     def play(self, count: int = 1) -> Array:
         """Draw `count` plays of this round, independently."""
-        noise = self._rng.random((count, len(self._total))) / self.rate
-        return self._best(self._total + noise)
+        return self._best(self._total + self._rng.random((count, len(self._total))) / self.rate)
 
     def learn(self, loss: Array) -> None:
         """Learn the loss vector of the round."""

@@ -388,8 +388,7 @@ def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
     scale : float, default 1.0
         See `bound`.
     """
-    slack = np.minimum(NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale)
-    return np.asarray(bound + sign * slack)
+    return np.asarray(bound + sign * np.minimum(NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale))
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,7 @@ def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
     ends = [np.where(np.isfinite(e[rows.indices]), e[rows.indices], 0.0) * rows.data for e in (lower, upper)]
     broken = np.bincount(owner, sum(e != np.round(e) for e in ends), expression.size)
     whole = (broken == 0) & (constant == np.round(constant)) & (size < _EXACT)
-    count = np.diff(rows.indptr) + 2
-    return np.where(whole, 0.0, 2.0 * _EPS * count * size).reshape(expression.shape)
+    return np.where(whole, 0.0, 2.0 * _EPS * (np.diff(rows.indptr) + 2) * size).reshape(expression.shape)
 
 
 def _widened(constraint: Constraint) -> Constraint:

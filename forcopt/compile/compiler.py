@@ -353,8 +353,7 @@ def _cone(relation: Any, width: int) -> Cone:
     else:
         raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
     flat = both.ravel()
-    matrix = flat.linear_rows().matrix(width)
-    return Cone(kind, size, matrix, np.array(flat.constant), alpha)
+    return Cone(kind, size, flat.linear_rows().matrix(width), np.array(flat.constant), alpha)
 
 
 def _indicator(relation: Indicator) -> IndicatorRows:

@@ -511,8 +511,7 @@ class Program:
         left = np.flatnonzero(keep)
 
         def renumbered(rows: RowBlock) -> RowBlock:
-            taken = sp.csr_array(rows.matrix(self.columns)[:, left])
-            return RowBlock.of(taken, rows.lower, rows.upper)
+            return RowBlock.of(sp.csr_array(rows.matrix(self.columns)[:, left]), rows.lower, rows.upper)
 
         def aimed(stage: StageCost) -> StageCost:
             quadratic = None if stage.quadratic is None else sp.csc_array(stage.quadratic[left][:, left])

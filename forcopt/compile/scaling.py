@@ -92,8 +92,7 @@ class Scaling:
 
     def factors(self, rows: RowBlock) -> Array:
         """The powers of two that bring the largest entries of further rows near 1."""
-        sizes = row_scales(replace(rows, data=rows.data * self.columns[rows.indices]))
-        return np.asarray(1 / sizes)
+        return np.asarray(1 / row_scales(replace(rows, data=rows.data * self.columns[rows.indices])))
 
     def block(self, rows: RowBlock, factors: Array | None = None) -> RowBlock:
         """Scale rows, by `factors` of their own if none are given."""

@@ -211,8 +211,7 @@ class Sweep(Program):
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:
         """The same order with other weights and bounds."""
-        windows = [(low, high)] * self.parts
-        return Sweep(graph, windows, self.order, self.cannot_link, self.must_link)
+        return Sweep(graph, [(low, high)] * self.parts, self.order, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the step of the t-th vertex."""

@@ -210,8 +210,7 @@ class Windows:
         row, back = np.indices((n, min(self._width, n)))
         inside = back <= row
         at = (row[inside], (row - back)[inside])
-        matrix = sp.csr_array((np.ones(len(at[0])), at), shape=(n, n))
-        return times(self._x, self._at, matrix, self._x.axes)
+        return times(self._x, self._at, sp.csr_array((np.ones(len(at[0])), at), shape=(n, n)), self._x.axes)
 
 
 def windows(x: Expression, widths: Mapping[str, int]) -> Windows:

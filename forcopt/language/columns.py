@@ -229,8 +229,7 @@ class ColumnStore:
         block = self.blocks[position]
         self.arrays()  # the arrays below must hold every block
         self._declared.setdefault(position, block)
-        changed = replace(block, **fields)
-        self.blocks[position] = changed
+        self.blocks[position] = replace(block, **fields)
         place = slice(block.start, block.start + block.size)
         for field, values in fields.items():
             array = self._grown[field].view.copy()

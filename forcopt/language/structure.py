@@ -183,8 +183,7 @@ class Structure:
             A name for each column.
         """
         kinds = integer.astype(np.int8)
-        block = Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels)
-        return self._declare(block)
+        return self._declare(Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels))
 
     def _declare(self, block: Block) -> Variable:
         self._store.add(block)

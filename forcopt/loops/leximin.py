@@ -390,8 +390,7 @@ def write_compact(utilities: Utilities, context: BridgeContext) -> LeximinStages
         rows.append([shortfall + values >= threshold, k * threshold - shortfall.sum() >= sums[k - 1]])
     if count > 1:
         rows.append([values.sum() >= sums[count - 1]])
-    layout = SumsLayout(sums=only_columns(sums))
-    return LeximinStages(layout, [sums[k] for k in range(count)], rows)
+    return LeximinStages(SumsLayout(sums=only_columns(sums)), [sums[k] for k in range(count)], rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -219,8 +219,7 @@ class ModelSolution:
             )
         if start + constraint.expression.size > len(self.row_dual):
             raise DeclarationError(f"constraint {constraint.name!r} was added after this solution was found")
-        rows = self.row_dual[start : start + constraint.expression.size]
-        return rows.reshape(constraint.shape)
+        return self.row_dual[start : start + constraint.expression.size].reshape(constraint.shape)
 
     def _named(self, name: str) -> Any:
         """The constraint or condition of a name."""

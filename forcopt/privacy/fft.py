@@ -439,8 +439,7 @@ class _Law:
             return inf
         weight = np.exp(self.theta * (epsilon - self.at[low:high]))
         most = exp(self.theta * reach)
-        value = float((self.mass[low:high] * weight).sum())
-        return value + self.noise * _norm(weight) + self.wrap * most
+        return float((self.mass[low:high] * weight).sum()) + self.noise * _norm(weight) + self.wrap * most
 
     def share(self, low: list[tuple[float, float]]) -> float:
         """The tilted chance of some draw of the given numbers of draws, each at its own place."""

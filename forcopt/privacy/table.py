@@ -239,8 +239,7 @@ class Table:
         if isinstance(design, ClusterSample):
             known[known] = np.isin(names[codes[known].astype(int)], design.names)
         at = np.flatnonzero(known)
-        frame = pd.DataFrame({by: names[codes[at].astype(int)]})
-        return np.sort(at[design.take(frame, generator)[0]])
+        return np.sort(at[design.take(pd.DataFrame({by: names[codes[at].astype(int)]}), generator)[0]])
 
     def __len__(self) -> int:
         raise DeclarationError("the number of rows is private; release table.count()")
@@ -261,8 +260,7 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
         names = [None if is_missing(name) else str(name) for name in frame[view.unit]]
         units = pd.factorize(np.array(names, dtype=object), use_na_sentinel=False)[0]
     place = pd.Series(units).groupby(units).cumcount().to_numpy()
-    sizes = np.bincount(units)[units]
-    read[FIRST] = np.where((place == 0) & (sizes > view.rows_per_unit), 1.0, np.nan)
+    read[FIRST] = np.where((place == 0) & (np.bincount(units)[units] > view.rows_per_unit), 1.0, np.nan)
     kept = place < view.rows_per_unit
     return {name: values[kept] for name, values in read.items()}, units[kept]
 

@@ -179,8 +179,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         """The positions of the sensitive columns; with `unused` of those that X has."""
         if self.sensitive is None or callable(self.sensitive):
             return []
-        single = isinstance(self.sensitive, str | Integral)
-        asked = [self.sensitive] if single else list(self.sensitive)
+        asked = [self.sensitive] if isinstance(self.sensitive, str | Integral) else list(self.sensitive)
         names = list(X.columns) if hasattr(X, "columns") else None
         found = []
         for name in asked:

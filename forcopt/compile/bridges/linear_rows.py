@@ -151,8 +151,7 @@ def disjunction_implications(relation: Disjunction, draft: BridgeContext) -> Non
     one row (for each element, if every element chooses for itself). Exact; backends without indicator
     rows then need bounds on the variables, see the bridge ``big_m``.
     """
-    shape = (len(relation.alternatives), *relation.shape)
-    holds = draft.column("holds", shape, 0.0, 1.0, integer=True)
+    holds = draft.column("holds", (len(relation.alternatives), *relation.shape), 0.0, 1.0, integer=True)
     draft.row(holds.sum(axis=0) >= 1)
     for number, constraints in enumerate(relation.alternatives):
         for constraint in constraints:

@@ -76,8 +76,7 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     if not np.isfinite(ends[moved]).all():
         return -np.inf, 0.0
     terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
-    per_column = np.bincount(rows.indices, minlength=program.columns)
-    rounding = EPS * (per_column + 2) * size
+    rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
     error = float(rounding[moved] @ np.abs(ends[moved])) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
     return float(terms.sum()), error
 

@@ -172,8 +172,7 @@ class TabulatedNoise(Noise):
         support = np.flatnonzero(p)
         if len(gaps := np.flatnonzero(np.diff(support) > 1)):
             return int(self.values[support[gaps[0]] + 1])
-        slopes = np.diff(np.log(p[support]))
-        bad = np.flatnonzero(np.diff(slopes) > ROUNDING)
+        bad = np.flatnonzero(np.diff(np.diff(np.log(p[support]))) > ROUNDING)
         return int(self.values[support[bad[0] + 1]]) if len(bad) else None
 
     def log_density(self, x: Any) -> Array:
