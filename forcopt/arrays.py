@@ -7,32 +7,12 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import ceil, floor, isfinite, log10
+from numbers import Real
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, check_choice
-
-__all__ = [
-    "Array",
-    "FrozenArrays",
-    "as_bounds",
-    "as_fraction",
-    "as_numbers",
-    "broadcast_shapes",
-    "by_label",
-    "check_entries",
-    "check_label_order",
-    "check_order",
-    "check_real",
-    "describe_entry",
-    "is_missing",
-    "labels_of",
-    "plain",
-    "refuse_entry",
-    "refuse_missing",
-    "rounded_up",
-]
+from forcopt.errors import DeclarationError, check_choice, require
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -152,6 +132,56 @@ def check_entries(values: Array, wrong: Array, subject: str, rule: str) -> None:
         raise DeclarationError(f"{subject}{describe_entry(values.shape, at)} is {values.flat[at]:g}; {rule}")
 
 
+def whole_number(value: Any, name: str, least: int | None = None) -> int:
+    """Read a whole number.
+
+    Parameters
+    ----------
+    value : Any
+        A number, of any type.
+    name : str
+        The field, for the message.
+    least : int, optional
+        The least that it may be.
+
+    Returns
+    -------
+    int
+        The same number.
+
+    Raises
+    ------
+    DeclarationError
+        For a fraction or a smaller number; the message has the name and the value.
+
+    Examples
+    --------
+    >>> whole_number(3.0, "size")
+    3
+    """
+    number = not isinstance(value, bool) and isinstance(value, Real) and isfinite(value)
+    bound = "" if least is None else f", at least {least}"
+    fits = number and value == int(value) and (least is None or value >= least)
+    require(fits, name, value, f"be a whole number{bound}")
+    return int(value)
+
+
+def spread(values: Array, shape: tuple[int, ...], subject: str) -> Array:
+    """Broadcast an array to a shape.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the array and both shapes.
+    """
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise DeclarationError(
+            f"{subject} has shape {values.shape}, which does not broadcast to {shape}"
+        ) from None
+
+
 def check_shape(values: Array, shape: tuple[int, ...], subject: str) -> None:
     """Refuse an array of another shape.
 
@@ -190,9 +220,7 @@ def check_real(dtype: np.dtype[Any], subject: str) -> None:
 
 
 def _holds_expressions(data: Any) -> bool:
-    return isinstance(data, list | tuple | np.ndarray) and any(
-        hasattr(entry, "linear_rows") for entry in data
-    )
+    return isinstance(data, list | tuple | np.ndarray) and any(hasattr(part, "linear_rows") for part in data)
 
 
 def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:

@@ -10,20 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.memory import memory_budget
-
-__all__ = [
-    "Deadline",
-    "Improvement",
-    "OnImprovement",
-    "Trace",
-    "catch_interrupt",
-    "interrupted",
-    "raising_interrupts",
-    "stop_on_interrupt",
-    "watches_interrupts",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +204,7 @@ class Deadline:
             valid = limit is None or (limit >= 0 and float(limit) >= 0)  # text has no order
         except (TypeError, ValueError, OverflowError):
             valid = False
-        if not valid:
-            raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
+        require(valid, "time_limit", limit, "be a number >= 0")
         self.limit = limit
         self.began = time.perf_counter()
         self.memory = memory_budget()

@@ -50,9 +50,6 @@ from pydantic_core.core_schema import no_info_before_validator_function
 from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing, refuse_entry
 from forcopt.errors import DeclarationError, unknown
 
-__all__ = ["Declared", "Integers", "Name", "Numbers"]
-
-
 _LARGEST = 2**53
 """Larger whole numbers are not told apart by floats."""
 
@@ -557,9 +554,7 @@ def _explain(cls: type[Declared], error: ValidationError) -> str:
         if item["type"] == "missing":
             lines.append(f"{cls.__name__}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
-            lines.append(
-                f"{cls.__name__}: {field + ': ' if field else ''}{_lower(message) if field else message}"
-            )
+            lines.append(f"{cls.__name__}: " + (f"{field}: {_lower(message)}" if field else message))
         else:
             lines.append(f"{cls.__name__}: {field} is {_short(given)}; {_lower(message)}")
     return "; ".join(lines)

@@ -158,6 +158,35 @@ def needs_sklearn(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def require(holds: object, name: str, value: Any, rule: str) -> None:
+    """Refuse a value unless a rule holds.
+
+    Parameters
+    ----------
+    holds : object
+        Whether it does.
+    name, value : str, Any
+        What the message names.
+    rule : str
+        What the value must do, as in "be at least 1".
+
+    Raises
+    ------
+    DeclarationError
+        If it does not hold.
+
+    Examples
+    --------
+    >>> require(0 < 3, "rate", 3, "be positive")
+    >>> require(-1 > 0, "rate", -1, "be positive")
+    Traceback (most recent call last):
+    forcopt.errors.DeclarationError: rate is -1; it must be positive
+    """
+    if not holds:
+        shown = value.item() if getattr(value, "shape", None) == () else value
+        raise DeclarationError(f"{name} is {shown!r}; it must {rule}")
+
+
 def check_choice(name: str, value: object, *choices: str | None) -> None:
     """Refuse a value that is none of the choices of a parameter.
 

@@ -8,20 +8,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, whole_number
 from forcopt.clock import Trace
-from forcopt.errors import DeclarationError
-
-__all__ = [
-    "ExponentiatedGradient",
-    "GameEnd",
-    "GradientDescent",
-    "Measurement",
-    "PerturbedLeader",
-    "TwoPlayerGame",
-    "checkpoints",
-    "run_game",
-]
+from forcopt.errors import DeclarationError, require
 
 
 class ExponentiatedGradient:
@@ -214,16 +203,14 @@ class PerturbedLeader:
         rate: float,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if not 0 < rate < np.inf:
-            raise DeclarationError(f"rate is {rate}; it must be positive and finite")
+        require(0 < rate < np.inf, "rate", rate, "be positive and finite")
         self._best, self.rate = best, rate
         self._total = np.zeros(dimension)
         self._rng = np.random.default_rng(seed)
 
     def play(self, count: int = 1) -> Array:
         """Draw `count` plays of this round, independently."""
-        noise = self._rng.random((count, len(self._total))) / self.rate
-        return self._best(self._total + noise)
+        return self._best(self._total + self._rng.random((count, len(self._total))) / self.rate)
 
     def learn(self, loss: Array) -> None:
         """Learn the loss vector of the round."""
@@ -364,10 +351,9 @@ def run_game(
     >>> run_game(Pennies(), rounds=1000, accuracy=0.1, trace=Trace(Deadline())).reason
     'gap'
     """
-    if not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1:
-        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
+    rounds = whole_number(rounds, "rounds", 1)
     played = 0
-    for until in checkpoints(int(rounds), first, factor):
+    for until in checkpoints(rounds, first, factor):
         game.prepare(until)
         while played < until and not (played and trace.over):
             game.step()

@@ -9,8 +9,6 @@ from typing import Any
 from forcopt.language.model import Model
 from forcopt.problem import Problem
 
-__all__ = ["Instance", "by_name"]
-
 
 @dataclass(frozen=True)
 class Instance:

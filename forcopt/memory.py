@@ -21,16 +21,6 @@ from typing import cast
 
 from forcopt.errors import DeclarationError
 
-__all__ = [
-    "MemoryBudget",
-    "available",
-    "bytes_of",
-    "claim_memory",
-    "memory_budget",
-    "memory_limited",
-    "resident",
-]
-
 _EVERY = 0.01
 """Seconds between two looks at the size of the process."""
 

@@ -16,8 +16,6 @@ from forcopt.errors import DeclarationError, required
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["brief", "facts_html", "new_figure", "picture_html", "table_html", "write_figure"]
-
 _LONGEST = 80
 
 

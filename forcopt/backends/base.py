@@ -21,7 +21,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, interrupted
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.errors import DeclarationError, UnsupportedError
+from forcopt.errors import DeclarationError, UnsupportedError, require
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -77,14 +77,11 @@ class SolveOptions:
             raise DeclarationError(
                 f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"
             )
-        if not isinstance(self.log, bool | np.bool_):
-            raise DeclarationError(f"log is {self.log!r}; it must be True or False")
+        require(isinstance(self.log, bool | np.bool_), "log", self.log, "be True or False")
         if self.on_improvement is not None and not callable(self.on_improvement):
             raise DeclarationError(f"on_improvement is {self.on_improvement!r}; it must be a function")
         if not isinstance(self.extra, Mapping) or not all(isinstance(name, str) for name in self.extra):
-            raise DeclarationError(
-                f"options are {self.extra!r}; they must be values by the solver's own names of them"
-            )
+            raise DeclarationError(f"options are {self.extra!r}; they must be values by the solver's names")
         if self.threads is not None:  # HiGHS aborts for very many, and others slow the machine down
             object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))
         if self.seed is not None and self.seed > _LARGEST_SEED:
@@ -225,22 +222,12 @@ class Session(ABC):
 
     def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
         """Append continuous columns with their costs, bounds and coefficients (rows by new columns)."""
-        program, count = self.program, len(cost)
-        stage = program.stages[0]
-        wide = sp.csr_array(sp.hstack([program.matrix(), sp.csr_array(matrix)], format="csr"))
-        rows = program.rows
+        stage, count = self.program.stages[0], len(cost)
         quadratic = stage.quadratic
         if quadratic is not None:
             quadratic = sp.csc_array(sp.block_diag([quadratic, sp.csc_array((count, count))], format="csc"))
-        self.program = replace(
-            program,
-            lower=np.concatenate([program.lower, lower]),
-            upper=np.concatenate([program.upper, upper]),
-            integer=np.concatenate([program.integer, np.zeros(count, np.int8)]),
-            rows=RowBlock(wide.indptr, wide.indices, wide.data, rows.lower, rows.upper),
-            stages=(StageCost(np.concatenate([stage.cost, cost]), stage.offset, stage.maximize, quadratic),),
-            cones=tuple(c.widened(program.columns + count) for c in program.cones),
-        )
+        stage = StageCost(np.concatenate([stage.cost, cost]), stage.offset, stage.maximize, quadratic)
+        self.program = self.program.widened(matrix, lower, upper).with_stage(stage)
 
 
 def without_solver(program: Program, accuracy: float) -> RawResult | None:
@@ -266,19 +253,12 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
         return RawResult(Status.INFEASIBLE, message=f"the row {name} has no column to meet it")
     stage = program.stages[0]
     binding = ~empty & (np.isfinite(rows.lower) | np.isfinite(rows.upper))
-    if (
-        binding.any()
-        or program.cones
-        or program.is_conditional
-        or stage.cost.any()
-        or stage.quadratic is not None
-    ):
+    plain = not (program.cones or program.is_conditional or stage.quadratic is not None)
+    if not plain or binding.any() or stage.cost.any():
         return None
     whole = program.integer == 1
-    lower, upper = (
-        np.where(whole, np.ceil(program.lower), program.lower),
-        np.where(whole, np.floor(program.upper), program.upper),
-    )
+    lower = np.where(whole, np.ceil(program.lower), program.lower)
+    upper = np.where(whole, np.floor(program.upper), program.upper)
     if (lower > upper).any():
         name = program.column_name(int(np.argmax(lower > upper)))
         return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")

@@ -154,9 +154,8 @@ def _without_continuous(program: Program) -> tuple[Program, list[tuple[int, Rows
     if not held:
         return program, held
     lower[real] = upper[real] = 0.0
-    block = RowBlock(rows[0].indptr, rows[0].indices, rows[0].data, rows[1], rows[2])
     integer = np.where(program.integer == 0, 1, program.integer)
-    return replace(program, rows=block, lower=lower, upper=upper, integer=integer), held
+    return replace(program, rows=RowBlock.of(*rows), lower=lower, upper=upper, integer=integer), held
 
 
 def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> tuple[float, float]:
@@ -339,12 +338,7 @@ class _Run:
 
     def read(self, end: str) -> RawResult:
         """Translate the answer."""
-        known = {
-            "OPTIMAL": Status.OPTIMAL,
-            "FEASIBLE": Status.FEASIBLE,
-            "INFEASIBLE": Status.INFEASIBLE,
-            "UNKNOWN": Status.LIMIT,
-        }
+        known = {**Status.__members__, "UNKNOWN": Status.LIMIT}
         answer = self.solver.response_proto
         status = known.get(end, Status.FAILED)
         result = RawResult(
@@ -394,8 +388,7 @@ def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
     scale : float, default 1.0
         See `bound`.
     """
-    slack = np.minimum(NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale)
-    return np.asarray(bound + sign * slack)
+    return np.asarray(bound + sign * np.minimum(NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale))
 
 
 @dataclass(frozen=True)
@@ -479,14 +472,9 @@ def finite_domains(program: Program) -> tuple[Array, Array]:
 def _entries(blocks: list[RowBlock]) -> _Entries:
     counts = [b.count for b in blocks]
     length = np.concatenate([np.diff(b.indptr) for b in blocks])
-    return _Entries(
-        np.repeat(np.arange(sum(counts)), length),
-        np.concatenate([b.indices for b in blocks]),
-        np.concatenate([b.data for b in blocks]),
-        np.concatenate([b.lower for b in blocks]),
-        np.concatenate([b.upper for b in blocks]),
-        counts[0],
-    )
+    fields = ("indices", "data", "lower", "upper")
+    columns, data, lower, upper = (np.concatenate([getattr(b, f) for b in blocks]) for f in fields)
+    return _Entries(np.repeat(np.arange(sum(counts)), length), columns, data, lower, upper, counts[0])
 
 
 def _bound_by_rows(entries: _Entries, cost: Array, lower: Array, upper: Array) -> Array:

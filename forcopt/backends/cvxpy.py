@@ -90,20 +90,23 @@ class _Traits:
 
 
 _FIRST_ORDER = dict.fromkeys(("eps_abs", "eps_rel"), FIRST_ORDER)
+_GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+
+
+def _own(prefix: str, *names: str) -> dict[str, str]:
+    """A solver's names of the limits on time and gap, and of seed and threads."""
+    return {ours: prefix + name for ours, name in zip(("time_limit", "gap", "seed", "threads"), names)}  # noqa: B905
+
 
 _SOLVERS = {
     "CLARABEL": _Traits(
         "clarabel",
         own={"time_limit": "time_limit", "threads": "max_threads"},
-        defaults={
-            "accept_unknown": True
-        },  # where it got stuck it still gives its point, which is then checked
-        tight={
-            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), TIGHT),
-            **dict.fromkeys(("tol_infeas_abs", "tol_infeas_rel"), TIGHT),
-            **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), REDUCED),
-        },
-        careful=dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), CAREFUL),
+        # Where it got stuck it still gives its point, which is then checked.
+        defaults={"accept_unknown": True},
+        tight=dict.fromkeys((*_GAPS, "tol_infeas_abs", "tol_infeas_rel"), TIGHT)
+        | dict.fromkeys((f"reduced_{name}" for name in _GAPS), REDUCED),
+        careful=dict.fromkeys(_GAPS, CAREFUL),
         scales=True,  # its own scaling ends at factors of 10,000
         loose="AlmostSolved",
         printed=True,
@@ -120,38 +123,33 @@ _SOLVERS = {
     ),
     "SCIP": _Traits(
         "pyscipopt",
-        own={
-            "time_limit": "scip_params.limits/time",
-            "gap": "scip_params.limits/gap",
-            "seed": "scip_params.randomization/randomseedshift",
-            "threads": "scip_params.parallel/maxnthreads",
-        },
+        own=_own(
+            "scip_params.",
+            "limits/time",
+            "limits/gap",
+            "randomization/randomseedshift",
+            "parallel/maxnthreads",
+        ),
         printed=True,
         duals=False,  # by cvxpy's own account
     ),
-    "HIGHS": _Traits(
-        "highspy",
-        own={"time_limit": "time_limit", "gap": "mip_rel_gap", "seed": "random_seed", "threads": "threads"},
-    ),
-    "SCIPY": _Traits(
-        "scipy", own={"time_limit": "scipy_options.time_limit", "gap": "scipy_options.mip_rel_gap"}
-    ),
-    "GLOP": _Traits("ortools", own={"time_limit": "time_limit_sec"}),
+    "HIGHS": _Traits("highspy", own=_own("", "time_limit", "mip_rel_gap", "random_seed", "threads")),
+    "SCIPY": _Traits("scipy", own=_own("scipy_options.", "time_limit", "mip_rel_gap")),
+    "GLOP": _Traits("ortools", own=_own("", "time_limit_sec")),
     "ECOS": _Traits("ecos"),
     "CVXOPT": _Traits("cvxopt", printed=True),
     "QOCO": _Traits("qoco"),
     "PIQP": _Traits("piqp"),
-    "GUROBI": _Traits(
-        "gurobipy", own={"time_limit": "TimeLimit", "gap": "MIPGap", "seed": "Seed", "threads": "Threads"}
-    ),
+    "GUROBI": _Traits("gurobipy", own=_own("", "TimeLimit", "MIPGap", "Seed", "Threads")),
     "MOSEK": _Traits(
         "mosek",
-        own={
-            "time_limit": "mosek_params.MSK_DPAR_OPTIMIZER_MAX_TIME",
-            "gap": "mosek_params.MSK_DPAR_MIO_TOL_REL_GAP",
-            "seed": "mosek_params.MSK_IPAR_MIO_SEED",
-            "threads": "mosek_params.MSK_IPAR_NUM_THREADS",
-        },
+        own=_own(
+            "mosek_params.MSK_",
+            "DPAR_OPTIMIZER_MAX_TIME",
+            "DPAR_MIO_TOL_REL_GAP",
+            "IPAR_MIO_SEED",
+            "IPAR_NUM_THREADS",
+        ),
     ),
 }
 

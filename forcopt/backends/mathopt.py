@@ -144,17 +144,10 @@ class MathOptSession(Session):
             _vector(hints.solution_hints.add().variable_values, known, options.start[known])
         try:
             with _without_noise() if self.solver == "gscip" else nullcontext():
-                answer = solver.solve(
-                    model_proto(program),
-                    parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
-                    parameters_pb2.SolverInitializerProto(),
-                    _parameters(self.solver, options, monitor.deadline.memory.left),
-                    hints,
-                    logged,
-                    registration,
-                    improved,
-                    interrupter,
-                )
+                kind = parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}")
+                told = _parameters(self.solver, options, monitor.deadline.memory.left)
+                given = model_proto(program), kind, parameters_pb2.SolverInitializerProto(), told, hints
+                answer = solver.solve(*given, logged, registration, improved, interrupter)
         except StatusNotOk as error:
             if "found value: -inf; invalid PrimalSolutionProto.objective_value" in str(error):
                 # SCIP found a point of value -inf, which MathOpt cannot pass on.
@@ -237,14 +230,9 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
     first = answer.solutions[0] if answer.solutions else None
     claim = solution_pb2.SOLUTION_STATUS_FEASIBLE
     feasible = first is not None and first.primal_solution.feasibility_status == claim
-    settled = {
-        "OPTIMAL": Status.OPTIMAL,
-        "INFEASIBLE": Status.INFEASIBLE,
-        "UNBOUNDED": Status.UNBOUNDED,
-        "INFEASIBLE_OR_UNBOUNDED": Status.INFEASIBLE,
-        "NO_SOLUTION_FOUND": Status.LIMIT,
-    }
+    others = {"INFEASIBLE_OR_UNBOUNDED": Status.INFEASIBLE, "NO_SOLUTION_FOUND": Status.LIMIT}
     # The other ends: stopped early (FEASIBLE), unsure of its tolerances (IMPRECISE), or broken down.
+    settled = {name: Status[name] for name in ("OPTIMAL", "INFEASIBLE", "UNBOUNDED")} | others
     status = settled.get(reason) or (Status.FEASIBLE if feasible else Status.FAILED)
     limit = "" if not end.limit else " " + result_pb2.LimitProto.Name(end.limit)
     result = RawResult(

@@ -299,14 +299,8 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
             result.status = Status.OPTIMAL if optimal else Status.FEASIBLE
             if optimal and not program.is_integer:
                 result.row_dual, result.reduced_cost = _duals(program, built, x)
-    limits = (
-        kind.maxTimeLimit,
-        kind.maxIterations,
-        kind.maxEvaluations,
-        kind.feasible,
-        kind.intermediateNonInteger,
-    )
-    if result.x is None and condition in limits:
+    limits = ("maxTimeLimit", "maxIterations", "maxEvaluations", "feasible", "intermediateNonInteger")
+    if result.x is None and condition in map(kind, limits):
         result.status = Status.LIMIT
     result.bound = _bound(program, traits, answer, log, result.objective if optimal else math.inf)
     return result

@@ -154,10 +154,7 @@ class _Run:
         """Write a cone on new columns, one for each entry that is not constant."""
         nonnegative = {"second_order": (0,), "exponential": (1, 2), "power_cone": (0, 1)}[cone.kind]
         entries: list[Any] = []
-        matrix, negative = cone.matrix, -cone.offset
-        for columns, data, _, negated in _each(
-            RowBlock(matrix.indptr, matrix.indices, matrix.data, negative, negative)
-        ):
+        for columns, data, _, negated in _each(RowBlock.of(cone.matrix, -cone.offset, -cone.offset)):
             if not columns:
                 entries.append(-negated)
                 continue
@@ -221,14 +218,9 @@ class _Run:
         """Translate the answer."""
         scip, program = self.scip, self.program
         end = scip.getStatus()
-        settled = {
-            "optimal": Status.OPTIMAL,
-            "gaplimit": Status.OPTIMAL,
-            "infeasible": Status.INFEASIBLE,
-            "inforunbd": Status.INFEASIBLE,
-            "unbounded": Status.UNBOUNDED,
-        }
-        status = settled.get(end) or (Status.FEASIBLE if scip.getNSols() else Status.LIMIT)
+        name = {"gaplimit": "optimal", "inforunbd": "infeasible"}.get(end, end)
+        settled = name in ("optimal", "infeasible", "unbounded")
+        status = Status(name) if settled else Status.FEASIBLE if scip.getNSols() else Status.LIMIT
         x = self.point(scip.getBestSol()) if status.has_solution else np.zeros(0)
         if np.abs(x).max(initial=0.0) >= _HUGE:  # no optimum, but no ray that would prove it either
             status, end = Status.FAILED, f"{end}, at a point beyond its range of numbers"
@@ -356,10 +348,8 @@ class Scip(Backend):
     through = "pyscipopt"
     install = "pip install pyscipopt"
     capabilities = Capabilities(
-        frozenset(
-            {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
-            | {"nonconvex"}
-        ),
+        frozenset({"rows", "integer", "quadratic", "indicator", "lazy", "nonconvex"})
+        | {"second_order", "exponential", "power_cone"},
         smallest=DROPPED,
     )
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program
-from forcopt.errors import DeclarationError, NotInstalledError, UnknownNameError, unknown
+from forcopt.errors import DeclarationError, NotInstalledError, UnknownNameError, require, unknown
 
 _MODULES = ("highs", "cvxpy", "cpsat", "mathopt", "pyscipopt", "pyomo")
 """One module a solver family; each calls `register_backend` for its backends when imported."""
@@ -148,8 +148,7 @@ def get_backend(name: str) -> Backend:
     'highs'
     """
     _load()
-    if not isinstance(name, str):
-        raise DeclarationError(f"the backend is {name!r}; it must be the name of one")
+    require(isinstance(name, str), "the backend", name, "be the name of one")
     if name not in _BACKENDS and name.endswith("]"):
         register_backend(_configured(name))
     prefix, _, rest = name.partition(":")

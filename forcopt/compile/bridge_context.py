@@ -147,8 +147,7 @@ def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
     ends = [np.where(np.isfinite(e[rows.indices]), e[rows.indices], 0.0) * rows.data for e in (lower, upper)]
     broken = np.bincount(owner, sum(e != np.round(e) for e in ends), expression.size)
     whole = (broken == 0) & (constant == np.round(constant)) & (size < _EXACT)
-    count = np.diff(rows.indptr) + 2
-    return np.where(whole, 0.0, 2.0 * _EPS * count * size).reshape(expression.shape)
+    return np.where(whole, 0.0, 2.0 * _EPS * (np.diff(rows.indptr) + 2) * size).reshape(expression.shape)
 
 
 def _widened(constraint: Constraint) -> Constraint:
@@ -309,13 +308,13 @@ class BridgeContext:
             yield self.model.parameter_values()[0]
             yield from (product.result_columns for product in self.products)
 
-    def row(self, constraint: Constraint, rounded: bool = False) -> None:
-        """Add rows. With `computed` their constants may be off by rounding."""
-        self.rows.append(_widened(constraint) if rounded and self.outward else constraint)
+    def row(self, *constraints: Constraint, rounded: bool = False) -> None:
+        """Add rows. If they are `rounded`, their constants may be off by rounding."""
+        self.rows += map(_widened, constraints) if rounded and self.outward else constraints
 
-    def relation(self, relation: Any) -> None:
-        """Add a relation, for the backend or a further bridge."""
-        self.relations.append(relation)
+    def relation(self, *relations: Any) -> None:
+        """Add relations, for the backend or a further bridge."""
+        self.relations += relations
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression."""

@@ -34,12 +34,15 @@ from forcopt.language.relations import (
 )
 from forcopt.language.terms import mark
 
+Others = Callable[[], Mapping[str, "Capabilities"]] | None
+"""Gives the capabilities of all backends, for the words of a refusal."""
+
 
 def compile_model(
     model: Model,
     capabilities: Capabilities,
     backend: str = "",
-    others: Callable[[], Mapping[str, Capabilities]] | None = None,
+    others: Others = None,
     sorted_by: str | None = None,
     only: Collection[Constraint | Condition] | None = None,
     outward: bool = False,
@@ -92,10 +95,7 @@ def compile_model(
 
 
 def compile_parametric(
-    model: Model,
-    capabilities: Capabilities,
-    backend: str = "",
-    others: Callable[[], Mapping[str, Capabilities]] | None = None,
+    model: Model, capabilities: Capabilities, backend: str = "", others: Others = None
 ) -> ParametricProgram:
     """Rewrite `model` until only kinds that the backend takes are left, for any values of its parameters.
 
@@ -125,7 +125,7 @@ def _compile(
     model: Model,
     capabilities: Capabilities,
     backend: str,
-    others: Callable[[], Mapping[str, Capabilities]] | None,
+    others: Others,
     sorted_by: str | None = None,
     only: Collection[Constraint | Condition] | None = None,
     outward: bool = False,
@@ -164,14 +164,12 @@ def _compile(
             real[product.result_columns] = False
     lazies = () if only is not None else tuple(model.lazies)
     program = _fill(draft, taken, squares, objective, drafts, lazies)
-    if (
-        capabilities.only_integer
-        and (stuck := real & (~only_in_rows(program) | _priced(draft, program))).any()
-    ):
-        name = draft.name_of(int(np.argmax(stuck)))
-        raise UnsupportedError(
-            _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
-        )
+    stuck = (
+        real & (~only_in_rows(program) | _priced(draft, program)) if capabilities.only_integer else real[:0]
+    )
+    if stuck.any():
+        missing = [f"the continuous variable {draft.name_of(int(np.argmax(stuck)))}"]
+        raise UnsupportedError(_refusal(model, missing, backend, others() if others else {}))
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
     return program, draft.products, _scaled_squares(draft, squares)
@@ -223,9 +221,8 @@ def _missing(
     """The kinds that the model needs and no chain of bridges gives, and conflicts of kinds."""
     absorbed = {id(s) for s in squares}
     used = {r.kind for r in draft.relations if id(r) not in absorbed}
-    needed = (
-        used | ({"integer"} if (draft.integer == 1).any() else set()) | ({"quadratic"} if squares else set())
-    )
+    needed = used | {"integer"} if (draft.integer == 1).any() else used
+    needed = needed | {"quadratic"} if squares else needed
     missing = sorted(kind for kind in needed if kind not in plan)
     if not missing:
         final: set[str] = set()
@@ -253,11 +250,8 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
             continue
         able.append(name)
     names = ", ".join(able) if able else "no registered backend"
-    words = {
-        "integer": "integer variables",
-        "quadratic": "a quadratic objective",
-        "multiplication": "products of variables, which are not convex,",
-    }
+    words = {"integer": "integer variables", "quadratic": "a quadratic objective"}
+    words |= {"multiplication": "products of variables, which are not convex,"}
     kinds = ", ".join(words.get(kind, kind) for kind in missing)
     hint = ", and with mccormick=1 as a relaxation, which bounds the optimum, all that take the rest"
     hint = hint if "multiplication" in missing else ""
@@ -359,8 +353,7 @@ def _cone(relation: Any, width: int) -> Cone:
     else:
         raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
     flat = both.ravel()
-    matrix = flat.linear_rows().matrix(width)
-    return Cone(kind, size, matrix, np.array(flat.constant), alpha)
+    return Cone(kind, size, flat.linear_rows().matrix(width), np.array(flat.constant), alpha)
 
 
 def _indicator(relation: Indicator) -> IndicatorRows:

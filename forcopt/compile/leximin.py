@@ -75,17 +75,11 @@ class LeximinStages:
             matrix=self.utilities.linear_rows().matrix(width),
             offset=np.array(self.utilities.constant),
         )
-        return [
-            StageCost(
-                -cost_vector(target, width),
-                -float(target.constant),
-                maximize,
-                rows=_assembled(rows),
-                leximin=layout,
-                rank=rank,
-            )
-            for rank, (target, rows) in enumerate(zip(self.targets, self.rows, strict=True), 1)
-        ]
+        out = []
+        for rank, (target, rows) in enumerate(zip(self.targets, self.rows, strict=True), 1):
+            cost, held = -cost_vector(target, width), _assembled(rows)
+            out.append(StageCost(cost, -float(target.constant), maximize, None, held, layout, rank))
+        return out
 
 
 def _assembled(rows: Sequence[Constraint]) -> RowBlock | None:

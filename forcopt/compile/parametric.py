@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.compile.assemble import with_squares
-from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
+from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct
@@ -104,20 +104,12 @@ class ParametricProgram:
         shift = np.zeros(width)
         shift[columns] = values
         turned = self._substitution(shift)
-        return replace(
-            program,
-            lower=lower,
-            upper=upper,
-            rows=self._rows.at(shift, turned),
-            stages=tuple(
-                self._stage(number, rows, shift, turned) for number, rows in enumerate(self._stage_rows)
-            ),
-            cones=tuple(self._cone(cone, shift, turned) for cone in program.cones),
-            indicators=tuple(
-                IndicatorRows(i.columns, i.active, rows.at(shift, turned))
-                for i, rows in zip(program.indicators, self._indicators, strict=True)
-            ),
-        )
+        stages = tuple(self._stage(i, rows, shift, turned) for i, rows in enumerate(self._stage_rows))
+        cones = tuple(self._cone(cone, shift, turned) for cone in program.cones)
+        held = zip(program.indicators, self._indicators, strict=True)
+        indicators = tuple(replace(i, rows=rows.at(shift, turned)) for i, rows in held)
+        program = replace(program, lower=lower, upper=upper, rows=self._rows.at(shift, turned))
+        return replace(program, stages=stages, cones=cones, indicators=indicators)
 
     def _substitution(self, shift: Array) -> _Turned | _Nested | None:
         """The rows of T that belong to products, others empty; completes `shift`.
@@ -254,10 +246,9 @@ class _Part:
     def of(cls, rows: RowBlock, width: int, gone: Array, made: Array) -> _Part:
         matrix = rows.matrix(width)
         kept = _masked(matrix, ~gone) if gone[rows.indices].any() else matrix
-        block = RowBlock(
-            kept.indptr.astype(np.int32), kept.indices.astype(np.int32), kept.data, rows.lower, rows.upper
+        return cls(
+            rows, RowBlock.of(kept, rows.lower, rows.upper), _masked(matrix, gone), _masked(matrix, made)
         )
-        return cls(rows, block, _masked(matrix, gone), _masked(matrix, made))
 
     def at(self, shift: Array, turned: _Turned | _Nested | None) -> RowBlock:
         """The rows with values put in; without products their matrix is always the same."""
@@ -270,8 +261,7 @@ class _Part:
         if self._last is None or self._last[0] is not turned:
             whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned.matrix)
             whole.sort_indices()
-            indptr, indices = whole.indptr.astype(np.int32), whole.indices.astype(np.int32)
-            self._last = turned, RowBlock(indptr, indices, whole.data, lower, upper)
+            self._last = turned, RowBlock.of(whole, lower, upper)
         return self._last[1].within(lower, upper)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,6 +79,12 @@ class RowBlock:
     _matrices: dict[int, sp.csr_array] = field(default_factory=dict, repr=False)
     _transposes: dict[int, sp.csc_array] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of(cls, matrix: sp.csr_array, lower: Array, upper: Array) -> Self:
+        """The rows of a CSR matrix, with their bounds."""
+        indptr, indices = (part.astype(np.int32, copy=False) for part in (matrix.indptr, matrix.indices))
+        return cls(indptr, indices, matrix.data, lower, upper)
+
     @property
     def count(self) -> int:
         """The number of rows."""
@@ -116,8 +123,7 @@ class RowBlock:
 
     def picked(self, which: Array, columns: int) -> RowBlock:
         """The rows of a mask."""
-        kept = self.matrix(columns)[which]
-        return RowBlock(kept.indptr, kept.indices, kept.data, self.lower[which], self.upper[which])
+        return RowBlock.of(self.matrix(columns)[which], self.lower[which], self.upper[which])
 
     def within(self, lower: Array, upper: Array) -> RowBlock:
         """The same rows with other bounds; shares the scipy matrices."""
@@ -505,14 +511,11 @@ class Program:
         left = np.flatnonzero(keep)
 
         def renumbered(rows: RowBlock) -> RowBlock:
-            taken = sp.csr_array(rows.matrix(self.columns)[:, left])
-            return RowBlock(
-                taken.indptr.astype(np.int32),
-                taken.indices.astype(np.int32),
-                taken.data,
-                rows.lower,
-                rows.upper,
-            )
+            return RowBlock.of(sp.csr_array(rows.matrix(self.columns)[:, left]), rows.lower, rows.upper)
+
+        def aimed(stage: StageCost) -> StageCost:
+            quadratic = None if stage.quadratic is None else sp.csc_array(stage.quadratic[left][:, left])
+            return replace(stage, cost=stage.cost[left], quadratic=quadratic)
 
         place = np.cumsum(keep) - 1
         return replace(
@@ -521,21 +524,26 @@ class Program:
             upper=self.upper[left],
             integer=self.integer[left],
             rows=renumbered(self.rows),
-            stages=tuple(
-                replace(
-                    s,
-                    cost=s.cost[left],
-                    quadratic=None if s.quadratic is None else sp.csc_array(s.quadratic[left][:, left]),
-                )
-                for s in self.stages
-            ),
+            stages=tuple(map(aimed, self.stages)),
             cones=tuple(replace(c, matrix=sp.csr_array(c.matrix[:, left])) for c in self.cones),
             indicators=tuple(
-                IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
+                replace(i, columns=place[i.columns], rows=renumbered(i.rows)) for i in self.indicators
             ),
             schedules=tuple(schedule.renumbered(place) for schedule in self.schedules),
             products=tuple(products.renumbered(place) for products in self.products),
             column_name=lambda column: self.column_name(int(left[column])),
+        )
+
+    def widened(self, matrix: sp.csc_array, lower: Array, upper: Array) -> Program:
+        """The program with more columns, continuous and free of cost; its stages stay as they are."""
+        wide = sp.csr_array(sp.hstack([self.matrix(), sp.csr_array(matrix)], format="csr"))
+        return replace(
+            self,
+            lower=np.concatenate([self.lower, lower]),
+            upper=np.concatenate([self.upper, upper]),
+            integer=np.concatenate([self.integer, np.zeros(len(lower), np.int8)]),
+            rows=RowBlock.of(wide, self.rows.lower, self.rows.upper),
+            cones=tuple(cone.widened(self.columns + len(lower)) for cone in self.cones),
         )
 
     def with_rows(self, rows: RowBlock) -> Program:
@@ -561,17 +569,11 @@ def recession(program: Program) -> Program:
         return np.where(np.isfinite(lower), 0.0, -far), np.where(np.isfinite(upper), 0.0, far)
 
     lower, upper = homogeneous(program.lower, program.upper, 1.0)
-    row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
-    return replace(
-        program,
-        lower=lower,
-        upper=upper,
-        integer=np.zeros_like(program.integer),
-        rows=program.rows.within(row_lower, row_upper),
-        cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
-        indicators=(),
-        lazies=(),
-    )
+    rows = program.rows.within(*homogeneous(program.rows.lower, program.rows.upper, np.inf))
+    integer = np.zeros_like(program.integer)
+    cones = tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones)
+    plain = replace(program, integer=integer, cones=cones, indicators=(), lazies=())
+    return replace(plain, lower=lower, upper=upper, rows=rows)
 
 
 def row_scales(rows: RowBlock) -> Array:
@@ -604,25 +606,12 @@ def elastic(program: Program, scales: Array, weights: Array) -> tuple[Program, A
     signs : Array
         1 for a slack that repairs the row's lower side, -1 for its upper side.
     """
-    rows, n = program.rows, program.columns
+    rows = program.rows
     soft = np.isfinite(weights)
     lacking, excess = (np.flatnonzero(soft & np.isfinite(side)) for side in (rows.lower, rows.upper))
     at, signs = np.concatenate([lacking, excess]), np.repeat([1.0, -1.0], [len(lacking), len(excess)])
     count = len(at)
     slack = sp.csr_array((signs * scales[at], (at, np.arange(count))), shape=(rows.count, count))
-    wide = sp.csr_array(sp.hstack([program.matrix(), slack], format="csr"))
-    block = RowBlock(
-        wide.indptr.astype(np.int32), wide.indices.astype(np.int32), wide.data, rows.lower, rows.upper
-    )
-    cost = np.concatenate([np.zeros(n), weights[at]])
-    softened = replace(
-        program,
-        lower=np.concatenate([program.lower, np.zeros(count)]),
-        upper=np.concatenate([program.upper, np.full(count, np.inf)]),
-        integer=np.concatenate([program.integer, np.zeros(count, dtype=np.int8)]),
-        rows=block,
-        cones=tuple(c.widened(n + count) for c in program.cones),
-        stages=(StageCost(cost, 0.0, False),),
-        lazies=(),
-    )
-    return softened, at, signs
+    wide = program.widened(slack, np.zeros(count), np.full(count, np.inf))
+    stage = StageCost(np.concatenate([np.zeros(program.columns), weights[at]]), 0.0, False)
+    return replace(wide, stages=(stage,), lazies=()), at, signs

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import IndicatorRows, Program, RowBlock, StageCost, row_scales
+from forcopt.compile.program import Program, RowBlock, StageCost, row_scales
 from forcopt.errors import UnsupportedError
 
 _DUST = 2.0**-50
@@ -83,23 +83,16 @@ class Scaling:
     def program(self, program: Program) -> Program:
         """The scaled program."""
         stages, by = tuple(map(self.stage, program.stages)), sp.diags_array(self.columns)
-        return replace(
-            program,
-            lower=program.lower / self.columns,
-            upper=program.upper / self.columns,
-            rows=self.block(program.rows, self.rows),
-            stages=stages,
-            units=self.columns,
-            cones=tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones),
-            indicators=tuple(
-                IndicatorRows(i.columns, i.active, self.block(i.rows)) for i in program.indicators
-            ),
-        )
+        cones = tuple(replace(c, matrix=sp.csr_array(c.matrix @ by)) for c in program.cones)
+        indicators = tuple(replace(i, rows=self.block(i.rows)) for i in program.indicators)
+        lower, upper = program.lower / self.columns, program.upper / self.columns
+        rows = self.block(program.rows, self.rows)
+        scaled = replace(program, lower=lower, upper=upper, rows=rows, stages=stages, units=self.columns)
+        return replace(scaled, cones=cones, indicators=indicators)
 
     def factors(self, rows: RowBlock) -> Array:
         """The powers of two that bring the largest entries of further rows near 1."""
-        sizes = row_scales(replace(rows, data=rows.data * self.columns[rows.indices]))
-        return np.asarray(1 / sizes)
+        return np.asarray(1 / row_scales(replace(rows, data=rows.data * self.columns[rows.indices])))
 
     def block(self, rows: RowBlock, factors: Array | None = None) -> RowBlock:
         """Scale rows, by `factors` of their own if none are given."""

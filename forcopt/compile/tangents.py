@@ -96,5 +96,4 @@ def as_rows(cone: Cone, cones: Array, weights: Array) -> RowBlock:
     matrix = sp.csr_array(by @ cone.matrix)
     matrix.eliminate_zeros()
     matrix.sort_indices()
-    parts = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
-    return RowBlock(*parts, -(by @ cone.offset), np.full(count, np.inf))
+    return RowBlock.of(matrix, -(by @ cone.offset), np.full(count, np.inf))

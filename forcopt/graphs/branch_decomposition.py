@@ -148,9 +148,7 @@ def _phantoms(graph: nx.Graph[int]) -> list[tuple[int, int]]:
     whole.add_edges_from(added)
     while len(whole) > 2 and not nx.is_biconnected(whole):
         _, embedding = nx.check_planarity(whole)
-        block = {
-            frozenset(e): i for i, part in enumerate(nx.biconnected_component_edges(whole)) for e in part
-        }
+        block = {frozenset(e): i for i, b in enumerate(nx.biconnected_component_edges(whole)) for e in b}
         v = min(nx.articulation_points(whole))
         around = list(embedding.neighbors_cw_order(v))
         for u, w in zip(around, around[1:] + around[:1], strict=True):
@@ -209,9 +207,7 @@ class _Builder:
         """Join two to four clusters in the order that keeps boundaries small."""
         parts = list(parts)
         while len(parts) > 1:
-            a, b = min(
-                combinations(parts, 2), key=lambda pair: len(self.boundary(pair[0].edges | pair[1].edges))
-            )
+            a, b = min(combinations(parts, 2), key=lambda ab: len(self.boundary(ab[0].edges | ab[1].edges)))
             parts = [p for p in parts if p is not a and p is not b] + [self.join(a, b)]
         return parts[0]
 

@@ -200,9 +200,7 @@ class Sweep(Program):
             wide = [*frontier, v]
             kept = [i for i, u in enumerate(wide) if last[u] > t]
             if len(kept) > WIDEST:
-                raise DeclarationError(
-                    f"the frontier grows to {len(kept)} vertices; at most {WIDEST} are possible"
-                )
+                raise DeclarationError(f"the frontier grows to {len(kept)} vertices; {WIDEST} are possible")
             costs = [graph.cost_matrix[v, frontier[i]] for i in near]
             pairs = [_partners(group, v, at) for group in (self.cannot_link, self.must_link)]
             columns = [np.array(a, np.int64) for a in (near, costs, *pairs, kept)]
@@ -213,8 +211,7 @@ class Sweep(Program):
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:
         """The same order with other weights and bounds."""
-        windows = [(low, high)] * self.parts
-        return Sweep(graph, windows, self.order, self.cannot_link, self.must_link)
+        return Sweep(graph, [(low, high)] * self.parts, self.order, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the step of the t-th vertex."""

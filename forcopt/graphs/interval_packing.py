@@ -84,9 +84,7 @@ def _network(first: Array, last: Array, weight: Array) -> tuple[_Line, _Flow]:
     out_at = np.searchsorted(tail[out], np.arange(points + 2))
     in_at = np.searchsorted(head[into], np.arange(points + 2))
     line = _Line(tail, head, np.asarray(weight, dtype=float), points, out, out_at, into, in_at)
-    return line, _Flow(
-        np.zeros(points + 1), np.zeros(len(tail), dtype=bool), np.zeros(points, dtype=np.int64)
-    )
+    return line, _Flow(np.zeros(points + 1), np.zeros(len(tail), bool), np.zeros(points, np.int64))
 
 
 def heaviest_disjoint(first: Array, last: Array, weight: Array) -> Array:

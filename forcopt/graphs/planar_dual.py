@@ -121,8 +121,7 @@ class PlanarDual:
         keep[np.asarray(edges, np.int64)] = False
         labels = component_labels(self.graph.edges[keep], self.graph.size)
         _, first = np.unique(labels, return_index=True)
-        rank = np.argsort(np.argsort(first))
-        return np.asarray(rank[labels], np.int64)
+        return np.asarray(np.argsort(np.argsort(first))[labels], np.int64)
 
 
 def faces(embedding: Any, half_edges: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:

@@ -341,19 +341,12 @@ class SphereCut(Program):
         first, second = (list(child.boundary) for child in cluster.children)
         union = first + [v for v in second if v not in first]
         shared = [v for v in first if v in second]
-        spots = [
-            np.array(a, np.int64)
-            for a in (
-                [first.index(v) for v in shared],
-                [second.index(v) for v in shared],
-                [union.index(v) for v in second],
-                [union.index(v) for v in piece.boundary],
-            )
-        ]
-        one, two = fed
-        code1, code2 = _shared_code(one.rows, spots[0]), _shared_code(two.rows, spots[1])
-        tables = tuple((table.rows, table.values, table.estimate) for table in fed)
+        places = ((shared, first), (shared, second), (second, union), (piece.boundary, union))
+        spots = (np.array([among.index(v) for v in which], np.int64) for which, among in places)
         shared1, shared2, place2, kept = spots
+        one, two = fed
+        code1, code2 = _shared_code(one.rows, shared1), _shared_code(two.rows, shared2)
+        tables = tuple((table.rows, table.values, table.estimate) for table in fed)
         boundary = Boundary(kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,9 +39,7 @@ class WeightedGraph:
     costs: Array
 
     @classmethod
-    def of(
-        cls, weights: Iterable[int], edges: Iterable[tuple[int, int]], costs: Iterable[int]
-    ) -> WeightedGraph:
+    def of(cls, weights: Iterable[int], edges: Iterable[tuple[int, int]], costs: Iterable[int]) -> Self:
         """Merge parallel edges (their costs add) and drop loops."""
         merged: dict[tuple[int, int], int] = {}
         for (u, v), cost in zip(edges, costs, strict=True):

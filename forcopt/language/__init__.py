@@ -1,5 +1,6 @@
 """The modelling language: models, variables, expressions, atoms, constraints and objectives."""
 
+from forcopt.language.expression import Expression  # isort: skip  (the others need it)
 from forcopt.language.along import align, where
 from forcopt.language.atoms import (
     abs,
@@ -23,7 +24,6 @@ from forcopt.language.atoms import (
     sum_squares,
 )
 from forcopt.language.constraint import Constraint, connected, implies
-from forcopt.language.expression import Expression
 from forcopt.language.joins import block, concatenate, cumsum, diag, stack, sum, trace
 from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
 from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric

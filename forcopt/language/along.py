@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.alignment import Operand
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes, Axis, axes_of_table, is_table
@@ -83,8 +83,7 @@ def align(*operands: Operand, join: Literal["outer", "inner", "left"]) -> list[A
     >>> [axis.labels for axis in y.axes], need.to_dict()
     ([['a', 'b', 'c']], {'a': 0.0, 'b': 1.0, 'c': 2.0})
     """
-    if join not in ("outer", "inner", "left"):
-        raise DeclarationError(f"align: join is {join!r}; it must be 'outer', 'inner' or 'left'")
+    require(join in ("outer", "inner", "left"), "align: join", join, "be 'outer', 'inner' or 'left'")
     met: dict[Any, list[Axis]] = {}
     for x in operands:
         for key, _, axis in _keyed(x):
@@ -211,8 +210,7 @@ class Windows:
         row, back = np.indices((n, min(self._width, n)))
         inside = back <= row
         at = (row[inside], (row - back)[inside])
-        matrix = sp.csr_array((np.ones(len(at[0])), at), shape=(n, n))
-        return times(self._x, self._at, matrix, self._x.axes)
+        return times(self._x, self._at, sp.csr_array((np.ones(len(at[0])), at), shape=(n, n)), self._x.axes)
 
 
 def windows(x: Expression, widths: Mapping[str, int]) -> Windows:
@@ -221,8 +219,7 @@ def windows(x: Expression, widths: Mapping[str, int]) -> Windows:
         raise DeclarationError(f"rolling takes one axis, as in x.rolling(time=3), not {dict(widths)}")
     ((name, width),) = widths.items()
     _check_integer(width, "rolling")
-    if width < 1:
-        raise DeclarationError(f"rolling: the width is {width}; it must be at least 1")
+    require(width >= 1, "rolling: the width", width, "be at least 1")
     return Windows(x, x.axes_at(name)[0], width)
 
 

@@ -125,23 +125,12 @@ def atom_named(name: str) -> Atom:
 ABS = Atom("abs", 1, (2,), lambda x, _: np.abs(x), nonnegative=True, integral=True)
 MAXIMUM = Atom("maximum", 1, (1,), lambda x, _: x.max(axis=-1), reduces=True, integral=True)
 SUM_LARGEST = Atom("sum_largest", 1, (1,), _sum_largest_value, reduces=True, integral=True)
-NORM_1 = Atom(
-    "norm_1", 1, (2,), lambda x, _: np.abs(x).sum(axis=-1), reduces=True, nonnegative=True, integral=True
-)
+_NORM: dict[str, Any] = {"reduces": True, "nonnegative": True}
+NORM_1 = Atom("norm_1", 1, (2,), lambda x, _: np.abs(x).sum(axis=-1), **_NORM, integral=True)
 NORM_2 = Atom("norm_2", 1, (2,), lambda x, _: np.sqrt((x * x).sum(axis=-1)), reduces=True, nonnegative=True)
-NORM_INF = Atom(
-    "norm_inf",
-    1,
-    (2,),
-    lambda x, _: np.abs(x).max(axis=-1, initial=0.0),
-    reduces=True,
-    nonnegative=True,
-    integral=True,
-)
+NORM_INF = Atom("norm_inf", 1, (2,), lambda x, _: np.abs(x).max(axis=-1, initial=0.0), **_NORM, integral=True)
 SUM_SQUARES = Atom("sum_squares", 1, (2,), lambda x, _: (x * x).sum(axis=-1), reduces=True, nonnegative=True)
-QUAD_OVER_LIN = Atom(
-    "quad_over_lin", 1, (2, -1), _quad_over_lin_value, reduces=True, domain=(1,), nonnegative=True
-)
+QUAD_OVER_LIN = Atom("quad_over_lin", 1, (2, -1), _quad_over_lin_value, domain=(1,), **_NORM)
 INVERSE = Atom("inverse", 1, (-1,), lambda x, _: 1.0 / x, domain=(0,), nonnegative=True)
 LOG = Atom("log", -1, (1,), lambda x, _: np.log(x), domain=(0,))
 EXP = Atom("exp", 1, (1,), lambda x, _: np.exp(x), nonnegative=True)
@@ -179,9 +168,7 @@ def _norm_p_value(x: Array, p: float) -> Any:
 
 
 LOG_SUM_EXP = Atom("log_sum_exp", 1, (1,), _log_sum_exp_value, reduces=True)
-GEOMETRIC_MEAN = Atom(
-    "geometric_mean", -1, (1,), _geometric_mean_value, reduces=True, domain=(0,), nonnegative=True
-)
+GEOMETRIC_MEAN = Atom("geometric_mean", -1, (1,), _geometric_mean_value, domain=(0,), **_NORM)
 HUBER = Atom("huber", 1, (2,), _huber_value, nonnegative=True)
 NORM_P = Atom("norm_p", 1, (2,), _norm_p_value, reduces=True, nonnegative=True)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.alignment import Operand
 from forcopt.language.atom import (
     ABS,
@@ -287,8 +287,7 @@ def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
     along = reduced_axis_last(x, axis, "norm")
     if np.ndim(p) == 0 and p in atoms:
         return apply_atom(atoms[p], along)
-    if not _number(p) >= 1:
-        raise DeclarationError(f"norm: p is {p}; it must be a number >= 1, or inf")
+    require(_number(p) >= 1, "norm: p", p, "be a number >= 1, or inf")
     return apply_atom(NORM_P, along, parameter=float(p), label="norm")
 
 
@@ -375,8 +374,7 @@ def huber(x: Operand, threshold: float = 1.0) -> Any:
     >>> fo.huber([0.5, -3.0]).tolist()
     [0.25, 5.0]
     """
-    if not 0 < _number(threshold) < np.inf:
-        raise DeclarationError(f"huber: the threshold is {threshold}; it must be one positive number")
+    require(0 < _number(threshold) < np.inf, "huber: the threshold", threshold, "be one positive number")
     return apply_elementwise(HUBER, x, parameter=float(threshold))
 
 
@@ -503,8 +501,7 @@ def power(x: Operand, p: float) -> Any:
     >>> fo.power([1.0, 4.0], 0.5).tolist(), fo.power([-2.0], 4).tolist()
     ([1.0, 2.0], [16.0])
     """
-    if not np.isfinite(_number(p)) or p == 0:
-        raise DeclarationError(f"power: p is {p}; it must be one finite number, not 0")
+    require(np.isfinite(_number(p)) and p != 0, "power: p", p, "be one finite number, not 0")
     if p == 1:
         return as_operand(x, "power")
     if p == -1:

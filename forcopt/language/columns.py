@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, check_order
+from forcopt.arrays import Array, as_bounds, check_order, spread
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import onto
 from forcopt.language.labels import Axes, describe_labels, read_axes
@@ -229,8 +229,7 @@ class ColumnStore:
         block = self.blocks[position]
         self.arrays()  # the arrays below must hold every block
         self._declared.setdefault(position, block)
-        changed = replace(block, **fields)
-        self.blocks[position] = changed
+        self.blocks[position] = replace(block, **fields)
         place = slice(block.start, block.start + block.size)
         for field, values in fields.items():
             array = self._grown[field].view.copy()
@@ -266,10 +265,7 @@ def _ends(columns: Array, values: Array, lower: Array, upper: Array) -> tuple[Ar
     with np.errstate(invalid="ignore"):  # 0 * inf is masked below
         a, b = values * low, values * high
     zero = values == 0
-    return (
-        np.where(zero, 0.0, np.where(positive, a, b)),
-        np.where(zero, 0.0, np.where(positive, b, a)),
-    )
+    return (np.where(zero, 0.0, np.where(positive, a, b)), np.where(zero, 0.0, np.where(positive, b, a)))
 
 
 def _per_row(rows: Rows, entries: Array, reduce: np.ufunc, empty: float | bool) -> Array:
@@ -407,12 +403,7 @@ def read_block(
     whole = _booleans(integer, f"{subject}: integer")
     zero_one = _booleans(binary, f"{subject}: binary")
     for which, values in (("lower", low), ("upper", high), ("integer", whole), ("binary", zero_one)):
-        if values.ndim > len(shape) or any(
-            m not in (1, n) for m, n in zip(values.shape[::-1], shape[::-1], strict=False)
-        ):
-            raise DeclarationError(
-                f"{subject}: {which} has shape {values.shape}, which does not broadcast to {shape}"
-            )
+        spread(values, shape, f"{subject}: {which}")
     if zero_one.any():
         for which, bound, beyond in (
             ("lower", low, np.isfinite(low) & (low < 0)),

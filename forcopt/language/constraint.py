@@ -446,9 +446,9 @@ class Condition(ABC):
     name: str = ""
 
     @property
-    @abstractmethod
     def operands(self) -> tuple[Expression, ...]:
-        """The expressions that it reads; at least one."""
+        """The expressions that it reads, at least one; by default those among its attributes."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Expression))
 
     @abstractmethod
     def violation(self, point: Array) -> Array | float:
@@ -539,11 +539,6 @@ class Connected(Condition):
     member: Expression
 
     kind = "connected"
-
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """The member expression."""
-        return (self.member,)
 
     def pieces(self, point: Array) -> int:
         """Into how many connected pieces the chosen nodes fall at a point; 1 if none is chosen."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, broadcast_shapes, check_order
+from forcopt.arrays import Array, as_bounds, check_order, spread
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.evaluator import variable_values
@@ -93,20 +93,16 @@ def set_bounds(variable: Variable, **bounds: Any) -> None:
     )
     low, high = as_bounds(lower, upper, subject)
     for which, bound in (("lower", low), ("upper", high)):
-        if broadcast_shapes([variable.shape, bound.shape], subject + which) != variable.shape:
-            raise DeclarationError(
-                f"{subject}{which} has shape {bound.shape}, which does not broadcast to {variable.shape}"
-            )
+        spread(bound, variable.shape, subject + which)
     check_order(low, high, variable.shape, subject.rstrip(": "))
     if (low < declared.lower).any() or (high > declared.upper).any():
         mine = np.zeros(model.column_count, dtype=bool)
         mine[variable.start : variable.start + variable.size] = True
         for relation in model.relations:
             if any(_reads(operand, mine) for operand in relation.operands):
-                label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
                 raise DeclarationError(
-                    f"{subject}its bounds cannot widen: {label} was written for the old ones; declare the "
-                    "variable with wider bounds, and tighten them"
+                    f"{subject}its bounds cannot widen: {_label(model, relation)} was written for the old "
+                    "ones; declare the variable with wider bounds, and tighten them"
                 )
     block = model.blocks[position]
     held = (block.lower != declared.lower) | (block.upper != declared.upper)
@@ -137,7 +133,7 @@ def relax(model: Structure) -> Callable[[], None]:
     for relation in model.needed_relations():
         atom = relation.atom if isinstance(relation, AtomRelation) else None
         if atom is None or atom.curvature == 0:
-            label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
+            label = _label(model, relation)
             raise UnsupportedError(f"relax: {label} ({relation.kind}) needs its integer variables")
     changed = []
     for position, block in enumerate(model.blocks):
@@ -169,15 +165,16 @@ def _check_unused(model: Structure, variables: Sequence[Variable]) -> None:
     stages = model.objective.stages if model.objective else ()
     users += [("the objective", (s.expression,)) for s in stages]
     for relation in model.needed_relations():
-        label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
-        users.append((label, relation.operands))
+        users.append((_label(model, relation), relation.operands))
     for label, operands in users:
         if any(_reads(operand, marked) for operand in operands):
             names = ", ".join(v.name for v in variables)
             raise DeclarationError(f"remove: {names} cannot go: {label} uses it; remove that first")
 
 
-def _result_name(model: Structure, relation: AtomRelation | Product) -> str:
+def _label(model: Structure, relation: AtomRelation | Product | Condition) -> str:
+    if isinstance(relation, Condition):
+        return relation.name
     return model.block_of(int(relation.result_columns[0])).name
 
 

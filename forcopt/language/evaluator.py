@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, spread
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
@@ -66,13 +66,7 @@ def variable_values(
             except (TypeError, ValueError, OverflowError) as error:
                 raise DeclarationError(f"{label} must be numbers: {error}") from None
         numbers = as_numbers(np.where(np.isnan(data), 0.0, data) if unknown else data, label)
-        try:
-            wide = np.broadcast_to(data if unknown else numbers, variable.shape)
-        except ValueError:
-            raise DeclarationError(
-                f"{label} has shape {numbers.shape}, which does not broadcast to {variable.shape}"
-            ) from None
-        out[columns] = wide.reshape(-1)
+        out[columns] = spread(data if unknown else numbers, variable.shape, label).reshape(-1)
     return out
 
 

@@ -194,9 +194,7 @@ class Expression:
             held = zip(self.axes, shape[len(shape) - self.ndim :], strict=True)
             kept = (axis if axis is not None and len(axis) == n else None for axis, n in held)
             axes = tidy((*(None,) * (len(shape) - self.ndim), *kept))
-        return self._rearrange(
-            lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False, axes=axes
-        )
+        return self._rearrange(lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), False, axes=axes)
 
     def labelled(self, axes: Axes | None) -> Expression:
         """The same elements, with other names and labels of the axes."""
@@ -310,23 +308,17 @@ class Expression:
         return (self[i] for i in range(len(self)))
 
     def __and__(self, other: Operand) -> Expression:
-        from forcopt.language.logic import conjunction
-
-        return conjunction(self, other)
+        return logic.conjunction(self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Operand) -> Expression:
-        from forcopt.language.logic import disjunction
-
-        return disjunction(self, other)
+        return logic.disjunction(self, other)
 
     __ror__ = __or__
 
     def __invert__(self) -> Expression:
-        from forcopt.language.logic import negation
-
-        return negation(self)
+        return logic.negation(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         caller = sys._getframe(1)
@@ -384,9 +376,8 @@ class Expression:
             if total is not None:
                 return total
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
-            return Expression(
-                self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), self.axes
-            )
+            constant = compact(self.constant) + sign * float(other)
+            return Expression(self.model, self.shape, self.terms, constant, self.axes)
         left: Expression
         if isinstance(other, Expression):
             self._same_model(other)
@@ -403,12 +394,10 @@ class Expression:
         if sign < 0:
             minus = np.full((1,) * len(shape), -1.0)
             right_terms = tuple(_scale(term, minus) for term in right_terms)
+        constant = left.constant
         if shape:
-            constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
-                compact(right_constant), len(shape)
-            )
-        else:
-            constant = left.constant + sign * right_constant
+            constant, right_constant = (_padded(compact(c), len(shape)) for c in (constant, right_constant))
+        constant = constant + sign * right_constant
         return Expression(self.model, shape, joined(left.terms + right_terms), constant, axes)
 
     def __add__(self, other: Operand) -> Expression:
@@ -441,13 +430,8 @@ class Expression:
                 else t.scale(np.array([by]))
                 for t in self.terms
             )
-            return Expression(
-                self.model,
-                self.shape,
-                terms,
-                (compact(self.constant) if self.shape else self.constant) * by,
-                self.axes,
-            )
+            constant = (compact(self.constant) if self.shape else self.constant) * by
+            return Expression(self.model, self.shape, terms, constant, self.axes)
         if isinstance(other, Expression):
             self._same_model(other)
             left: Expression
@@ -459,9 +443,7 @@ class Expression:
             elif left.is_constant:
                 scaled = right._scaled(left.constant, axes)
             else:
-                from forcopt.language.products import multiplied
-
-                scaled = multiplied(left, right, axes)
+                scaled = products.multiplied(left, right, axes)
             return scaled
         if isinstance(other, sp.spmatrix | np.matrix):
             raise DeclarationError(
@@ -479,13 +461,8 @@ class Expression:
         shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
         wide, factor = self.broadcast_to(shape), _padded(factor, len(shape))
         constant = compact(wide.constant)
-        return Expression(
-            self.model,
-            shape,
-            tuple(_scale(term, factor, shape) for term in wide.terms),
-            constant * factor if constant.any() else np.zeros(()),
-            axes,
-        )
+        terms = tuple(_scale(term, factor, shape) for term in wide.terms)
+        return Expression(self.model, shape, terms, constant * factor if constant.any() else _ZERO, axes)
 
     def __truediv__(self, other: Operand) -> Expression:
         if isinstance(other, Expression) and not other.is_constant:
@@ -505,9 +482,7 @@ class Expression:
         return Expression._scaled(left, factor, axes)
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        from forcopt.language.atoms import inverse
-
-        result: Expression = inverse(self) * other
+        result: Expression = atoms.inverse(self) * other
         return result
 
     def __matmul__(self, other: Operand) -> Expression:
@@ -530,15 +505,11 @@ class Expression:
         return Expression(self.model, shape, terms, np.asarray(constant).reshape(shape))
 
     def __pow__(self, exponent: float) -> Expression:
-        from forcopt.language.atoms import power
-
-        result: Expression = power(self, exponent)
+        result: Expression = atoms.power(self, exponent)
         return result
 
     def __abs__(self) -> Expression:
-        from forcopt.language.atoms import abs as absolute
-
-        result: Expression = absolute(self)
+        result: Expression = atoms.abs(self)
         return result
 
     # -- reductions ----------------------------------------------------------------------------------------
@@ -621,9 +592,7 @@ class Expression:
         >>> m.solve().objective
         4.0
         """
-        from forcopt.language.atoms import maximum
-
-        result: Expression = maximum(self.ravel() if axis is None else self, axis=0 if axis is None else axis)
+        result: Expression = atoms.maximum(self, axis=axis) if axis is not None else self.ravel().max(0)
         return result
 
     def min(self, axis: int | str | None = None) -> Expression:
@@ -648,9 +617,7 @@ class Expression:
         >>> m.solve().objective
         1.0
         """
-        from forcopt.language.atoms import minimum
-
-        result: Expression = minimum(self.ravel() if axis is None else self, axis=0 if axis is None else axis)
+        result: Expression = atoms.minimum(self, axis=axis) if axis is not None else self.ravel().min(0)
         return result
 
     # -- along a named axis --------------------------------------------------------------------------------
@@ -671,9 +638,7 @@ class Expression:
         >>> x.sel(unit="coal").shape, x.sel(time=slice(2, 3)).shape
         ((3,), (2, 2))
         """
-        from forcopt.language.along import selected
-
-        return selected(self, labels)
+        return along.selected(self, labels)
 
     def rename(self, **names: str) -> Expression:
         """Give axes other names: ``x.rename(source="node")``.
@@ -690,9 +655,7 @@ class Expression:
         >>> x.rename(source="node").axes[0].name
         'node'
         """
-        from forcopt.language.along import renamed
-
-        return renamed(self, names)
+        return along.renamed(self, names)
 
     def shift(self, **steps: int) -> Expression:
         """Move the entries along named axes; 0 comes in.
@@ -709,9 +672,7 @@ class Expression:
         >>> (x - x.shift(time=1)).loc[2]
         <expression of shape (), 2 coefficients: -x[1] + x[2]>
         """
-        from forcopt.language.along import shifted
-
-        return shifted(self, steps)
+        return along.shifted(self, steps)
 
     def diff(self, axis: int | str = -1) -> Expression:
         """Each entry less the one before it along an axis; without the first.
@@ -728,9 +689,7 @@ class Expression:
         >>> x.diff("time").loc[3]
         <expression of shape (), 2 coefficients: -x[2] + x[3]>
         """
-        from forcopt.language.along import difference
-
-        return difference(self, axis)
+        return along.difference(self, axis)
 
     def rolling(self, **width: int) -> Windows:
         """The windows of a width that end at each entry of a named axis: ``x.rolling(time=3).sum()``.
@@ -747,9 +706,7 @@ class Expression:
         >>> x.rolling(time=2).sum().loc[3]
         <expression of shape (), 2 coefficients: x[2] + x[3]>
         """
-        from forcopt.language.along import windows
-
-        return windows(self, width)
+        return along.windows(self, width)
 
     def groupby(self, by: Any) -> Groups:
         """The entries of an axis in groups: ``x.groupby(edges["source"]).sum()``.
@@ -768,9 +725,7 @@ class Expression:
         >>> x.groupby("tail").sum()["a"]
         <expression of shape (), 2 coefficients: x[a,b] + x[a,c]>
         """
-        from forcopt.language.along import grouped
-
-        return grouped(self, by)
+        return along.grouped(self, by)
 
     # -- comparison ----------------------------------------------------------------------------------------
 
@@ -784,29 +739,21 @@ class Expression:
         upper : Operand
             Numbers that broadcast with the expression; may be ``inf``.
         """
-        from forcopt.language.constraint import Constraint
-
-        (left, lower, upper), axes = aligned(
-            [self, lower, upper], ["between", "between: lower", "between: upper"]
-        )
+        words = ["between", "between: lower", "between: upper"]
+        (left, lower, upper), axes = aligned([self, lower, upper], words)
         low, high = as_bounds(lower, upper, "between: ")
         shape = broadcast_shapes([left.shape, low.shape, high.shape], "between")
         check_order(low, high, shape, "between")
         wide = left.broadcast_to(shape)
         rows = Expression(self.model, shape, wide.terms, _ZERO, axes)
         low, high = (np.broadcast_to(bound - wide.constant, shape) for bound in (low, high))
-        return Constraint(rows, low, high)
+        return constraint.Constraint(rows, low, high)
 
     def _compare(self, other: Operand, lower: Array, upper: Array) -> Constraint:
-        from forcopt.language.constraint import Constraint
-
         difference = self._plus(other, -1.0, "comparing", "the compared array")
-        constant = compact(difference.constant)
-        return Constraint(
-            difference.linear(),
-            lower if lower is _LEAST else 0.0 - constant,
-            upper if upper is _MOST else 0.0 - constant,
-        )
+        end = 0.0 - compact(difference.constant)
+        ends = lower if lower is _LEAST else end, upper if upper is _MOST else end
+        return constraint.Constraint(difference.linear(), *ends)
 
     def __le__(self, other: Operand) -> Constraint:
         return self._compare(other, _LEAST, _ZERO)
@@ -855,19 +802,13 @@ class Expression:
 
     def _short(self) -> str:
         """Write the first element out, for messages."""
-        from forcopt.language.display import element_text
-
-        return element_text(self)
+        return display.element_text(self)
 
     def _repr_latex_(self) -> str:
-        from forcopt.language.display import expression_latex
-
-        return f"${expression_latex(self)}$"
+        return f"${display.expression_latex(self)}$"
 
     def _repr_html_(self) -> str:
-        from forcopt.language.display import expression_html
-
-        return expression_html(self)
+        return display.expression_html(self)
 
 
 class Loc:
@@ -982,12 +923,14 @@ def _product(first: Any, second: Any) -> Expression:
     if isinstance(first, Expression) and isinstance(second, Expression):
         first._same_model(second)
         if not first.is_constant and not second.is_constant:
-            from forcopt.language.products import multiplied_matrices
-
-            return multiplied_matrices(first, second)
+            return products.multiplied_matrices(first, second)
         first = matrix_operand(first.constant) if first.is_constant else first
         second = second if not isinstance(first, Expression) else matrix_operand(second.constant)
     if isinstance(first, Expression):
         out: Expression = first.T._left_multiplied(second.T).T
         return out
     return second._left_multiplied(first)  # type: ignore[no-any-return]
+
+
+# These make expressions, too, so that they come last.
+from forcopt.language import along, atoms, constraint, display, logic, products  # noqa: E402

@@ -68,8 +68,7 @@ def concatenate(parts: Iterable[Operand], axis: int | str = 0) -> Expression:
         return Expression(model, constant.shape, (joined,), constant, axes)
     offsets = np.cumsum([0] + [e.size for e in exprs])
     order = np.concatenate(
-        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
-        axis=at,
+        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)], axis=at
     ).reshape(-1)
     merged_rows = [e.linear_rows() for e in exprs]
     width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)

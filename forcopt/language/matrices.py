@@ -37,11 +37,6 @@ class Semidefinite(Condition):
 
     kind = "semidefinite"
 
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """The matrices."""
-        return (self.expression,)
-
     def violation(self, point: Array) -> Array:
         """Minus the least eigenvalue, or the asymmetry, relative to the largest entry if that is above 1."""
         matrices = self.expression.evaluate(point)

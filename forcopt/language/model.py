@@ -237,8 +237,7 @@ class Model(Guarded, Structure):
         self._check_name(name, "parameter")
         full, axes = read_shape(shape, index, "parameter", name)
         name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
-        block = read_block(name, self.column_count, full, axes, lower, upper, kind="parameter")
-        self._store.add(block)
+        self._store.add(read_block(name, self.column_count, full, axes, lower, upper, kind="parameter"))
         out = Parameter(self._model, len(self.blocks) - 1)
         self._names[name] = out
         self.parameters.append(out)
@@ -288,11 +287,7 @@ class Model(Guarded, Structure):
 
     # -- constraints -------------------------------------------------------------------------------------
 
-    def subject_to(
-        self,
-        *conditions: Constraint | Condition | Iterable[Any],
-        name: str = "",
-    ) -> Any:
+    def subject_to(self, *conditions: Constraint | Condition | Iterable[Any], name: str = "") -> Any:
         """Add constraints.
 
         Parameters

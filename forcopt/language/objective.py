@@ -252,11 +252,7 @@ def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> O
 
 
 def leximin(
-    utilities: Expression,
-    method: SortedMethod | None = None,
-    *,
-    outcomes: Any = None,
-    tolerance: float = 0.0,
+    utilities: Expression, method: SortedMethod | None = None, *, outcomes: Any = None, tolerance: float = 0.0
 ) -> Objective:
     """Make the smallest utility as large as possible, then the second smallest, and so on.
 
@@ -313,11 +309,7 @@ def leximin(
 
 
 def leximax(
-    losses: Expression,
-    method: SortedMethod | None = None,
-    *,
-    outcomes: Any = None,
-    tolerance: float = 0.0,
+    losses: Expression, method: SortedMethod | None = None, *, outcomes: Any = None, tolerance: float = 0.0
 ) -> Objective:
     """Make the largest loss as small as possible, then the second largest, and so on; see `leximin`.
 

@@ -141,8 +141,7 @@ class Scalar(Expression):
         if not self.width:
             return ()
         columns, values = self.entries()
-        distinct = len(set(columns)) == self.width
-        return (Gather(np.array(columns, np.int32), np.array(values), distinct),)
+        return (Gather(np.array(columns, np.int32), np.array(values), len(set(columns)) == self.width),)
 
 
 def is_single_row(expression: Expression) -> bool:

@@ -69,11 +69,6 @@ class _Shared(Condition):
     end: Expression
     present: Expression
 
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """Starts, durations, ends and presences."""
-        return (self.start, self.duration, self.end, self.present)
-
     def _times(self, point: Array) -> tuple[Array, Array, Array]:
         """Starts and ends of the intervals that are present, and which they are."""
         here = np.flatnonzero(self.present.evaluate(point) > 0.5)

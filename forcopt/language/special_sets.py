@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, as_numbers, check_order
+from forcopt.arrays import Array, as_bounds, as_numbers, check_order, spread
 from forcopt.errors import DeclarationError
 from forcopt.language.alignment import Operand
 from forcopt.language.atom import Atom, apply_elementwise
@@ -44,11 +44,6 @@ class Semicontinuous(Condition):
 
     kind = "semicontinuous"
 
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """The expression."""
-        return (self.expression,)
-
     def violation(self, point: Array) -> Array:
         """The distance to the nearer of 0 and the interval, relative to its end where that is above 1."""
         x = self.expression.evaluate(point)
@@ -83,11 +78,6 @@ class SpecialOrderedSet(Condition):
     order: int
 
     kind = "special_ordered_set"
-
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """The expression."""
-        return (self.expression,)
 
     def violation(self, point: Array) -> Array:
         """The largest size beyond the best allowed elements."""
@@ -125,11 +115,6 @@ class AllDifferent(Condition):
     expression: Expression
 
     kind = "all_different"
-
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """The expression."""
-        return (self.expression,)
 
     def violation(self, point: Array) -> float:
         """How many elements repeat another."""
@@ -176,18 +161,9 @@ def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontin
     5.0
     """
     shape = _expression(x, "semicontinuous").shape
-    low, high = as_bounds(
-        x.aligned(lower, "semicontinuous: lower"),
-        x.aligned(upper, "semicontinuous: upper"),
-        "semicontinuous: ",
-    )
-    try:
-        wide = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
-    except ValueError:
-        raise DeclarationError(
-            f"semicontinuous: lower and upper have shapes {low.shape} and {high.shape}, "
-            f"which do not broadcast to {shape}"
-        ) from None
+    words = "semicontinuous: lower", "semicontinuous: upper"
+    low, high = as_bounds(x.aligned(lower, words[0]), x.aligned(upper, words[1]), "semicontinuous: ")
+    wide = spread(low, shape, words[0]), spread(high, shape, words[1])
     check_order(*wide, shape, "semicontinuous")
     return Semicontinuous(x.ravel(), wide[0].reshape(-1), wide[1].reshape(-1))
 
@@ -377,8 +353,6 @@ def piecewise_linear(x: Operand, points: Operand, values: Operand, *, binaries: 
         if binaries is False:
             raise DeclarationError("piecewise_linear: a function neither convex nor concave needs binaries")
         return apply_elementwise(PIECEWISE_LINEAR, x, parameter=(at, height))
-    from forcopt.language.expression import Expression
-
     if not isinstance(x, Expression):
         return _value(as_numbers(x, "the argument of piecewise_linear"), (at, height))[()]
     pieces = [float(s) * (x - float(a)) + float(v) for s, a, v in zip(slopes, at, height, strict=False)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import CurvatureError, DeclarationError, unknown
+from forcopt.errors import CurvatureError, DeclarationError, require, unknown
 from forcopt.language import evaluator
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive, integral, interval
 from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
@@ -53,8 +53,7 @@ class Structure:
     """
 
     def __init__(self, name: str = "model") -> None:
-        if not isinstance(name, str):
-            raise DeclarationError(f"the name of a model is {name!r}; it must be a string")
+        require(isinstance(name, str), "the name of a model", name, "be a string")
         self.name = name
         self.constraints: list[Constraint] = []
         self.relations: list[Relation] = []
@@ -146,21 +145,10 @@ class Structure:
 
     def marks(self) -> tuple[Any, ...]:
         """Give the objects that hold the model, and their sizes; they change with it, see `same_marks`."""
-        return (
-            self.objective,
-            self.constraints,
-            self.relations,
-            self.lazies,
-            (
-                self.column_count,
-                self.row_count,
-                len(self.constraints),
-                len(self.relations),
-                len(self.lazies),
-                self._store.revision,
-                self._edits,
-            ),
-        )
+        held = self.constraints, self.relations, self.lazies
+        counts = len(self.constraints), len(self.relations), len(self.lazies)
+        edits = self._store.revision, self._edits
+        return self.objective, *held, (self.column_count, self.row_count, *counts, *edits)
 
     @property
     def is_edited(self) -> bool:
@@ -181,12 +169,7 @@ class Structure:
         return {**self.__dict__, "prepared": {}}  # solvers cannot be copied
 
     def declare_block(
-        self,
-        name: str,
-        lower: Array,
-        upper: Array,
-        integer: Array,
-        labels: Sequence[str] | None = None,
+        self, name: str, lower: Array, upper: Array, integer: Array, labels: Sequence[str] | None = None
     ) -> Variable:
         """Add a variable whose arrays are known to be right, as `variable` without its checks; for readers.
 
@@ -200,8 +183,7 @@ class Structure:
             A name for each column.
         """
         kinds = integer.astype(np.int8)
-        block = Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels)
-        return self._declare(block)
+        return self._declare(Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels))
 
     def _declare(self, block: Block) -> Variable:
         self._store.add(block)
@@ -270,16 +252,10 @@ class Structure:
             Of the result.
         """
         start = self.column_count
-        result = self.add_columns(
-            label,
-            shape,
-            lower=0.0 if atom.nonnegative else -np.inf,
-            curvature=atom.curvature,
-            implied_integer=atom.integral
-            and self._store.has_integer
-            and all(bool(self.is_integral(a).all()) for a in arguments),
-            axes=axes,
-        )
+        whole = atom.integral and self._store.has_integer
+        whole = whole and all(bool(self.is_integral(a).all()) for a in arguments)
+        least = 0.0 if atom.nonnegative else -np.inf
+        result = self.add_columns(label, shape, least, np.inf, atom.curvature, whole, axes)
         if result.size:
             self._atoms[start] = AtomRelation(atom, result.ravel(), arguments, parameter)
             self.relations.append(self._atoms[start])
@@ -338,11 +314,14 @@ class Structure:
 
     def free_columns(self) -> Array:
         """Give the columns that no atom or product computes from others."""
+        return np.flatnonzero(self._free())
+
+    def _free(self) -> Array:
         free = np.ones(self.column_count, dtype=bool)
         for relation in self.relations:
             if isinstance(relation, AtomRelation | Product):
                 free[relation.result_columns] = False
-        return np.flatnonzero(free)
+        return free
 
     def columns_of(self, part: Expression, subject: str) -> Array:
         """Give the columns of a variable or of a part of one, flat.
@@ -354,17 +333,10 @@ class Structure:
         """
         self.lift(part, subject)
         term = part.terms[0] if len(part.terms) == 1 else None
-        if (
-            isinstance(term, Gather)
-            and term.width == 1
-            and not part.constant.any()
-            and (term.values == 1).all()
-        ):
+        single = isinstance(term, Gather) and term.width == 1 and not part.constant.any()
+        if isinstance(term, Gather) and single and (term.values == 1).all():
             columns: Array = np.broadcast_to(term.columns, (*part.shape, 1)).reshape(-1)
-            free = np.ones(self.column_count, dtype=bool)
-            for relation in self.relations:
-                if not isinstance(relation, Condition):
-                    free[relation.result_columns] = False
+            free = self._free()
             for parameter in self.parameters:
                 free[parameter.start : parameter.start + parameter.size] = False
             if free[columns].all():

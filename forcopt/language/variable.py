@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, refuse_entry
-from forcopt.errors import DeclarationError, Guarded
+from forcopt.arrays import Array, as_numbers, refuse_entry, spread
+from forcopt.errors import Guarded
 from forcopt.language.columns import Block, consecutive
 from forcopt.language.expression import Expression, xarray_defers
 from forcopt.language.labels import Axes
@@ -226,12 +226,7 @@ class Parameter(Declared):
         subject = f"parameter {self.name}: value"
         numbers = as_numbers(self.aligned(value, subject), subject)
         if numbers.shape != self.shape:
-            try:
-                numbers = np.array(np.broadcast_to(numbers, self.shape))
-            except ValueError:
-                raise DeclarationError(
-                    f"{subject} has shape {numbers.shape}, which does not broadcast to {self.shape}"
-                ) from None
+            numbers = np.array(spread(numbers, self.shape, subject))
         block = self.model.block_of(self.start)
         low, high = (np.broadcast_to(b, numbers.shape) for b in (block.lower, block.upper))
         outside = (numbers < low) | (numbers > high)

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, spread
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
-from forcopt.errors import BackendError, DeclarationError, UnsupportedError
+from forcopt.errors import BackendError, DeclarationError, UnsupportedError, require
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Stage, minimize
@@ -59,14 +59,8 @@ class Column:
         as_numbers(self.cost, "the cost of a column")
         full = {}
         for constraint, given in self.coefficients.items():
-            values = as_numbers(given, f"a column's coefficients in {constraint.name}")
-            try:
-                full[constraint] = np.broadcast_to(values, constraint.shape)
-            except ValueError:
-                raise DeclarationError(
-                    f"a column's coefficients in {constraint.name} have shape {values.shape}, "
-                    f"which does not broadcast to the constraint's {constraint.shape}"
-                ) from None
+            subject = f"the column's coefficient in {constraint.name}"
+            full[constraint] = spread(as_numbers(given, subject), constraint.shape, subject)
         object.__setattr__(self, "coefficients", full)
 
 
@@ -298,8 +292,7 @@ def _check(model: Model, program: Program, total: float | None) -> None:
             f"column generation needs a linear program with one objective, and {model.name!r} is more: "
             "relax its integers, or generate columns for a linear part of it"
         )
-    if total is not None and not total >= 0:
-        raise DeclarationError(f"total is {total}; it must be at least 0")
+    require(total is None or total >= 0, "total", total, "be at least 0")
 
 
 def _ask(price: Oracle, dual: Duals, sign: float, tiny: float) -> tuple[list[Column], float]:

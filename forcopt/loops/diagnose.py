@@ -219,8 +219,7 @@ def _quick_explain(
     half = len(items) // 2
     left, right = items[:half], items[half:]
     from_right = _quick_explain(base + left, right, True, infeasible)
-    from_left = _quick_explain(base + from_right, left, bool(from_right), infeasible)
-    return from_left + from_right
+    return _quick_explain(base + from_right, left, bool(from_right), infeasible) + from_right
 
 
 def _subset(model: Model, chosen: list[Any], backend: str) -> Program:

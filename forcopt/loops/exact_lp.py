@@ -8,7 +8,7 @@ is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -193,14 +193,12 @@ class LinearProgram:
 
     def holds(self, x: Sequence[Rational]) -> bool:
         """Whether a point satisfies every bound and row, exactly."""
-        return all(
-            (low is None or low <= v) and (high is None or v <= high)
-            for values, lower, upper in (
-                (x, self.lower, self.upper),
-                (self.activity(x), self.row_lower, self.row_upper),
-            )
-            for v, low, high in zip(values, lower, upper, strict=True)
-        )
+        return not any(_outside(*ends) for ends in self.ends(x))
+
+    def ends(self, x: Sequence[Rational]) -> Iterator[tuple[Rational, Rational | None, Rational | None]]:
+        """The values of the columns and then of the rows at a point, each with its bounds."""
+        yield from zip(x, self.lower, self.upper, strict=True)
+        yield from zip(self.activity(x), self.row_lower, self.row_upper, strict=True)
 
     def bound(self, y: Sequence[Rational]) -> Rational | None:
         """The lower bound on the optimum that any multipliers of the rows prove, or None if it is infinite.
@@ -411,15 +409,13 @@ def _rescaled(scale: Rational, error: Rational) -> Rational:
 
 
 def _outside(value: Rational, low: Rational | None, high: Rational | None) -> Rational:
-    below = low - value if low is not None else fmpq(0)
-    above = value - high if high is not None else fmpq(0)
-    return max(below, above, fmpq(0))
+    if low is not None and value < low:
+        return low - value
+    return value - high if high is not None and value > high else fmpq(0)
 
 
 def _primal_error(lp: LinearProgram, x: list[Rational]) -> Rational:
-    errors = [_outside(*ends) for ends in zip(x, lp.lower, lp.upper, strict=True)]
-    errors += [_outside(*ends) for ends in zip(lp.activity(x), lp.row_lower, lp.row_upper, strict=True)]
-    return max(errors, default=fmpq(0))
+    return max((_outside(*ends) for ends in lp.ends(x)), default=fmpq(0))
 
 
 def _dual_error(lp: LinearProgram, y: list[Rational], step: _Step) -> Rational:

@@ -410,13 +410,9 @@ def declare_columns(model: Model, names: list[str], low: Array, high: Array, int
     columns = np.empty(len(names), dtype=np.int32)
     for name, shape, places in _arrays(names):
         columns[places] = model.column_count + np.arange(len(places))
-        model.declare_block(
-            model.unused_name(name),
-            low[places].reshape(shape),
-            high[places].reshape(shape),
-            integer[places].reshape(shape),
-            None if shape else [names[places[0]]],
-        )
+        least, most, whole = (values[places].reshape(shape) for values in (low, high, integer))
+        labels = None if shape else [names[places[0]]]
+        model.declare_block(model.unused_name(name), least, most, whole, labels)
     gather = Gather(columns[:, None], np.ones((1, 1)), True)
     return Expression(model, columns.shape, (gather,), np.zeros(()))
 

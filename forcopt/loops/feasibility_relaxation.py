@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.backends.base import SolveOptions
@@ -13,7 +14,7 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, elastic
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.loops.solve import default_backend
@@ -176,8 +177,7 @@ def _costs(
 ) -> Array:
     """The cost of a change of each row; infinite for rows that may not change."""
     costs = np.full(program.rows.count, np.inf)
-    if not isinstance(weights, Mapping):
-        raise DeclarationError(f"weights is {weights!r}; it must give numbers to constraints, as in {{c: 2}}")
+    require(isinstance(weights, Mapping), "weights", weights, "give numbers to constraints, as in {c: 2}")
     for field, given in (("constraints", constraints or ()), ("weights", weights)):
         for c in given:
             if not isinstance(c, Constraint) or c.model is not model or c.start < 0:
@@ -196,13 +196,8 @@ def _costs(
 def _bounds_as_rows(program: Program, count: int, costs: Array) -> tuple[Program, Array]:
     """Write the bounds of the first `count` columns as rows after the others."""
     free = np.flatnonzero(np.isfinite(program.lower[:count]) | np.isfinite(program.upper[:count]))
-    block = RowBlock(
-        np.arange(len(free) + 1, dtype=np.int32),
-        free.astype(np.int32),
-        np.ones(len(free)),
-        program.lower[free],
-        program.upper[free],
-    )
+    own = sp.eye_array(program.columns, format="csr")[free]
+    block = RowBlock.of(own, program.lower[free], program.upper[free])
     lower, upper = program.lower.copy(), program.upper.copy()
     lower[free], upper[free] = -np.inf, np.inf
     first, column_name, row_name = program.rows.count, program.column_name, program.row_name

@@ -264,8 +264,7 @@ def _pyomo_variables(out: Model, model: pyo.ConcreteModel) -> tuple[Expression, 
             kinds = {"integer": np.array([not each.is_continuous() for each in held])}
             keys = [key if isinstance(key, tuple) else () if key is None else (key,) for key in variable]
             parts.append(_declared(out, variable.name, keys, None, **kinds, **_limits(ends)))
-    x = concatenate(parts) if parts else Expression(out, (0,), (), np.zeros(0))
-    return x, place
+    return concatenate(parts) if parts else Expression(out, (0,), (), np.zeros(0)), place
 
 
 def _limits(ends: Sequence[tuple[float | None, float | None]]) -> dict[str, Array]:

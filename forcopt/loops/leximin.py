@@ -42,30 +42,11 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.relations import only_columns
-from forcopt.loops.tolerances import (
-    LEAST_CUT,
-    LEAST_SLACK,
-    MOST_SLACK,
-    OFF_OUTCOME,
-    SUM_ROUNDING,
-    ZERO_MULTIPLIER,
-)
+from forcopt.loops import tolerances as tol
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.exact_lp import Exact, LinearProgram, Rational
-
-__all__ = [
-    "CutsLayout",
-    "Floors",
-    "Layout",
-    "OrderedValuesLayout",
-    "SaturationLayout",
-    "StageRun",
-    "SubsetCuts",
-    "SumsLayout",
-    "hold_objective",
-]
 
 
 class Floors:
@@ -103,8 +84,8 @@ class Floors:
 
     def relax(self) -> bool:
         """Lower the floors ten times as much as before; False beyond the limit."""
-        slack = 10 * max(self.slack, LEAST_SLACK)
-        if not self._held or slack > MOST_SLACK:
+        slack = 10 * max(self.slack, tol.LEAST_SLACK)
+        if not self._held or slack > tol.MOST_SLACK:
             return False
         self.slack, self.relaxed = slack, True
         self._apply()
@@ -212,13 +193,7 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     """
     row = sp.csr_array(stage.cost.reshape(1, -1))
     limit = value - stage.offset + tolerance * max(1.0, abs(value))
-    return RowBlock(
-        row.indptr.astype(np.int32),
-        row.indices.astype(np.int32),
-        row.data,
-        np.array([-np.inf]),
-        np.array([limit]),
-    )
+    return RowBlock.of(row, np.array([-np.inf]), np.array([limit]))
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:
@@ -281,7 +256,9 @@ class SaturationLayout(Layout):
             above = np.where(free, values - height, np.inf) / max(1.0, abs(height))
             fixed = self.tight(result, above, run.accuracy)
             if not fixed.any():
-                lowest = free & (values <= height + ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)))
+                lowest = free & (
+                    values <= height + tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height))
+                )
                 run.floors.hold({self.level: height})
                 fixed, failure = self._stuck(run, lowest, height)
                 if failure is not None:
@@ -314,7 +291,7 @@ class SaturationLayout(Layout):
         if result.row_dual is None:
             return np.zeros(len(above), dtype=bool)
         shares = result.row_dual[self.rows : self.rows + len(above)]
-        found: Array = shares > np.maximum(above, min(ZERO_MULTIPLIER * accuracy, 0.5 / len(above)))
+        found: Array = shares > np.maximum(above, min(tol.ZERO_MULTIPLIER * accuracy, 0.5 / len(above)))
         return found
 
     def _stuck(self, run: StageRun, lowest: Array, height: float) -> tuple[Array, RawResult | None]:
@@ -330,7 +307,7 @@ class SaturationLayout(Layout):
             elif result.status is not Status.UNBOUNDED and not result.ambiguous:
                 return lowest, result
         found: Array = rises <= max(
-            ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)), float(rises.min())
+            tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)), float(rises.min())
         )
         return found & lowest, None
 
@@ -394,11 +371,7 @@ def sum_columns(utilities: Utilities, context: BridgeContext) -> Expression:
     """Add columns for the sums of the 1, 2, ..., n smallest values."""
     low, high = utilities.lower, utilities.upper
     return context.column(
-        "sum",
-        low.size,
-        np.cumsum(np.sort(low)),
-        np.cumsum(np.sort(high)),
-        implied_integer=utilities.integral,
+        "sum", low.size, np.cumsum(np.sort(low)), np.cumsum(np.sort(high)), implied_integer=utilities.integral
     )
 
 
@@ -417,8 +390,7 @@ def write_compact(utilities: Utilities, context: BridgeContext) -> LeximinStages
         rows.append([shortfall + values >= threshold, k * threshold - shortfall.sum() >= sums[k - 1]])
     if count > 1:
         rows.append([values.sum() >= sums[count - 1]])
-    layout = SumsLayout(sums=only_columns(sums))
-    return LeximinStages(layout, [sums[k] for k in range(count)], rows)
+    return LeximinStages(SumsLayout(sums=only_columns(sums)), [sums[k] for k in range(count)], rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -440,7 +412,7 @@ class CutsLayout(SumsLayout):
             program = run.session.program
             demanded = np.append(program.lower[sums[:-1]], result.x[sums[-1]])
             values = realized(self, program, result.x)
-            rows = cuts.rows(cuts.violated(values, demanded, max(run.tolerance, LEAST_CUT)))
+            rows = cuts.rows(cuts.violated(values, demanded, max(run.tolerance, tol.LEAST_CUT)))
             if rows is None:
                 return result
             if result.status is not Status.OPTIMAL:
@@ -503,7 +475,7 @@ class SubsetCuts:
         """
         order = np.argsort(values, kind="stable")
         short = sums - np.cumsum(values[order])[: len(sums)]
-        sizes = np.flatnonzero(short > np.maximum(tolerance, SUM_ROUNDING * np.abs(sums))) + 1
+        sizes = np.flatnonzero(short > np.maximum(tolerance, tol.SUM_ROUNDING * np.abs(sums))) + 1
         return [order[:k] for k in sizes.tolist()]
 
     def rows(self, sets: list[Array]) -> RowBlock | None:
@@ -548,7 +520,7 @@ class OrderedValuesLayout(Layout):
         if best.status is Status.OPTIMAL:
             results[0].bound = -float(values.min())
         off = np.abs(values[:, None] - self.outcomes).min(axis=1)
-        if (off > OFF_OUTCOME * np.maximum(1.0, np.abs(values))).any():
+        if (off > tol.OFF_OUTCOME * np.maximum(1.0, np.abs(values))).any():
             at = int(np.argmax(off))
             best.status = Status.FAILED
             best.message = (

@@ -142,9 +142,7 @@ class Ranging:
         unit[row] = 1.0
         rate = self._factors.solve(unit)
         values = self._values[self._basic]
-        ends = np.concatenate(
-            [[program.lower, program.upper], [program.rows.lower, program.rows.upper]], axis=1
-        )
+        ends = np.hstack([[program.lower, program.upper], [program.rows.lower, program.rows.upper]])
         room = np.maximum(np.abs(ends[:, self._basic] - values), 0.0)
         moves = np.abs(rate) > NO_MOVE * max(1.0, float(np.abs(rate).max(initial=0.0)))
         toward = np.where(rate > 0, room[1], room[0])[moves] / np.abs(rate[moves])

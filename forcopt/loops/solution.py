@@ -140,9 +140,7 @@ class ModelSolution:
                 if self.point is None:
                     raise DeclarationError(f"there are no levels to read: the status is {self.status}")
                 return stage.levels(self.point)
-        raise DeclarationError(
-            "levels belong to a leximin or leximax objective; this model has another objective"
-        )
+        raise DeclarationError("levels belong to a leximin or leximax objective; this model has another")
 
     @property
     def gap(self) -> float:
@@ -161,9 +159,7 @@ class ModelSolution:
 
     def __getitem__(self, expression: Expression | str) -> Array:
         if self.point is None:
-            raise DeclarationError(
-                f"there is no solution to read: the status is {self.status} ({self.message})"
-            )
+            raise DeclarationError(f"there is no solution to read: status {self.status} ({self.message})")
         if isinstance(expression, str):
             expression = self.model[expression]
         lifted = self.model.lift(expression)
@@ -222,11 +218,8 @@ class ModelSolution:
                 c.expression.size for c in takewhile(lambda c: c is not constraint, self._constraints)
             )
         if start + constraint.expression.size > len(self.row_dual):
-            raise DeclarationError(
-                f"the constraint {constraint.name!r} was added after this solution was found"
-            )
-        rows = self.row_dual[start : start + constraint.expression.size]
-        return rows.reshape(constraint.shape)
+            raise DeclarationError(f"constraint {constraint.name!r} was added after this solution was found")
+        return self.row_dual[start : start + constraint.expression.size].reshape(constraint.shape)
 
     def _named(self, name: str) -> Any:
         """The constraint or condition of a name."""

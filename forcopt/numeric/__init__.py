@@ -5,23 +5,11 @@ A projection (`project_box`), water-filling (`water_fill`, `least_reciprocals`),
 `decompose`) and random rounding (`dependent_rounding`, `systematic_rounding`, `controlled_rounding`).
 """
 
-from forcopt.numeric.apportionment import (
-    Apportionment,
-    DivisorMethod,
-    apportion,
-    largest_remainder,
-    signpost,
-)
+from forcopt.numeric.apportionment import Apportionment, DivisorMethod, apportion, largest_remainder, signpost
 from forcopt.numeric.birkhoff import MatchingLottery, RankingWeights, birkhoff, decompose_permutahedron
 from forcopt.numeric.lotteries import SetLottery, Vertex, decompose, laminar_lottery
 from forcopt.numeric.rounding import controlled_rounding, dependent_rounding, systematic_rounding
-from forcopt.numeric.water_filling import (
-    Filled,
-    Limit,
-    least_reciprocals,
-    project_box,
-    water_fill,
-)
+from forcopt.numeric.water_filling import Filled, Limit, least_reciprocals, project_box, water_fill
 
 __all__ = [
     "Apportionment",

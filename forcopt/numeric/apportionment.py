@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.numeric.tolerances import BAND
 
 DivisorMethod = Literal["adams", "dean", "hill", "webster", "jefferson"]
@@ -170,8 +170,7 @@ def apportion(
     below, above = float(some.min()) / (2.0 * seats + 2.0), 4.0 * float(some.max())
 
     def taken(level: float) -> Array:
-        found = np.where(p > 0, _RULES[method].rounded(p / level), 0)
-        return np.clip(found, low, high).astype(np.int64)
+        return np.clip(np.where(p > 0, _RULES[method].rounded(p / level), 0), low, high).astype(np.int64)
 
     if int(taken(above).sum()) > seats:  # more first seats of infinite priority than there are seats
         return _by_heap(p, low, low, high, seats, method)
@@ -180,8 +179,7 @@ def apportion(
         if above <= below * (1 + BAND / 4) or not below < level < above:
             break
         below, above = (level, above) if int(taken(level).sum()) > seats else (below, level)
-    base = taken(above * (1 + BAND))
-    return _by_heap(p, low, base, high, seats, method, least=below * (1 - BAND))
+    return _by_heap(p, low, taken(above * (1 + BAND)), high, seats, method, least=below * (1 - BAND))
 
 
 def largest_remainder(populations: Any, seats: int, *, minimum: Any = 0, maximum: Any = None) -> Array:
@@ -246,8 +244,7 @@ def largest_remainder(populations: Any, seats: int, *, minimum: Any = 0, maximum
 
 
 def _rule(method: Any) -> _Rule:
-    if method not in _RULES:
-        raise DeclarationError(f"method is {method!r}; it must be one of {', '.join(_RULES)}")
+    require(method in _RULES, "method", method, f"be one of {', '.join(_RULES)}")
     return _RULES[method]
 
 

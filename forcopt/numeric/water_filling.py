@@ -56,9 +56,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     x = as_numbers(point, "point")
     if x.ndim != 1 or not x.size:
         raise DeclarationError(f"point has shape {x.shape}; it must be (n,) with n >= 1")
-    read = [
-        as_numbers(given, name) for given, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))
-    ]
+    read = [as_numbers(v, name) for v, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))]
     for values, name in zip(read, ("lower", "upper", "weights"), strict=True):
         if values.shape not in ((), (1,), x.shape):
             raise DeclarationError(f"{name} has shape {values.shape}; it must be one number or {x.shape}")

@@ -26,12 +26,7 @@ from forcopt.privacy.fft import Bracket
 from forcopt.privacy.interop import dp_event
 from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
-from forcopt.privacy.mechanism import (
-    AdditiveMechanism,
-    Channel,
-    ExponentialMechanism,
-    Mechanism,
-)
+from forcopt.privacy.mechanism import AdditiveMechanism, Channel, ExponentialMechanism, Mechanism
 from forcopt.privacy.noises import (
     BoundedNoise,
     DiscreteGaussian,

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.mechanism import Channel
 from forcopt.privacy.randomness import Randomness, Simulated
 from forcopt.privacy.tolerances import EXPONENT, LARGE_OUTPUT, SMALLEST
@@ -113,10 +113,8 @@ def audit(
     >>> audit(halved, ([0.0], [1.0]), epsilon=1.0, runs=4000).passed
     False
     """
-    if runs != int(runs) or runs < 100:
-        raise DeclarationError(f"runs is {runs}; it must be a whole number, at least 100")
-    if not 0 < level < 1:
-        raise DeclarationError(f"level is {level}; it must be strictly between 0 and 1")
+    require(runs == int(runs) and runs >= 100, "runs", runs, "be a whole number, at least 100")
+    require(0 < level < 1, "level", level, "be strictly between 0 and 1")
     rng = Simulated(seed)
 
     run = mechanism._send if isinstance(mechanism, Channel) else mechanism

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import cache
 from math import exp, inf, isfinite, log
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy
 from pydantic import Field
 
+from forcopt.arrays import whole_number
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.losses import GaussianLoss, gaussian_shift
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
@@ -191,7 +191,9 @@ class PrivacyBudget(ApproximateDP):
         DeclarationError
             For a number that is not whole, or below 1.
         """
-        low = self.epsilon / _count(mechanisms)  # basic composition, which delta only improves
+        low = self.epsilon / whole_number(
+            mechanisms, "mechanisms", 1
+        )  # basic composition, which delta only improves
         if self.delta == 0 or mechanisms == 1:
             return low
 
@@ -240,18 +242,9 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
     >>> round(composed_epsilon(0.01, 100, delta=1e-6), 4), composed_epsilon(0.01, 100, delta=0.0)
     (0.3923, 1.0)
     """
-    if not (epsilon > 0 and epsilon < inf):
-        raise DeclarationError(f"epsilon is {epsilon!r}; it must be positive and finite")
-    if not 0 <= delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be from 0 to below 1")
-    return (Profile.pure(epsilon) ** _count(mechanisms)).epsilon(delta)
-
-
-def _count(mechanisms: Any) -> int:
-    number = isinstance(mechanisms, Real) and not isinstance(mechanisms, bool)
-    if not number or not isfinite(mechanisms) or mechanisms != int(mechanisms) or mechanisms < 1:
-        raise DeclarationError(f"mechanisms is {mechanisms!r}; it must be a whole number, at least 1")
-    return int(mechanisms)
+    require(epsilon > 0 and epsilon < inf, "epsilon", epsilon, "be positive and finite")
+    require(0 <= delta < 1, "delta", delta, "be from 0 to below 1")
+    return (Profile.pure(epsilon) ** whole_number(mechanisms, "mechanisms", 1)).epsilon(delta)
 
 
 def calibrate(
@@ -309,14 +302,11 @@ def calibrate(
     """
     if not (isinstance(family, type) and issubclass(family, Noise)):
         raise DeclarationError(f"family is {family!r}; it must be a class of noises, such as Laplace")
-    if not isinstance(budget, Budget):
-        raise DeclarationError(f"budget is {budget!r}; it must be a budget, such as PureDP(1.0)")
+    require(isinstance(budget, Budget), "budget", budget, "be a budget, such as PureDP(1.0)")
     if family.size in fixed:
         raise DeclarationError(f"{family.size} is found by calibrate; leave it out")
 
-    largest = next(
-        (rule.le for rule in family.model_fields[family.size].metadata if hasattr(rule, "le")), inf
-    )
+    largest = next((r.le for r in family.model_fields[family.size].metadata if hasattr(r, "le")), inf)
 
     def mechanism(size: float) -> AdditiveMechanism:
         noise = family(**{family.size: min(size, largest)}, **fixed)

@@ -12,21 +12,8 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.privacy import tolerances as tol
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
-from forcopt.privacy.tolerances import (
-    BELOW_ONE,
-    FADED_OUT,
-    FALLEN,
-    FAR,
-    FEW_ROUNDINGS,
-    LIGHT,
-    NOISE,
-    OVERSTATED,
-    RESOLUTION,
-    ROUNDING,
-    SETTLED,
-    SMALLEST,
-)
 
 _X, _W = np.polynomial.legendre.leggauss(20)
 
@@ -114,12 +101,12 @@ def log_moment(z: Array, losses: Array, log_mass: Array, lost: float = 0.0) -> A
         small = np.abs(tilt) < 1
         real = float(np.where(small, mass * scale * np.expm1(np.where(small, tilt, 0.0)), 0.0).sum())
         real += float(np.where(small, 0.0, weight - mass * scale).sum())
-        keep = weight > LIGHT * weight.max(initial=0.0)
+        keep = weight > tol.LIGHT * weight.max(initial=0.0)
         heavy, weight = losses[keep], weight[keep]
         y = flat[at].imag
         steps = np.diff(y)
         block = min(ceil(sqrt(len(y))), BLOCK)  # evenly spaced turns are sums of two among about 2 sqrt(n)
-        if len(y) < 4 or not np.allclose(steps, steps[0], rtol=ROUNDING, atol=0.0):
+        if len(y) < 4 or not np.allclose(steps, steps[0], rtol=tol.ROUNDING, atol=0.0):
             block = 1
         inner = _turned(y[:block] - y[0], heavy)
         for part in range(0, len(at), BLOCK * block):  # e^(a + b) - 1 by those of a and of b
@@ -197,7 +184,7 @@ def contour(parts: Parts, epsilon: float) -> float:
     def height(log_c: float) -> float:
         with np.errstate(all="ignore"):
             value = float(exponent(np.array([exp(log_c) + 0j]))[0].real)
-        return value if np.isfinite(value) else FAR
+        return value if np.isfinite(value) else tol.FAR
 
     grid = np.linspace(log(1e-3), log(1e6), 22)  # the exponent is convex in c: it falls, then rises
     low, high = 0, len(grid) - 1
@@ -210,17 +197,17 @@ def contour(parts: Parts, epsilon: float) -> float:
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
-    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, SMALLEST)
+    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, tol.SMALLEST)
     width = min(curvature**-0.5, c / 3)
     start, terms = 64, np.exp(exponent(c + 1j * width * np.arange(64)) - top).real
     terms[0] /= 2
     while True:
         total, fade = float(terms.sum()), np.ones(start)
-        if np.abs(terms[-16:]).max() < FALLEN * abs(total):
+        if np.abs(terms[-16:]).max() < tol.FALLEN * abs(total):
             break
         ends = [_fade(np.arange(start) / (part * start)) for part in (1, 3 / 4, 1 / 2)]
         faded = [float(terms @ end) for end in ends]
-        if max(faded) - min(faded) < FADED_OUT * abs(faded[0]):
+        if max(faded) - min(faded) < tol.FADED_OUT * abs(faded[0]):
             total, fade = faded[0], ends[0]
             break
         if start >= MOST_NODES:
@@ -229,7 +216,7 @@ def contour(parts: Parts, epsilon: float) -> float:
         start, terms = 2 * start, np.append(terms, more)
     value, change, last = total * width, inf, inf
     reach = inf if fade.all() and fade[-1] == 1 else start * width
-    while change > SETTLED * abs(value) and not NOISE * abs(value) > change > last / 4:
+    while change > tol.SETTLED * abs(value) and not tol.NOISE * abs(value) > change > last / 4:
         if start > MOST_HALVED:
             raise DeclarationError('contour: the trapezoidal rule does not converge; use method="fft"')
         middle = width * (np.arange(start) + 0.5)
@@ -295,14 +282,14 @@ class CappedLoss(Loss):
         ends = pole + (left - pole) * (reach / (left - pole)) ** np.linspace(0, 1, 30)
         ends = np.concatenate([ends[ends < left + 0.5 * reach], right - reach * 4.0 ** -np.arange(0.5, 30)])
         cuts = np.unique(np.concatenate([ends, np.linspace(left, right, 17)]))
-        cuts = cuts[np.append(True, np.diff(cuts) > FEW_ROUNDINGS * reach)]
+        cuts = cuts[np.append(True, np.diff(cuts) > tol.FEW_ROUNDINGS * reach)]
         x, w = np.polynomial.legendre.leggauss(16)
         half = np.diff(cuts)[:, None] / 2
         at = ((cuts[:-1] + cuts[1:])[:, None] / 2 + half * x).ravel()
         mass = (half * w).ravel() * noise.density(at)
         with np.errstate(divide="ignore"):
             losses = noise.log_density(at) - noise.log_density(at - shift)
-        keep = (mass > SMALLEST) & np.isfinite(losses)
+        keep = (mass > tol.SMALLEST) & np.isfinite(losses)
         return losses[keep], mass[keep]
 
     def log_moment(self, z: Array) -> Array:
@@ -348,7 +335,7 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     most = inf
     if isinstance(loss, NoiseLoss):  # the loss is not resolved next to the point where it becomes infinite
         right = -float(loss.noise.quantile(0.0))
-        at = np.array(loss.shift - right + RESOLUTION * right)
+        at = np.array(loss.shift - right + tol.RESOLUTION * right)
         if at >= right:
             return 0.0
         most = float(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift))
@@ -357,10 +344,10 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
         rest = CappedLoss(loss, min(epsilon + room, most))
         value = contour([(rest, count)], epsilon)
         if rest.beyond > 0:
-            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, BELOW_ONE))))))
+            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, tol.BELOW_ONE))))))
         if rest.cap == most or room == ROOMS[1] or rest.beyond == 0:
             return min(0.0, value)
-        needed = log(count * rest.beyond / OVERSTATED) - value
+        needed = log(count * rest.beyond / tol.OVERSTATED) - value
         if needed <= room:
             return min(0.0, value)
         room = min(needed, ROOMS[1])

@@ -11,30 +11,12 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
+from forcopt.privacy import tolerances as tol
 from forcopt.privacy.losses import Loss
-from forcopt.privacy.tolerances import (
-    AS_INFINITE,
-    BESIDE_ATOMS,
-    BEYOND_SPAN,
-    EXPONENT,
-    FADED,
-    FAR,
-    FEW_ROUNDINGS,
-    FLAT,
-    LEAST_LOG_DELTA,
-    MOST_TILT,
-    NEAR_ROOT,
-    NEXT_ROOT,
-    ON_LATTICE,
-    ROUNDING,
-    SETTLED_ROOT,
-    SMALLEST,
-    TRANSFORM,
-    WRAPPED,
-)
 
 Part = tuple[Loss, int]
 Parts = Sequence[Part]
+Span = tuple[float, float]
 
 LARGEST = 2**22
 """The most lattice points of a transform."""
@@ -101,7 +83,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     while True:
         lower, upper = found.rounded.ends(epsilon)
         best = Bracket(max(best.lower, exp(min(lower, upper))), min(best.upper, exp(upper)))
-        if best.upper - best.lower <= rtol * best.upper or best.upper < SMALLEST:
+        if best.upper - best.lower <= rtol * best.upper or best.upper < tol.SMALLEST:
             return best
         if not found.refine(lower, upper, rtol):
             return best
@@ -131,23 +113,21 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
     found.reach(target)
 
     def over(epsilon: float) -> float:
-        return max(found.rounded.upper(epsilon), LEAST_LOG_DELTA) - target
+        return max(found.rounded.upper(epsilon), tol.LEAST_LOG_DELTA) - target
 
     root, step = least, min(1.0, most)
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        narrow = min(WIDEST, NEXT_ROOT * root)
-        kept = before - root <= SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
+        narrow = min(WIDEST, tol.NEXT_ROOT * root)
+        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
         if kept or found.rounded.ends(root - narrow)[0] > target:
             return root
-        if not found.refine(*found.rounded.ends(root), max(over(root - narrow), SMALLEST)):
+        if not found.refine(*found.rounded.ends(root), max(over(root - narrow), tol.SMALLEST)):
             return root
-        before, step = root, NEXT_ROOT * (1 + root)
+        before, step = root, tol.NEXT_ROOT * (1 + root)
 
 
-def first_below(
-    over: Callable[[float], float], start: float, step: float, ends: tuple[float, float]
-) -> float:
+def first_below(over: Callable[[float], float], start: float, step: float, ends: Span) -> float:
     """Where a falling function is 0, from `start` on in both directions; its least argument not above 0.
 
     The last end if it is positive up to there; infinity if it is at `FARTHEST`.
@@ -163,10 +143,13 @@ def first_below(
         if low == ends[0]:
             return low
         low, high, step = max(low - step, ends[0]), low, 2 * step
-    while over(high) == 0 and high - low > ROUNDING * (1 + high):  # delta is flat: find where it begins
+    while over(high) == 0 and high - low > tol.ROUNDING * (1 + high):  # delta is flat: find where it begins
         middle = (low + high) / 2
         low, high = (middle, high) if over(middle) > 0 else (low, middle)
-    root, bump = float(scipy.optimize.brentq(over, low, high, xtol=NEAR_ROOT, rtol=ROUNDING)), ROUNDING
+    root, bump = (
+        float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING)),
+        tol.ROUNDING,
+    )
     while over(root) > 0:  # on the safe side of rounding
         root, bump = root + bump * (1 + root), 2 * bump
     return root
@@ -186,20 +169,12 @@ class _Composition:
         self.parts, self.points = parts, points
         shapes = [_shape(loss) for loss, _ in parts]
         self.spans = [span for span, _ in shapes]
-        spread = sqrt(sum(k * d**2 for (_, k), (_, d) in zip(parts, shapes, strict=True)))
+        draws = [(k, d) for (_, k), (_, d) in zip(parts, shapes, strict=True)]
+        spread = sqrt(sum(k * d**2 for k, d in draws))
         # A step h far above the deviation d of k draws adds about k d h to the variance: take a small share.
-        finest = min(
-            (
-                max(d / 4, _SHARE * spread**2 / (k * d))
-                for (_, k), (_, d) in zip(parts, shapes, strict=True)
-                if d > 0
-            ),
-            default=1.0,
-        )
-        self.widest = [
-            (low, max(high, min(loss.span[1], CEILING)))
-            for (low, high), (loss, _) in zip(self.spans, parts, strict=True)
-        ]
+        finest = min((max(d / 4, _SHARE * spread**2 / (k * d)) for k, d in draws if d > 0), default=1.0)
+        ends = zip(self.spans, parts, strict=True)
+        self.widest = [(low, max(high, min(loss.span[1], CEILING))) for (low, high), (loss, _) in ends]
         self.spread, self.last = spread, inf
         h = min(finest, max(spread, min(d for _, d in shapes)) / 64) if spread > 0 else finest
         self.least = max(24 * spread, *(high - low for low, high in self.spans)) / points
@@ -211,7 +186,7 @@ class _Composition:
 
     def reach(self, upper: float) -> bool:
         """Take the losses far out if their mass, counted as infinite, is a part of this delta; whether so."""
-        if self.rounded.beyond < upper + log(AS_INFINITE) or self.spans == self.widest:
+        if self.rounded.beyond < upper + log(tol.AS_INFINITE) or self.spans == self.widest:
             return False
         self.spans = self.widest
         self._on(self.rounded.h)
@@ -236,35 +211,35 @@ class _Composition:
         It is as near to an epsilon as `least_epsilon`, so that the delta of its root is kept within `WIDEST`.
         """
         low, high = self.rounded.ends(epsilon - WIDEST)
-        settled = self.last - upper <= SETTLED_ROOT / WIDEST * (high - upper)
+        settled = self.last - upper <= tol.SETTLED_ROOT / WIDEST * (high - upper)
         self.last = upper
-        if upper == -inf or upper - lower <= FLAT or low > upper or settled:
+        if upper == -inf or upper - lower <= tol.FLAT or low > upper or settled:
             return True
-        return not self.refine(lower, upper, max(high - upper, SMALLEST))
+        return not self.refine(lower, upper, max(high - upper, tol.SMALLEST))
 
 
 @lru_cache(maxsize=256)
-def _shape(loss: Loss) -> tuple[tuple[float, float], float]:
+def _shape(loss: Loss) -> tuple[Span, float]:
     """The span of the finite losses, and the standard deviation within."""
     span = _finite_span(loss)
     return span, _deviation(loss, span)
 
 
-def _finite_span(loss: Loss) -> tuple[float, float]:
+def _finite_span(loss: Loss) -> Span:
     """Where the finite losses are, but for mass of 1e-20 at either end."""
     low, high = loss.span
     low, high = max(low, -CEILING), min(high, CEILING)
     grid = np.linspace(low, high, 4001)
     above = loss.tails(grid)[0]
-    inside = np.flatnonzero((above - above[-1] > BEYOND_SPAN) & (1 - above > BEYOND_SPAN))
+    inside = np.flatnonzero((above - above[-1] > tol.BEYOND_SPAN) & (1 - above > tol.BEYOND_SPAN))
     if loss.spacing is not None or not len(inside):
         return low, high
     return float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
 
 
-def _deviation(loss: Loss, span: tuple[float, float]) -> float:
+def _deviation(loss: Loss, span: Span) -> float:
     """The standard deviation of the loss under P, roughly."""
-    beyond = max(1e-3 * (span[1] - span[0]), BESIDE_ATOMS)  # so that atoms at the ends are within
+    beyond = max(1e-3 * (span[1] - span[0]), tol.BESIDE_ATOMS)  # so that atoms at the ends are within
     edges = np.linspace(span[0] - beyond, span[1] + beyond, 4001)
     for _ in range(3):  # zoom in on where the mass is
         p, _ = loss.tails(edges)
@@ -306,21 +281,24 @@ class _Lattice(NamedTuple):
     below: float
     beyond: float
     infinite: float
-    ends: tuple[float, float]
+    ends: Span
     exact: bool
 
 
-def _lattice(loss: Loss, span: tuple[float, float], h: float) -> _Lattice:
-    first, last = int(np.floor(span[0] / h + ON_LATTICE)) - 1, int(np.ceil(span[1] / h - ON_LATTICE)) + 1
+def _lattice(loss: Loss, span: Span, h: float) -> _Lattice:
+    first, last = (
+        int(np.floor(span[0] / h + tol.ON_LATTICE)) - 1,
+        int(np.ceil(span[1] / h - tol.ON_LATTICE)) + 1,
+    )
     edges = np.arange(first, last + 1) * h
-    p, q = loss.tails(np.append(edges, FAR))
+    p, q = loss.tails(np.append(edges, tol.FAR))
     a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
     right = np.clip((a - b * np.exp(edges[:-1])) / -expm1(-h), 0.0, a)
     mass = np.append(0.0, right)
     mass[:-1] += a - right
     mass[0] += 1 - p[0]
     steps = (loss.spacing or 0.0) / h
-    exact = round(steps) > 0 and abs(steps - round(steps)) <= FEW_ROUNDINGS * steps
+    exact = round(steps) > 0 and abs(steps - round(steps)) <= tol.FEW_ROUNDINGS * steps
     inside = np.flatnonzero(mass > 0)
     start, stop = (inside[0], inside[-1] + 1) if len(inside) else (0, 1)
     with np.errstate(divide="ignore"):
@@ -356,16 +334,10 @@ class _Rounded:
     average is at least its value at the mean of e^epsilon.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        spans: Sequence[tuple[float, float]],
-        h: float,
-        points: int = LARGEST,
-    ) -> None:
+    def __init__(self, parts: Parts, spans: Sequence[Span], h: float, points: int = LARGEST) -> None:
         self.h, self.points, self.inexact, self.slack = h, points, 0, 0.0
         self.laws: dict[float, _Law] = {}
-        self.low: list[tuple[float, float]] = []
+        self.low: list[Span] = []
         lattices, finite, certain = [], 0.0, 0.0
         for (loss, count), span in zip(parts, spans, strict=True):
             one = (_kept_lattice if span[1] - span[0] < _KEPT * h else _lattice)(loss, span, h)
@@ -374,7 +346,7 @@ class _Rounded:
             finite += count * log1p(-one.beyond) if one.beyond < 1 else -inf
             certain += count * log1p(-one.infinite) if one.infinite < 1 else -inf
             self.inexact += count * (not one.exact)
-            self.slack += count * FEW_ROUNDINGS * max(1.0, *np.abs(one.ends))
+            self.slack += count * tol.FEW_ROUNDINGS * max(1.0, *np.abs(one.ends))
         self.moments = _Moments(lattices, [count for _, count in parts], h)
         with np.errstate(divide="ignore"):
             self.beyond, self.infinite = float(np.log(-expm1(finite))), float(np.log(-expm1(certain)))
@@ -397,7 +369,7 @@ class _Rounded:
         front, value, error = self.law(epsilon).hockey_stick(epsilon)
         return min(0.0, float(np.logaddexp(front + _log(max(0.0, value) + error), self.beyond)))
 
-    def ends(self, epsilon: float) -> tuple[float, float]:
+    def ends(self, epsilon: float) -> Span:
         """The logarithms of bounds on delta, below and above."""
         law, upper = self.law(epsilon), self.upper(epsilon)
         front = law.base - law.theta * epsilon
@@ -416,9 +388,7 @@ class _Rounded:
 
 
 @lru_cache(maxsize=6)
-def _rounded(
-    parts: tuple[Part, ...], spans: tuple[tuple[float, float], ...], h: float, points: int
-) -> _Rounded:
+def _rounded(parts: tuple[Part, ...], spans: tuple[Span, ...], h: float, points: int) -> _Rounded:
     """The losses on a lattice, which several questions read."""
     return _Rounded(parts, spans, h, points)
 
@@ -448,7 +418,7 @@ class _Law:
         self.wrap = 1.0
         while n <= 2 * points:
             self.wrap = _outside(moments, theta, n * h / 2 - h, self.deviation + h)
-            if self.wrap < WRAPPED:
+            if self.wrap < tol.WRAPPED:
                 break
             n = scipy.fft.next_fast_len(n + n // 4, real=True)
         law = np.ones(n // 2 + 1, dtype=complex)
@@ -456,16 +426,16 @@ class _Law:
             folded = np.zeros(-(-len(tilted) // n) * n)
             folded[: len(tilted)] = tilted
             one = scipy.fft.rfft(folded.reshape(-1, n).sum(axis=0))
-            if count > 1:  # where the power is below FADED it counts as 0
-                keep = np.abs(one) > FADED ** (1 / count)
+            if count > 1:  # where the power is below tol.FADED it counts as 0
+                keep = np.abs(one) > tol.FADED ** (1 / count)
                 one[~keep] = 0
                 one[keep] = one[keep] ** count
             law *= one
         start = int(moments.counts @ moments.firsts)
         self.first = round(self.centre / h) - n // 2
         self.mass = np.roll(scipy.fft.irfft(law, n), (start - self.first) % n)
-        self.noise = TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
-        self.noise += FADED * len(moments.counts) * sqrt(n)
+        self.noise = tol.TRANSFORM * (8 * log(n) + 4 * int(moments.counts.sum())) * _norm(self.mass)
+        self.noise += tol.FADED * len(moments.counts) * sqrt(n)
 
     def hockey_stick(self, epsilon: float) -> tuple[float, float, float]:
         """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
@@ -476,11 +446,11 @@ class _Law:
             return self.base - self.theta * epsilon, 0.0, 0.0
         if epsilon in self._known:
             return self._known[epsilon]
-        # Above the cut, the weights are below FADED.
-        x, mass = self._between(epsilon, epsilon - log(FADED) / self.theta if self.theta else inf)
+        # Above the cut, the weights are below tol.FADED.
+        x, mass = self._between(epsilon, epsilon - log(tol.FADED) / self.theta if self.theta else inf)
         x -= epsilon
         weight = np.exp(-self.theta * x) * -np.expm1(-x)
-        error = self.noise * _norm(weight) + self.wrap + FADED
+        error = self.noise * _norm(weight) + self.wrap + tol.FADED
         found = self.base - self.theta * epsilon, float((mass * weight).sum()), error
         self._known[epsilon] = found
         return found
@@ -494,17 +464,16 @@ class _Law:
     def near(self, epsilon: float, reach: float) -> float:
         """A bound on ``P(|S - epsilon| < reach)``, over the factor of `hockey_stick`."""
         points, mass = self._between(epsilon - reach, epsilon + reach)
-        if self.theta * reach > EXPONENT:
+        if self.theta * reach > tol.EXPONENT:
             return inf
         weight = np.exp(self.theta * (epsilon - points))
         most = exp(self.theta * reach)
-        value = float((mass * weight).sum())
-        return value + self.noise * _norm(weight) + self.wrap * most
+        return float((mass * weight).sum()) + self.noise * _norm(weight) + self.wrap * most
 
-    def share(self, low: list[tuple[float, float]]) -> float:
+    def share(self, low: list[Span]) -> float:
         """The tilted chance of some draw of the given numbers of draws, each at its own place."""
         return sum(
-            mass * exp(min(self.theta * at - float(cumulant), EXPONENT))
+            mass * exp(min(self.theta * at - float(cumulant), tol.EXPONENT))
             for cumulant, (mass, at) in zip(self.moments.at(self.theta)[2], low, strict=True)
             if mass > 0
         )
@@ -536,7 +505,7 @@ class _Moments:
         """The tilted mean and variance of the sum, and the cumulants of the draws."""
         if theta not in self._known:
             mass, total, most = self._tilted(theta)
-            share = np.maximum(total, SMALLEST)
+            share = np.maximum(total, tol.SMALLEST)
             mass *= self.points
             mean = np.add.reduceat(mass, self.starts) / share
             mass *= self.points
@@ -553,7 +522,7 @@ class _Moments:
     def laws(self, theta: float) -> list[Array]:
         """The tilted law of each draw."""
         mass, total, _ = self._tilted(theta)
-        mass /= np.repeat(np.maximum(total, SMALLEST), self.lengths)
+        mass /= np.repeat(np.maximum(total, tol.SMALLEST), self.lengths)
         return np.split(mass, self.starts[1:])
 
     def tilt(self, epsilon: float) -> float:
@@ -561,9 +530,9 @@ class _Moments:
         if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
             return 0.0
         theta, low, high = 1.0, 0.0, inf
-        while theta < MOST_TILT:
+        while theta < tol.MOST_TILT:
             mean, variance, _ = self.at(theta)
-            if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < ROUNDING * high:
+            if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < tol.ROUNDING * high:
                 break
             low, high = (theta, high) if mean < epsilon else (low, theta)
             step = theta + (epsilon - mean) / variance if variance > 0 else inf
@@ -582,7 +551,7 @@ def _outside(moments: _Moments, theta: float, reach: float, deviation: float) ->
             u = factor / deviation
             value = moments.cumulant(theta + sign * u) - base - u * (sign * centre + reach)
             best = min(best, value)
-            if best < log(WRAPPED / 2):
+            if best < log(tol.WRAPPED / 2):
                 break
-        total += exp(max(best, -EXPONENT))
+        total += exp(max(best, -tol.EXPONENT))
     return total

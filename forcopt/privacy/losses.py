@@ -18,15 +18,7 @@ import scipy
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
 
 from forcopt.arrays import Array
-from forcopt.privacy.tolerances import (
-    EXPONENT,
-    FAR,
-    FEW_ROUNDINGS,
-    LEAST_LOG_DELTA,
-    ROUNDING,
-    TINY,
-    ZERO_LOSS,
-)
+from forcopt.privacy import tolerances as tol
 
 if TYPE_CHECKING:
     from forcopt.privacy.noises.base import Noise
@@ -74,7 +66,7 @@ class Loss(ABC):
     @property
     def mu(self) -> float | None:
         """A Gaussian-DP parameter, the least one of one noise or table; None if none is known."""
-        return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < EXPONENT else None
+        return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < tol.EXPONENT else None
 
     @property
     def has_moments(self) -> bool:
@@ -114,7 +106,7 @@ class GaussianLoss(Loss):
     def span(self) -> tuple[float, float]:
         """See `Loss`."""
         m = self.shift
-        reach = -float(ndtri(TINY)) * m
+        reach = -float(ndtri(tol.TINY)) * m
         return m * m / 2 - reach, m * m / 2 + reach
 
     def reversed(self) -> Loss:
@@ -176,7 +168,7 @@ def gaussian_shift(epsilon: float, delta: float) -> float:
     target = log(delta)
 
     def over(log_mu: float) -> float:
-        return max(GaussianLoss(exp(log_mu)).log_delta(epsilon), LEAST_LOG_DELTA) - target
+        return max(GaussianLoss(exp(log_mu)).log_delta(epsilon), tol.LEAST_LOG_DELTA) - target
 
     low = high = log(epsilon / (1 + sqrt(-2 * target)))
     while over(low) > 0:
@@ -252,9 +244,7 @@ class AtomLoss(Loss):
         grid = np.linspace(-7.0, 7.0, 57) - log(min(self.pure, 1.0)) / 2
         best = int(np.argmin([negative(x) for x in grid]))
         ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        found = scipy.optimize.minimize_scalar(
-            negative, bounds=ends, method="bounded", options={"xatol": 1e-8}
-        )
+        found = scipy.optimize.minimize_scalar(negative, bounds=ends, options={"xatol": 1e-8})
         return min(super().rho, max(-float(found.fun), float(mass @ losses)))
 
     @property
@@ -280,16 +270,16 @@ def symmetric_loss(one: AtomLoss) -> AtomLoss:
     """
     both = (one, AtomLoss(one.pair[1], one.pair[0], one.spacing))
     if len(one.losses) == len(both[1].losses) and all(
-        np.allclose(getattr(one, name), getattr(both[1], name), rtol=ROUNDING, atol=ZERO_LOSS)
+        np.allclose(getattr(one, name), getattr(both[1], name), rtol=tol.ROUNDING, atol=tol.ZERO_LOSS)
         for name in ("losses", "_p", "_q", "infinite")
     ):
         return one
     cuts = np.unique(np.concatenate([loss.losses for loss in both]))
-    cuts = cuts[cuts > ZERO_LOSS]  # at 0 the curves meet; below, symmetry determines them
+    cuts = cuts[cuts > tol.ZERO_LOSS]  # at 0 the curves meet; below, symmetry determines them
     tails = [loss.tails(cuts) for loss in both]
     with np.errstate(over="ignore", invalid="ignore"):
         deltas = [p - np.where(q > 0, np.exp(cuts) * q, 0.0) for p, q in tails]
-    first = deltas[0] >= deltas[1] - FEW_ROUNDINGS * deltas[0]
+    first = deltas[0] >= deltas[1] - tol.FEW_ROUNDINGS * deltas[0]
     p, q, below = [], [], [loss.tails(np.nextafter(cuts, -inf)) for loss in both]
     for i in range(len(cuts)):
         at = 0 if first[i] else 1
@@ -340,7 +330,7 @@ class BinomialLoss(Loss):
         """See `Loss`."""
         with np.errstate(over="ignore"):
             most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
-        lie = 1 / (1 + exp(self.each)) if self.each < EXPONENT else exp(-min(self.each, 740))
+        lie = 1 / (1 + exp(self.each)) if self.each < tol.EXPONENT else exp(-min(self.each, 740))
         # Under Q all others lie; the truth itself would round to 1.
         return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.sf(
             self.count - most - 1, self.count, lie
@@ -350,7 +340,7 @@ class BinomialLoss(Loss):
         """See `Loss`."""
         logs = list(super().log_tails(t))
         most = ceil((self.count - t / self.each) / 2) - 1  # lies
-        lie = 1 / (1 + exp(min(self.each, EXPONENT)))
+        lie = 1 / (1 + exp(min(self.each, tol.EXPONENT)))
         lies = np.arange(max(0, most - 5000), most + 1)  # in a tail that underflows, fewer do not count
         for k, chance in enumerate((lie, 1 - lie)):
             if logs[k] < -650 and len(lies):
@@ -379,12 +369,12 @@ class BinomialLoss(Loss):
     @property
     def mu(self) -> float | None:
         """See `Loss`: the parts compose as Gaussians."""
-        one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < EXPONENT else inf
+        one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < tol.EXPONENT else inf
         return sqrt(self.count) * one if isfinite(one) else None
 
     def table(self) -> AtomLoss:
         """The same loss by its outcomes, the numbers of lies."""
-        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, EXPONENT)))
+        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, tol.EXPONENT)))
         return AtomLoss(
             scipy.stats.binom.pmf(lies, self.count, lie),
             scipy.stats.binom.pmf(self.count - lies, self.count, lie),
@@ -490,7 +480,7 @@ def sampled_loss(base: Loss, rate: float, added: bool = False) -> Loss:
 
 def _mixed(rate: float, loss: float) -> float:
     """``log(1 - rate + rate e^loss)``."""
-    return log1p(rate * expm1(loss)) if loss < EXPONENT else loss + log(rate)
+    return log1p(rate * expm1(loss)) if loss < tol.EXPONENT else loss + log(rate)
 
 
 @dataclass(frozen=True)
@@ -510,16 +500,16 @@ class SampledLoss(Loss):
         t = np.asarray(t, dtype=float)
         if self.added:  # {-log(1 - rate + rate e^-L) > t}, with L the loss of P against Q
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                inner = (np.exp(-np.minimum(t, EXPONENT)) - 1 + self.rate) / self.rate
+                inner = (np.exp(-np.minimum(t, tol.EXPONENT)) - 1 + self.rate) / self.rate
                 at = np.where(inner > 0, -np.log(np.where(inner > 0, inner, 1.0)), inf)
-            p, q = self.base.tails(np.minimum(at, FAR))
+            p, q = self.base.tails(np.minimum(at, tol.FAR))
             none = t >= -np.log1p(-self.rate) if self.rate < 1 else np.zeros(t.shape, dtype=bool)
             p, q = np.where(none, 0.0, p), np.where(none, 0.0, q)
             return p, (1 - self.rate) * p + self.rate * q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inner = np.expm1(np.minimum(t, EXPONENT)) / self.rate + 1
+            inner = np.expm1(np.minimum(t, tol.EXPONENT)) / self.rate + 1
             at = np.where(inner > 0, np.log(np.where(inner > 0, inner, 1.0)), -inf)
-        p, q = self.base.tails(np.maximum(at, -FAR))
+        p, q = self.base.tails(np.maximum(at, -tol.FAR))
         everything = inner <= 0
         p, q = np.where(everything, 1.0, p), np.where(everything, 1.0, q)
         return (1 - self.rate) * q + self.rate * p, q
@@ -528,7 +518,7 @@ class SampledLoss(Loss):
         """See `Loss`: a multiple of the base's delta at a larger epsilon (Balle et al. 2018)."""
         more = log(self.rate)
         if not self.added:
-            if epsilon > EXPONENT:
+            if epsilon > tol.EXPONENT:
                 return more + self.base.log_delta(epsilon - more)
             return more + self.base.log_delta(log1p(expm1(epsilon) / self.rate))
         excess = epsilon + log1p(-self.rate) if self.rate < 1 else -inf
@@ -549,8 +539,8 @@ class SampledLoss(Loss):
             low = -inf
         ends = _mixed(self.rate, low), _mixed(self.rate, high)
         ends = (
-            ends[0] - ROUNDING * abs(ends[0]),
-            ends[1] + ROUNDING * abs(ends[1]),
+            ends[0] - tol.ROUNDING * abs(ends[0]),
+            ends[1] + tol.ROUNDING * abs(ends[1]),
         )  # so that atoms are within
         return (-ends[1], -ends[0]) if self.added else ends
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, refuse_entry
+from forcopt.arrays import Array, as_numbers, refuse_entry, whole_number
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, GaussianLoss, Neighbours, symmetric_loss
@@ -230,11 +230,8 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
             "not private: take noise.on_integers() for whole values, or simulate with a seed"
         )
     dp = opendp()
-    make, metric = (
-        (dp.m.make_laplace, dp.l1_distance)
-        if isinstance(noise, Laplace)
-        else (dp.m.make_gaussian, dp.l2_distance)
-    )
+    gaussian = isinstance(noise, Gaussian)
+    make, metric = (dp.m.make_gaussian, dp.l2_distance) if gaussian else (dp.m.make_laplace, dp.l1_distance)
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
     release = make(domain, metric(T=float), scale=float(noise.scale))
     return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
@@ -242,9 +239,7 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
 
 def whole_distance(distance: int) -> int:
     """The distance, if it is one."""
-    if isinstance(distance, bool) or not isfinite(distance) or distance != int(distance) or distance < 1:
-        raise DeclarationError(f"distance is {distance!r}; it must be a whole number, at least 1")
-    return int(distance)
+    return whole_number(distance, "distance", 1)
 
 
 class ExponentialMechanism(Mechanism):

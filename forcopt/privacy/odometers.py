@@ -7,7 +7,7 @@ from math import exp, inf, isfinite, log, log1p, sqrt
 import scipy
 from scipy.special import log_ndtr
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.budget import ZCDP, ApproximateDP, Budget, PureDP
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.tolerances import CALIBRATED, SPLIT
@@ -95,10 +95,8 @@ def odometer(spent: Profile, delta: float, expected: float) -> float:
     >>> round(twenty.epsilon(1e-6), 3), round(odometer(twenty, 1e-6, expected=0.025), 3)
     (0.941, 1.263)
     """
-    if not 0 < delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be above 0 and below 1")
-    if not 0 < expected < inf:
-        raise DeclarationError(f"expected is {expected!r}; it must be above 0 and finite")
+    require(0 < delta < 1, "delta", delta, "be above 0 and below 1")
+    require(0 < expected < inf, "expected", expected, "be above 0 and finite")
     if not isfinite(spent.rho):
         raise DeclarationError("the profile has no finite rho, which an odometer adds up")
     v, far = 2 * spent.rho, -2 * log(delta)

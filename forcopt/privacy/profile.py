@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
@@ -70,10 +70,8 @@ class Profile:
         >>> round((Profile.pure(0.01) ** 100).epsilon(1e-6), 4)
         0.3923
         """
-        if not 0 <= epsilon < inf:
-            raise DeclarationError(f"epsilon is {epsilon!r}; it must be finite and not negative")
-        if not 0 <= delta <= 1:
-            raise DeclarationError(f"delta is {delta!r}; it must be from 0 to 1")
+        require(0 <= epsilon < inf, "epsilon", epsilon, "be finite and not negative")
+        require(0 <= delta <= 1, "delta", delta, "be from 0 to 1")
         return cls.of(pure_loss(epsilon, delta), tight=False)
 
     @classmethod
@@ -83,8 +81,7 @@ class Profile:
         >>> round(Profile.concentrated(0.5).delta(3.0), 6)
         0.005143
         """
-        if not rho >= 0:
-            raise DeclarationError(f"rho is {rho!r}; it must not be negative")
+        require(rho >= 0, "rho", rho, "not be negative")
         return cls((), rho, tight=False)
 
     # -- questions -------------------------------------------------------------------------------------------
@@ -104,8 +101,7 @@ class Profile:
 
     def log_delta(self, epsilon: float, method: Engine = "auto") -> float:
         """The logarithm of `delta`, which may lie below the smallest float's."""
-        if not epsilon >= 0:
-            raise DeclarationError(f"epsilon is {epsilon!r}; it must not be negative")
+        require(epsilon >= 0, "epsilon", epsilon, "not be negative")
         if epsilon == inf:
             return -inf if self.mass_at_infinity == 0 else log(self.mass_at_infinity)
         if not self.directions:
@@ -143,8 +139,7 @@ class Profile:
         DeclarationError
             For a delta outside of [0, 1).
         """
-        if not 0 <= delta < 1:
-            raise DeclarationError(f"delta is {delta!r}; it must be from 0 to below 1")
+        require(0 <= delta < 1, "delta", delta, "be from 0 to below 1")
         most = self.largest_loss
         if delta == 0:
             return most
@@ -233,9 +228,7 @@ class Profile:
         """
         found = [_merged(parts) for parts in self.directions]
         if not found or any(len(parts) != 1 or parts[0][1] != 1 for parts in found):
-            raise DeclarationError(
-                "the profile belongs to a composition; sample each part, and compose afterwards"
-            )
+            raise DeclarationError("the profile belongs to a composition; sample each part, and compose then")
         first = found[0][0][0]
         return first, found[1][0][0] if len(found) > 1 else first.reversed()
 
@@ -337,7 +330,5 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
     most = max(12.0, 1 + log(max(epsilon, SMALLEST) / rho))  # twice the best order of large losses
-    found = scipy.optimize.minimize_scalar(
-        bound, bounds=(-12.0, most), method="bounded", options={"xatol": 1e-10}
-    )
+    found = scipy.optimize.minimize_scalar(bound, bounds=(-12.0, most), options={"xatol": 1e-10})
     return min(0.0, float(found.fun))

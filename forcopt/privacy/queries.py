@@ -13,18 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.budget import Budget, calibrate
 from forcopt.privacy.ledger import Ledger, pay
 from forcopt.privacy.losses import Neighbours
-from forcopt.privacy.mechanism import (
-    ABLE,
-    EXACT,
-    AdditiveMechanism,
-    ExponentialMechanism,
-    Mechanism,
-)
+from forcopt.privacy.mechanism import ABLE, EXACT, AdditiveMechanism, ExponentialMechanism, Mechanism
 from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Secure
@@ -369,8 +363,7 @@ class Quantile(Statistic):
     candidates: int
 
     def __post_init__(self) -> None:
-        if not 0 < self.q < 1:
-            raise DeclarationError(f"q is {self.q!r}; it must be strictly between 0 and 1")
+        require(0 < self.q < 1, "q", self.q, "be strictly between 0 and 1")
         if not (isinstance(self.candidates, int) and self.candidates >= 2):
             raise DeclarationError(f"candidates is {self.candidates!r}; it must be a whole number from 2 up")
 
@@ -442,8 +435,7 @@ class Calibrated:
 
     def mechanism(self, part: Statistic, parts: int) -> Mechanism:
         """The mechanism for one of several parts of a query."""
-        if not isinstance(self.budget, Budget):
-            raise DeclarationError(f"budget is {self.budget!r}; it must be a budget, such as PureDP(1.0)")
+        require(isinstance(self.budget, Budget), "budget", self.budget, "be a budget, such as PureDP(1.0)")
         by = {"epsilon": parts, "delta": parts, "rho": parts, "mu": sqrt(parts)}
         share = {n: getattr(self.budget, n) / by[n] for n in by if n in type(self.budget).model_fields}
         budget = self.budget.replace(**share)
@@ -585,14 +577,8 @@ class Measurement:
 
     def describe(self) -> dict[str, Any]:
         """The declaration of query and noise as plain data."""
-        statistic = self.query.statistic
-        mechanisms = [mechanism.describe() for mechanism in self.mechanisms]
-        return {
-            "type": "Measurement",
-            "query": self.query.name,
-            **statistic.view.describe(),
-            "noise": mechanisms,
-        }
+        own = {"type": "Measurement", "query": self.query.name, **self.query.statistic.view.describe()}
+        return {**own, "noise": [mechanism.describe() for mechanism in self.mechanisms]}
 
     def release(
         self,
@@ -621,8 +607,7 @@ class Measurement:
             Without a ledger, and for noise that is not drawn securely; nothing is spent then.
         """
         rng = Secure() if rng is None else rng
-        if not hasattr(rng, "simulated"):
-            raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
+        require(hasattr(rng, "simulated"), "rng", rng, "be Secure() or Simulated(seed)")
         statistic = self.query.statistic
         pairs = list(zip(statistic.parts, self.mechanisms, strict=True))
         if not rng.simulated:  # what cannot be drawn is refused before the ledger is charged

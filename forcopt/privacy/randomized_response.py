@@ -58,8 +58,7 @@ class RandomizedResponse(Mechanism):
         if self.groups in (None, 2) or self.epsilon > EXPONENT:
             return Profile.of(pure_loss(self.epsilon))
         truth, lie = self._probabilities(self.groups or 2)
-        rest = (self.groups or 2) - 2
-        p = np.array([truth, lie, rest * lie])
+        p = np.array([truth, lie, ((self.groups or 2) - 2) * lie])
         return Profile.of(AtomLoss(p, p[[1, 0, 2]], self.epsilon))
 
     def _send(self, values: Any, rng: Randomness) -> Array:
@@ -155,8 +154,7 @@ class RandomizedResponse(Mechanism):
         [30.0, 70.0]
         """
         by_report = np.moveaxis(np.asarray(table, dtype=float), axis, 0)
-        by_group = np.tensordot(self.inverse(len(by_report)), by_report, axes=1)
-        return np.moveaxis(by_group, 0, axis)
+        return np.moveaxis(np.tensordot(self.inverse(len(by_report)), by_report, axes=1), 0, axis)
 
     def observe(self, reports: Any) -> ObservedGroups:
         """Declare these reports (a column of groups) as outputs of this channel."""

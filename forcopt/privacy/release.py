@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Release
 from forcopt.privacy.tolerances import SHOWN_DELTA
@@ -63,8 +63,7 @@ class TableRelease(Release):
         """
         from pandas import DataFrame
 
-        if margins is not None and not 0 < margins < 1:
-            raise DeclarationError(f"margins is {margins!r}; it must be strictly between 0 and 1")
+        require(margins is None or 0 < margins < 1, "margins", margins, "be strictly between 0 and 1")
         columns = self.statistic.table(self._parts, self.mechanisms, margins or 0.95)
         if margins is None:
             columns = dict(list(columns.items())[:1])

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, is_missing
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.privacy.tolerances import ON_LATTICE
 
 MOST_STEPS = 2**31
@@ -237,8 +237,7 @@ class Schema(Mapping[str, Column]):
         >>> Schema.from_dict({"sex": ["f", "m"], "age": {"lower": 0, "upper": 110}})
         Schema(sex=Categories(values=('f', 'm')), age=Bounded(lower=0.0, upper=110.0, step=1.0))
         """
-        if not isinstance(data, Mapping):
-            raise DeclarationError(f"the schema is {data!r}; it must describe each column by name")
+        require(isinstance(data, Mapping), "the schema", data, "describe each column by name")
         made: dict[str, Column] = {}
         for name, given in data.items():
             fields = {"values": given} if isinstance(given, list | tuple) else given

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from forcopt.arrays import Array, is_missing
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
@@ -83,8 +83,7 @@ class Table:
         design: Design | None = None,
         population: Population = None,
     ) -> None:
-        if not isinstance(schema, Schema):
-            raise DeclarationError(f"schema is {schema!r}; it must be a Schema")
+        require(isinstance(schema, Schema), "schema", schema, "be a Schema")
         check_choice("neighbours", neighbours, *get_args(Neighbours))
         if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
             raise DeclarationError(f"rows_per_unit is {rows_per_unit!r}; it must be a whole number from 1 up")
@@ -240,8 +239,7 @@ class Table:
         if isinstance(design, ClusterSample):
             known[known] = np.isin(names[codes[known].astype(int)], design.names)
         at = np.flatnonzero(known)
-        frame = pd.DataFrame({by: names[codes[at].astype(int)]})
-        return np.sort(at[design.take(frame, generator)[0]])
+        return np.sort(at[design.take(pd.DataFrame({by: names[codes[at].astype(int)]}), generator)[0]])
 
     def __len__(self) -> int:
         raise DeclarationError("the number of rows is private; release table.count()")
@@ -262,8 +260,7 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
         names = [None if is_missing(name) else str(name) for name in frame[view.unit]]
         units = pd.factorize(np.array(names, dtype=object), use_na_sentinel=False)[0]
     place = pd.Series(units).groupby(units).cumcount().to_numpy()
-    sizes = np.bincount(units)[units]
-    read[FIRST] = np.where((place == 0) & (sizes > view.rows_per_unit), 1.0, np.nan)
+    read[FIRST] = np.where((place == 0) & (np.bincount(units)[units] > view.rows_per_unit), 1.0, np.nan)
     kept = place < view.rows_per_unit
     return {name: values[kept] for name, values in read.items()}, units[kept]
 
@@ -293,14 +290,8 @@ def _check_design(view: View) -> None:
 
 
 _ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}
-_TURNED = {
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-    ast.NotEq: ast.NotEq,
-}
+_TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_TURNED |= {ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
 
 
 def _holds(condition: str, schema: Schema, rows: Mapping[str, Array]) -> Array:

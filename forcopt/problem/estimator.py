@@ -179,8 +179,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         """The positions of the sensitive columns; with `unused` of those that X has."""
         if self.sensitive is None or callable(self.sensitive):
             return []
-        single = isinstance(self.sensitive, str | Integral)
-        asked = [self.sensitive] if single else list(self.sensitive)
+        asked = [self.sensitive] if isinstance(self.sensitive, str | Integral) else list(self.sensitive)
         names = list(X.columns) if hasattr(X, "columns") else None
         found = []
         for name in asked:
@@ -368,9 +367,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         given = given if kept is None or given is None else subset(given, kept)
         if given is None:
             if self.constraint is not None and constraint.rates:
-                raise DeclarationError(
-                    f"sensitive_features is None; {self.constraint!r} needs the groups of records"
-                )
+                raise DeclarationError(f"sensitive_features is None; {self.constraint!r} needs the groups")
             return None, constraint
         if not (hasattr(given, "columns") or np.ndim(given) == 2):
             return given, constraint
@@ -410,9 +407,7 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         self._check_combine()
         seed = self.random_state
         if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
-            raise DeclarationError(
-                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
-            )
+            raise DeclarationError(f"random_state is {seed!r}; draws='row' needs an int from 0 up or None")
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0
         if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
             raise DeclarationError(

@@ -23,7 +23,7 @@ from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.privacy import ObservedGroups
-from forcopt.problem.method import RANKS, Handles, Method, Outcome, Rank
+from forcopt.problem.method import COMMON_OPTIONS, RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import (
     FEASIBILITY_TOLERANCE,
@@ -588,18 +588,8 @@ class Problem(Declared):
         if certify and chosen.private:
             raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")
         own = chosen.check_own(options)
-        common = chosen.check_common(
-            {
-                "backend": backend or at or None,
-                "time_limit": time_limit,
-                "gap": gap,
-                "start": start,
-                "seed": seed,
-                "threads": threads,
-                "log": log,
-                "on_improvement": on_improvement,
-            }
-        )
+        given = (backend or at or None, time_limit, gap, start, seed, threads, log, on_improvement)
+        common = chosen.check_common(dict(zip(COMMON_OPTIONS, given, strict=True)))
         label = f"{type(self).__name__} by {chosen.name}"
         if time_limit is not None or memory_limit is not None:
             with announce_compilation(label):
@@ -679,24 +669,10 @@ class Problem(Declared):
             status, message = Status.FAILED, f"{wrong}; message of {method.name}: {message}"
         if bound is None and status is Status.OPTIMAL and evaluation is not None:
             bound = evaluation.objective
-        return Solution(
-            problem=self,
-            decision=outcome.decision,
-            evaluation=evaluation,
-            status=status,
-            bound=self._tightened(bound),
-            method=method.name,
-            backend=backend,
-            seconds=deadline.seconds,
-            iterations=outcome.iterations,
-            message=message,
-            log=outcome.log,
-            trace=outcome.trace,
-            proved=outcome.guarantee,
-            private=outcome.private,
-            profile=outcome.profile,
-            proof=outcome.proof,
-        )
+        told = ("iterations", "log", "trace", "private", "profile", "proof")
+        facts = {name: getattr(outcome, name) for name in told}
+        judged = (self, outcome.decision, evaluation, status, self._tightened(bound), method.name, backend)
+        return Solution(*judged, deadline.seconds, message=message, proved=outcome.guarantee, **facts)
 
     def _solve_model(
         self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
@@ -739,24 +715,11 @@ class Problem(Declared):
             if words and status is Status.OPTIMAL:
                 status, bound, message = Status.FEASIBLE, self._tightened(bound), words
         message = _reasoned(message, status, deadline)
-        return Solution(
-            problem=self,
-            decision=decision,
-            evaluation=evaluation,
-            status=status,
-            bound=bound,
-            method=method.name,
-            backend=result.backend,
-            seconds=deadline.seconds,
-            iterations=result.iterations,
-            bridges=result.bridges,
-            message=message,
-            log=result.log,
-            trace=[self._in_units(step, handles.unit) for step in result.trace],
-            model_solution=result,
-            unit=handles.unit,
-            premise=handles.premise,
-        )
+        facts = {name: getattr(result, name) for name in ("iterations", "bridges", "log")}
+        facts |= {"unit": handles.unit, "premise": handles.premise, "model_solution": result}
+        trace = [self._in_units(step, handles.unit) for step in result.trace]
+        judged = (self, decision, evaluation, status, bound, method.name, result.backend, deadline.seconds)
+        return Solution(*judged, message=message, trace=trace, **facts)
 
     def certify(
         self,

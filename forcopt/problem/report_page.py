@@ -15,8 +15,6 @@ from typing import Any
 
 from forcopt.data.intake import Findings, grouped
 
-__all__ = ["page", "picture", "report", "table"]
-
 LARGEST = 2_000_000
 """Characters of a file that is still put into the page."""
 

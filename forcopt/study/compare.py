@@ -19,6 +19,7 @@ from forcopt.errors import (
     UnboundedExpressionError,
     UnknownNameError,
     UnsupportedError,
+    require,
     unknown,
 )
 from forcopt.memory import bytes_of
@@ -118,8 +119,7 @@ def compare(
     'lp@highs'
     """
     memory_limit = check_limits(time_limit, memory_limit)
-    if repeats < 1:
-        raise DeclarationError(f"repeats is {repeats!r}; it must be at least 1")
+    require(repeats >= 1, "repeats", repeats, "be at least 1")
     if repeats > 1 and isinstance(seed, np.random.Generator):
         raise DeclarationError("seed is a generator; give an int, so that each repeat has a seed of its own")
     instances = _instances(problems)
@@ -165,8 +165,7 @@ def check_limits(time_limit: float | None, memory_limit: float | str | None) -> 
             "a script that defines its own problem or method is imported by the process of each run: "
             "put its call of compare under  if __name__ == '__main__':"
         )
-    if time_limit is not None and not time_limit > 0:
-        raise DeclarationError(f"time_limit is {time_limit!r}; it must be positive")
+    require(time_limit is None or time_limit > 0, "time_limit", time_limit, "be positive")
     return None if memory_limit is None else bytes_of(memory_limit)
 
 

@@ -443,8 +443,7 @@ class Comparison:
         """
         from forcopt.study.page import page
 
-        text = page(self, html_table(self, full=True), html_notes(self))
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(page(self, html_table(self, full=True), html_notes(self)), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return html_table(self, full=False) + html_notes(self)

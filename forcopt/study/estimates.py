@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import require, unknown
 from forcopt.notebook import new_figure
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def check_level(level: float) -> None:
     DeclarationError
         With the level.
     """
-    if not 0 < level < 1:
-        raise DeclarationError(f"level is {level!r}; it must lie between 0 and 1")
+    require(0 < level < 1, "level", level, "lie between 0 and 1")
 
 
 def mean_interval(values: Array, level: float = 0.95) -> Mean:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    as_completed,
-)
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path

@@ -29,8 +29,7 @@ def positive_law(estimator: Any, X: Any, groups: Any = None) -> Array:
     if not hasattr(estimator, "report_"):
         return np.asarray(np.asarray(estimator.predict(X)) == estimator.classes_[1], dtype=float)
     takes = "sensitive_features" in signature(estimator.predict_proba).parameters
-    found = estimator.predict_proba(X, **({"sensitive_features": groups} if takes else {}))
-    return np.asarray(found)[:, 1]
+    return np.asarray(estimator.predict_proba(X, **({"sensitive_features": groups} if takes else {})))[:, 1]
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ def pack(job: Job) -> Parcel:
         raise DeclarationError(
             f"{name} cannot be sent to another process: {error}; define it in a module, or use isolate=False"
         ) from None
-    failed = job.row(Status.FAILED, "")
-    return Parcel(main, data, job.memory_limit, job.time_limit, failed)
+    return Parcel(main, data, job.memory_limit, job.time_limit, job.row(Status.FAILED, ""))
 
 
 def _main_module() -> tuple[str, str]:
@@ -268,5 +267,4 @@ def _peak_memory() -> float:
     status = Path("/proc/self/status")
     if status.exists():  # on Linux the figure above starts from the size of the parent
         own = next(int(line.split()[1]) for line in status.open() if line.startswith("VmHWM"))
-    programs = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return float(unit * max(own, programs))
+    return float(unit * max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))

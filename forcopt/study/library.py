@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, similar, unknown
+from forcopt.errors import DeclarationError, require, similar, unknown
 from forcopt.instance import Instance
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
@@ -237,8 +237,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     from rich.console import Console
     from rich.progress import track
 
-    if form not in ("mps", "lp"):
-        raise DeclarationError(f"format is {form!r}; it must be mps or lp")
+    require(form in ("mps", "lp"), "format", form, "be mps or lp")
     folder = Path(folder)
     chosen = find(names)
     folder.mkdir(parents=True, exist_ok=True)

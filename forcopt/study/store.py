@@ -48,16 +48,9 @@ def job_key(job: Job) -> str:
         If an option has no lasting spelling.
     """
     seed = job.seed
-    parts = [
-        job.known["fingerprint"],
-        job.method,
-        job.backend,
-        job.time_limit,
-        job.memory_limit,
-        seed.bit_generator.state if isinstance(seed, np.random.Generator) else seed,
-        job.known.get("repeat", 0),
-        dict(job.options),
-    ]
+    drawn = seed.bit_generator.state if isinstance(seed, np.random.Generator) else seed
+    own = job.known["fingerprint"], job.method, job.backend, job.time_limit, job.memory_limit
+    parts = [*own, drawn, job.known.get("repeat", 0), dict(job.options)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_spelled).encode()).hexdigest()
 
 

@@ -95,23 +95,16 @@ def _counted(name: str) -> Column:
     )
 
 
+_YES = ("-", "no", "yes")
+"""Whether a checker accepts the proof: there is none, no, yes."""
+
 _COLUMNS = [
     Column("method", _plain("label"), _plain("label"), number=False),
     Column("status", lambda r: r.status, lambda r: str(r.status or "not run"), number=False),
     Column(
-        "proved by",
-        _plain("proved_by"),
-        lambda r: r.proved_by or "-",
-        number=False,
-        shown=lambda r: bool(r.proved_by),
+        "proved by", _plain("proved_by"), lambda r: r.proved_by or "-", False, lambda r: bool(r.proved_by)
     ),
-    Column(
-        "checked",
-        _plain("checked"),
-        lambda r: "yes" if r.checked else "no" if r.certified else "-",
-        number=False,
-        shown=lambda r: r.certified,
-    ),
+    Column("checked", _plain("checked"), lambda r: _YES[r.certified + r.checked], False, _plain("certified")),
     _numeric("objective", "objective", _number, shown=True),
     _numeric("bound", "bound", _number, shown=True),
     _numeric("gap", "gap", _percent, shown=True),

@@ -124,14 +124,12 @@ _SIDES = ((1, 4, 1, 1), (1, 4, -1, -1), (-np.inf, 4, -2, -2), (3, 3, 2, 2), (3, 
 """Lower and upper end of a row, the cost of its variables, and its dual."""
 
 
-def _side(
-    lower: float, upper: float, cost: float, right: float, name: str, close: float, duals: bool
-) -> None:
+def _side(lower: float, upper: float, cost: float, at: float, name: str, close: float, duals: bool) -> None:
     m = Model("sides")
     x = m.variable("x", 2, lower=-9, upper=9)
     row: Any = m.subject_to(x.sum().between(lower, upper), name="row")
     m.minimize(cost * x.sum())
-    _dual(m.solve(name), row, right, close, duals, f"{name}, a row from {lower} to {upper} with cost {cost}")
+    _dual(m.solve(name), row, at, close, duals, f"{name}, a row from {lower} to {upper} with cost {cost}")
 
 
 _Case = tuple[Callable[[Variable], list[Any]], Literal["min", "max"], Status, tuple[bool, ...]]

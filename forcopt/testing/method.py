@@ -14,16 +14,8 @@ from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, UnknownNameError, UnsupportedError
 from forcopt.problem import COMMON_OPTIONS, Problem, Solution
 
-_GIVEN: dict[str, Any] = {
-    "backend": "highs",
-    "time_limit": 60.0,
-    "gap": 0.5,
-    "start": "a start",
-    "seed": 1,
-    "threads": 1,
-    "log": True,
-    "on_improvement": lambda step: None,
-}
+_GIVEN: dict[str, Any] = {"backend": "highs", "time_limit": 60.0, "gap": 0.5, "start": "a start"}
+_GIVEN |= {"seed": 1, "threads": 1, "log": True, "on_improvement": lambda step: None}
 """A value for each common option."""
 
 _NO_VALUES: tuple[Any, ...] = ("no word", object(), math.nan, [object()], {})
@@ -91,9 +83,7 @@ def check_method(problem: Problem, method: str, *, time_limit: float = 2.0) -> S
     assert first.status.has_solution or first.reason, f"{name}: neither a decision nor a reason"
     check_bound(first, name)
     read = pickle.loads(pickle.dumps(first))
-    assert read.problem == first.problem and read.status is first.status, (
-        f"{name}: its pickle is another solution"
-    )
+    assert read.problem == first.problem and read.status is first.status, f"{name}: its pickle differs"
     if first.decision is not None and not first.private:
         again = problem.evaluate(read.decision).objective
         assert again == first.objective, (

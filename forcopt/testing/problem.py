@@ -157,5 +157,4 @@ def accepts(schema: Mapping[str, Any], value: Any) -> bool:
     NotInstalledError
         If the package jsonschema is missing.
     """
-    jsonschema = required("jsonschema", "check_problem")
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+    return bool(required("jsonschema", "check_problem").Draft202012Validator(schema).is_valid(value))

@@ -75,8 +75,7 @@ def logistic_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     one = 0 * x + 1.0
     first = draft.column("logistic", x.shape, lower=0.0, upper=1.0)
     second = draft.column("logistic", x.shape, lower=0.0, upper=1.0)
-    draft.relation(ExponentialCone(-t, one, first))
-    draft.relation(ExponentialCone(x - t, one, second))
+    draft.relation(ExponentialCone(-t, one, first), ExponentialCone(x - t, one, second))
     draft.row(first + second <= 1)
 
 
@@ -148,8 +147,7 @@ def geometric_mean_cones(relation: AtomRelation, draft: BridgeContext) -> None:
     (x,) = relation.arguments
     count, dim = x.shape
     if dim == 1:
-        draft.row(relation.result <= x[:, 0])
-        draft.row(x[:, 0] >= 0)
+        draft.row(relation.result <= x[:, 0], x[:, 0] >= 0)
         return
     total = np.cumsum(relation.parameter)
     mean = x[:, 0]
@@ -215,9 +213,7 @@ def huber_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     far = draft.column("far", x.shape, 0.0)
     square = draft.column("square", x.shape, 0.0)
     draft.relation(AtomRelation(SUM_SQUARES, square, (near[:, None],)))
-    draft.row(near + far >= x)
-    draft.row(near + far >= -x)
-    draft.row(relation.result >= square + 2 * relation.parameter * far)
+    draft.row(near + far >= x, near + far >= -x, relation.result >= square + 2 * relation.parameter * far)
 
 
 @bridge("semidefinite", gives=("semidefinite_cone", "rows"))

@@ -24,8 +24,7 @@ def absolute(relation: AtomRelation, draft: BridgeContext) -> None:
     is better.
     """
     (x,) = relation.arguments
-    draft.row(relation.result >= x)
-    draft.row(relation.result >= -x)
+    draft.row(relation.result >= x, relation.result >= -x)
 
 
 @bridge("maximum")
@@ -48,9 +47,7 @@ def norm_1_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     (x,) = relation.arguments
     low, high = draft.reach(x)
     size = draft.column("size", x.shape, 0.0, np.maximum(-low, high), implied_integer=draft.is_integral(x))
-    draft.row(size >= x)
-    draft.row(size >= -x)
-    draft.row(relation.result >= size.sum(axis=1))
+    draft.row(size >= x, size >= -x, relation.result >= size.sum(axis=1))
 
 
 @bridge("norm_inf")
@@ -60,8 +57,7 @@ def norm_inf_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     Takes ``norm_inf``, gives rows: 2 d for each element. Exact.
     """
     (x,) = relation.arguments
-    draft.row(relation.result[:, None] >= x)
-    draft.row(relation.result[:, None] >= -x)
+    draft.row(relation.result[:, None] >= x, relation.result[:, None] >= -x)
 
 
 @bridge("sum_largest")
@@ -155,8 +151,7 @@ def disjunction_implications(relation: Disjunction, draft: BridgeContext) -> Non
     one row (for each element, if every element chooses for itself). Exact; backends without indicator
     rows then need bounds on the variables, see the bridge ``big_m``.
     """
-    shape = (len(relation.alternatives), *relation.shape)
-    holds = draft.column("holds", shape, 0.0, 1.0, integer=True)
+    holds = draft.column("holds", (len(relation.alternatives), *relation.shape), 0.0, 1.0, integer=True)
     draft.row(holds.sum(axis=0) >= 1)
     for number, constraints in enumerate(relation.alternatives):
         for constraint in constraints:
@@ -172,6 +167,5 @@ def all_of_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     hull.
     """
     (b,) = relation.arguments
-    draft.row(relation.result[:, None] <= b)
-    draft.row(relation.result >= b.sum(axis=1) - (b.shape[1] - 1))
+    draft.row(relation.result[:, None] <= b, relation.result >= b.sum(axis=1) - (b.shape[1] - 1))
     draft.row(relation.result >= 0)

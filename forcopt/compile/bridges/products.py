@@ -20,11 +20,9 @@ def product_rows(relation: Product, draft: BridgeContext) -> None:
     """
     z, b, x = relation.result, relation.scale, relation.factor
     lower, upper = draft.finite_interval(x, "product_rows")
-    draft.row(z >= b * lower)
-    draft.row(z <= b * upper)
+    draft.row(z >= b * lower, z <= b * upper)
     rounded = bool(x.constant.any()) and not adds_exactly(lower, upper, x.constant)
-    draft.row(z >= x - (1 - b) * upper, rounded)
-    draft.row(z <= x - (1 - b) * lower, rounded)
+    draft.row(z >= x - (1 - b) * upper, z <= x - (1 - b) * lower, rounded=rounded)
 
 
 @bridge("multiplication", gives=("nonconvex", "rows"))
@@ -79,8 +77,7 @@ def piecewise_mccormick_binaries(relation: Multiplication, draft: BridgeContext)
     for whole, parts in ((x, part), (y, other), (relation.result, area)):
         draft.row(parts.sum(axis=1) == whole)
     for value, lower, upper in ((part, start, stop), (other, least, most)):
-        draft.row(value >= lower * chosen)
-        draft.row(value <= upper * chosen)
+        draft.row(value >= lower * chosen, value <= upper * chosen)
     _hull(area, part, other, chosen, (start, stop), (least, most), draft)
 
 

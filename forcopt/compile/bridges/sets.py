@@ -33,8 +33,7 @@ def semicontinuous_binaries(relation: Semicontinuous, draft: BridgeContext) -> N
         low, high = draft.finite_interval(x, "semicontinuous_binaries")
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     on = draft.column("on", x.shape, 0.0, 1.0, integer=True)
-    draft.row(x >= lower * on)
-    draft.row(x <= upper * on)
+    draft.row(x >= lower * on, x <= upper * on)
 
 
 @bridge("special_ordered_set", gives=("rows", "integer"))
@@ -59,8 +58,7 @@ def special_ordered_set_binaries(relation: SpecialOrderedSet, draft: BridgeConte
     if relation.order == 2:
         none = np.zeros((count, 1))
         on = concatenate([chosen, none], axis=1) + concatenate([none, chosen], axis=1)
-    draft.row(x >= low * on)
-    draft.row(x <= high * on)
+    draft.row(x >= low * on, x <= high * on)
 
 
 @bridge("all_different", gives=("rows", "integer"))
@@ -76,9 +74,7 @@ def all_different_assignment(relation: AllDifferent, draft: BridgeContext) -> No
     values = np.arange(np.ceil(low.min()), np.floor(high.max()) + 1)
     able = (low[:, None] <= values) & (values <= high[:, None])
     takes = draft.column("takes", able.shape, 0.0, able.astype(float), integer=True)
-    draft.row(takes.sum(axis=1) == 1)
-    draft.row(takes.sum(axis=0) <= 1)
-    draft.row(takes @ values == x)
+    draft.row(takes.sum(axis=1) == 1, takes.sum(axis=0) <= 1, takes @ values == x)
 
 
 @bridge("piecewise_linear", gives=("rows", "integer"))
@@ -101,12 +97,10 @@ def piecewise_linear_binaries(relation: AtomRelation, draft: BridgeContext) -> N
     length = np.diff(ends, axis=1)[:, used]
     slope = np.divide(np.diff(values, axis=1)[:, used], length, out=np.zeros_like(length), where=length > 0)
     filled = draft.column("filled", length.shape, 0.0, length)
-    draft.row(x == low + filled.sum(axis=1))
-    draft.row(relation.result == values[:, 0] + (slope * filled).sum(axis=1))
+    draft.row(x == low + filled.sum(axis=1), relation.result == values[:, 0] + (slope * filled).sum(axis=1))
     if len(used) > 1:
         full = draft.column("full", (len(low), len(used) - 1), 0.0, 1.0, integer=True)
-        draft.row(filled[:, :-1] >= length[:, :-1] * full)
-        draft.row(filled[:, 1:] <= length[:, 1:] * full)
+        draft.row(filled[:, :-1] >= length[:, :-1] * full, filled[:, 1:] <= length[:, 1:] * full)
 
 
 @bridge("connected")
@@ -127,14 +121,12 @@ def connected_flow(relation: Connected, draft: BridgeContext) -> None:
     out_of = sp.csr_array((np.ones(count), (arcs[:, 0], np.arange(count))), shape=(nodes, count))
     root = draft.column("root", nodes, 0.0, 1.0, integer=True)
     supply = draft.column("supply", nodes, 0.0, float(nodes), implied_integer=True)
-    draft.row(root.sum() <= 1)
-    draft.row(supply <= nodes * root)
+    draft.row(root.sum() <= 1, supply <= nodes * root)
     if count == 0:
         draft.row(supply == member)
         return
     flow = draft.column("flow", count, 0.0, float(nodes - 1), implied_integer=True)
-    draft.row(into @ flow - out_of @ flow + supply == member)
-    draft.row(flow <= (nodes - 1) * member[arcs[:, 1]])
+    draft.row(into @ flow - out_of @ flow + supply == member, flow <= (nodes - 1) * member[arcs[:, 1]])
     draft.row(flow <= (nodes - 1) * member[arcs[:, 0]])
 
 
@@ -171,15 +163,11 @@ def _schedule(
     if fixed and (size != np.round(size)).any():
         raise UnsupportedError("an interval's duration is no integer; a backend of schedules needs integers")
     always = relation.present.is_constant and bool(relation.present.constant.all())
-    return Schedule(
-        _columns(relation.start, draft, "start"),
-        None if fixed else _columns(relation.duration, draft, "duration"),
-        None if fixed else _columns(relation.end, draft, "end"),
-        None if always else _columns(relation.present, draft, "present"),
-        size,
-        demands,
-        capacity,
-    )
+    known = {"duration": fixed, "end": fixed, "present": always}
+    parts = (None if k else _columns(getattr(relation, name), draft, name) for name, k in known.items())
+    duration, end, present = parts
+    start = _columns(relation.start, draft, "start")
+    return Schedule(start, duration, end, present, size, demands, capacity)
 
 
 def _columns(expression: Expression, draft: BridgeContext, label: str) -> Array:
@@ -233,8 +221,7 @@ def cumulative_starts(relation: Cumulative, draft: BridgeContext) -> None:
     later = draft.column("later", i.shape, 0.0, 1.0, integer=True)
     ended = draft.column("ended", i.shape, 0.0, 1.0, integer=True)
     runs = draft.column("runs", i.shape, 0.0, 1.0)
-    draft.relation(Implication(later, start[i] - start[j] >= 1))
-    draft.relation(Implication(ended, end[i] <= start[j]))
+    draft.relation(Implication(later, start[i] - start[j] >= 1), Implication(ended, end[i] <= start[j]))
     draft.row(runs >= present[i] + present[j] - 1 - later - ended)
     at_start = np.zeros((n, i.size))
     at_start[j, np.arange(i.size)] = demand[i]

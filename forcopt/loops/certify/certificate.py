@@ -219,9 +219,7 @@ def write_irreducible(path: Path, program: Program, names: Sequence[str]) -> Non
         If the program is not one of rows of these names, or exact arithmetic says otherwise.
     """
     if program.is_integer or program.is_conditional or program.cones or len(names) != program.rows.count:
-        raise DeclarationError(
-            "the subset has integers, conditions or cones; a file states rows of a linear model"
-        )
+        raise DeclarationError("the subset has integers, conditions or cones; a file states linear rows")
     lp = LinearProgram.of(program)
     lp = replace(lp, cost=[fmpq(0)] * len(lp.cost), offset=fmpq(0))
     points: dict[str, dict[str, str]] = {}

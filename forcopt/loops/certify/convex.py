@@ -28,7 +28,7 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline
-from forcopt.compile.program import Cone, Program, RowBlock, StageCost
+from forcopt.compile.program import Cone, Program, StageCost
 from forcopt.errors import BackendError, required
 from forcopt.loops.certify.certificate import Certificate, certificate_of, write_multipliers
 from forcopt.loops.certify.evaluation import ExactPoint, distance, is_semidefinite
@@ -98,9 +98,8 @@ def certify_conic(
         found = None if exact is None else lp.bound(exact)
         if found is not None and (bound is None or found > bound):
             bound, best = found, exact
-        if bound is not None and float(point.values[0] - bound) <= _TIGHT * max(
-            1.0, abs(float(point.values[0]))
-        ):
+        size = max(1.0, abs(float(point.values[0])))
+        if bound is not None and float(point.values[0] - bound) <= _TIGHT * size:
             break
     how = "no bound could be proved"
     if bound is not None:
@@ -276,18 +275,12 @@ def _inside(program: Program, deadline: Deadline) -> Array | None:
 def _deepest(program: Program, deadline: Deadline) -> RawResult | None:
     """Solve for the point at the largest depth inside the cones, at most 1; the last column is the depth."""
     count = program.columns
-    wide = replace(
-        program,
-        lower=np.append(program.lower, -np.inf),
-        upper=np.append(program.upper, 1.0),
-        integer=np.append(program.integer, np.int8(0)),
-        rows=RowBlock(*(getattr(program.rows, k) for k in ("indptr", "indices", "data", "lower", "upper"))),
-        stages=(StageCost(np.append(np.zeros(count), -1.0), 0.0, False),),
-        cones=tuple(
-            replace(c, matrix=sp.csr_array(sp.hstack([c.matrix, -sp.csr_array(_identity(c)[:, None])])))
-            for c in program.cones
-        ),
-    )
+    none = sp.csc_array((program.rows.count, 1))
+    deep = [sp.hstack([c.matrix, -sp.csr_array(_identity(c)[:, None])]) for c in program.cones]
+    cones = (replace(c, matrix=sp.csr_array(m)) for c, m in zip(program.cones, deep, strict=True))
+    stage = StageCost(np.append(np.zeros(count), -1.0), 0.0, False)
+    wide = program.widened(none, np.array([-np.inf]), np.ones(1)).with_stage(stage)
+    wide = replace(wide, cones=tuple(cones))
     return _solved(wide, deadline)
 
 

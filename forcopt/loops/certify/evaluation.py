@@ -49,10 +49,7 @@ class ExactPoint:
     """
 
     def __init__(
-        self,
-        model: Model,
-        values: Sequence[Any] | Array,
-        number: Callable[[float], Rational] = rational,
+        self, model: Model, values: Sequence[Any] | Array, number: Callable[[float], Rational] = rational
     ) -> None:
         self.model, self.number = model, number
         self.x: list[Rational] = [fmpq(0)] * model.column_count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,16 +59,8 @@ class Effort:
         """Search the integral points of a program; `lp` is its relaxation."""
         integer = np.flatnonzero(program.integer == 1).tolist()
         names = [program.column_name(j) for j in range(program.columns)] if self.save is not None else []
-        return branch_and_bound(
-            lp,
-            integer,
-            cutoff,
-            self.deadline,
-            point=point,
-            names=names,
-            save=self.save,
-            progress=self.progress,
-        )
+        shown: dict[str, Any] = {"names": names, "save": self.save, "progress": self.progress}
+        return branch_and_bound(lp, integer, cutoff, self.deadline, point=point, **shown)
 
     def told(self, tree: Tree) -> str:
         """What became of the file, in words."""
@@ -162,8 +155,7 @@ def _agree(point: ExactPoint, own: ExactPoint, tolerance: Rational) -> bool:
     """
     if distance(point, own) <= tolerance:
         return True
-    floats = np.array([float(v) for v in own.x])
-    violation = max(own.model.violations(floats).values(), default=0.0)
+    violation = max(own.model.violations(np.array([float(v) for v in own.x])).values(), default=0.0)
     apart = (abs(a - b) / max(fmpq(1), abs(a)) for a, b in zip(point.values, own.values, strict=True))
     return bool(rational(violation) <= tolerance and 100 * max(apart, default=fmpq(0)) <= tolerance)
 
@@ -233,8 +225,7 @@ def _completed(
     """The values of all columns of a program at a point of its model; None if they are not found."""
     if len(point.x) == program.columns:
         return point.x
-    held = fixed(lp, range(len(point.x)), point.x)
-    return replace(effort, save=None).search(program, held, None).better
+    return replace(effort, save=None).search(program, fixed(lp, range(len(point.x)), point.x), None).better
 
 
 def certify_without_point(

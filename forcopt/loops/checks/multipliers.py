@@ -76,18 +76,12 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     if not np.isfinite(ends[moved]).all():
         return -np.inf, 0.0
     terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
-    per_column = np.bincount(rows.indices, minlength=program.columns)
-    rounding = EPS * (per_column + 2) * size
+    rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
     error = float(rounding[moved] @ np.abs(ends[moved])) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
     return float(terms.sum()), error
 
 
-def optimality_doubt(
-    program: Program,
-    result: RawResult,
-    tolerance: float,
-    seconds: float = np.inf,
-) -> str:
+def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
     """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
 
     A multiplier toward an infinite bound proves nothing, unless it is noise: points that are far enough are

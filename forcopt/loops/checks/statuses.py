@@ -40,8 +40,7 @@ def without_objective(program: Program) -> Program:
 
 def decided(backend: Backend, program: Program, options: SolveOptions, deadline: Deadline) -> Status:
     """Distinguish infeasible from unbounded by a solve without an objective."""
-    session = open_session(backend, without_objective(program))
-    result = session.solve(options.within(deadline.seconds))
+    result = open_session(backend, without_objective(program)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
     # A model without an objective is not unbounded, so a solver that reports it found no feasible point.

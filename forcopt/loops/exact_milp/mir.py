@@ -389,15 +389,8 @@ class Separator:
         if whole and scale > 1:
             limit, scale = fmpq(ceil(limit)), 1
             line = Derived(cut, "G", limit, [(line, 1)], True)
-        return Row(
-            {j: a * scale for j, a in cut.items()},
-            int(limit * scale),
-            None,
-            scale,
-            (line, -1),
-            float(widest * scale),
-            whole,
-        )
+        form = {j: a * scale for j, a in cut.items()}
+        return Row(form, int(limit * scale), None, scale, (line, -1), float(widest * scale), whole)
 
 
 def _violation(e: _Equation, divisor: float) -> float:

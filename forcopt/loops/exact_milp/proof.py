@@ -216,11 +216,9 @@ class Proof:
             cases.append((self.combine(*what, [(case, weight), *parts]), case))
         return self.unite(*what, (cases[0], cases[1]))
 
-    def _write(
-        self, coefficients: Mapping[int, Number] | None, sense: str, limit: Number, reason: str
-    ) -> int:
+    def _write(self, coefficients: Mapping[int, Number] | None, sense: str, end: Number, reason: str) -> int:
         if self.sink is not None:
-            self.sink.write(f"d{self.count} {sense} {limit} {_spelled(coefficients)}  {{ {reason} }} -1\n")
+            self.sink.write(f"d{self.count} {sense} {end} {_spelled(coefficients)}  {{ {reason} }} -1\n")
         self.count += 1
         return self.count - 1
 

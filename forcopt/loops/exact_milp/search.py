@@ -503,8 +503,7 @@ def _divided(row: Row) -> Row | None:
         line if end is None else Derived(form, sense, end, [(line, fmpq(row.scale) / divisor)], True)
         for sense, end, line in (("G", low, row.lines[0]), ("L", high, row.lines[1]))
     )
-    unit = float(max(map(abs, form.values())))
-    return Row(form, low, high, 1, (lines[0], lines[1]), unit, True)
+    return Row(form, low, high, 1, (lines[0], lines[1]), float(max(map(abs, form.values()))), True)
 
 
 def _chosen(found: list[tuple[float, Row]], columns: int) -> list[Row]:

@@ -145,15 +145,9 @@ class System:
         numbers, common = integers(list(costs.values()))
         whole = all(self.whole[j] for j in costs)
         divisor = gcd(*numbers) if whole and numbers else 1
-        self.cost = Row(
-            {j: a // divisor for j, a in zip(costs, numbers, strict=True)},
-            None,
-            None,
-            fmpq(common, divisor),
-            (-1, -1),
-            common / divisor,
-            whole and bool(numbers),
-        )
+        form = {j: a // divisor for j, a in zip(costs, numbers, strict=True)}
+        scale, whole = fmpq(common, divisor), whole and bool(numbers)
+        self.cost = Row(form, None, None, scale, (-1, -1), common / divisor, whole)
         self.cutoff: Rational | None = None
         for j in range(n):
             for side in (0, 1):

@@ -18,6 +18,7 @@ Bun, Drechsler, Gaboardi, McMillan, Sarathy, Controlling privacy loss in samplin
 stratified and cluster sampling, FORC 2022.
 """
 
+from forcopt.arrays import whole_number
 from forcopt.privacy.amplification.design import Design, draw
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
@@ -25,7 +26,6 @@ from forcopt.privacy.amplification.loss import (
     largest_rate,
     largest_size,
     noisy_statistic,
-    whole_number,
 )
 from forcopt.privacy.amplification.sizes import (
     PoissonSample,

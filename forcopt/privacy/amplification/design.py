@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, whole_number
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.amplification.loss import PrivacyLoss, whole_number
+from forcopt.privacy.amplification.loss import PrivacyLoss
 from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.profile import Profile
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, expm1, inf, isfinite, log, log1p
-from numbers import Real
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.arrays import Array, as_numbers, whole_number
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.losses import SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 
@@ -88,54 +87,18 @@ def log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, e
 def check_epsilon(epsilon: Any) -> None:
     """Refuse a loss that is not positive and finite."""
     number = isinstance(epsilon, int | float | np.integer | np.floating)
-    if not (number and isfinite(epsilon) and epsilon > 0):
-        raise DeclarationError(f"epsilon is {epsilon!r}; it must be positive and finite")
+    require(number and isfinite(epsilon) and (epsilon > 0), "epsilon", epsilon, "be positive and finite")
 
 
 def check_rate(rate: float) -> None:
     """Refuse a rate outside of [0, 1]."""
-    if not 0 <= rate <= 1:
-        raise DeclarationError(f"rate is {rate}; it must be from 0 to 1")
-
-
-def whole_number(value: Any, name: str) -> int:
-    """A number that must be whole: a fraction would be another design, so it is not cut.
-
-    Parameters
-    ----------
-    value : Any
-        A number.
-    name : str
-        The field, for the message.
-
-    Returns
-    -------
-    int
-        The same number.
-
-    Raises
-    ------
-    DeclarationError
-        For a fraction; the message has the name and the value.
-
-    Examples
-    --------
-    >>> whole_number(3.0, "size")
-    3
-    """
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not isfinite(value) or value != int(value):
-        raise DeclarationError(f"{name} is {value!r}; it must be a whole number")
-    return int(value)
+    require(0 <= rate <= 1, "rate", rate, "be from 0 to 1")
 
 
 def check_sizes(size: int, population: int) -> None:
     """Refuse a sample that is larger than the population."""
-    size, population = whole_number(size, "size"), whole_number(population, "population")
-    if population < 1:
-        raise DeclarationError(f"population is {population}; it must be at least 1")
-    if not 0 <= size <= population:
-        raise DeclarationError(f"size is {size}; it must be from 0 to {population}, the population")
+    size, population = whole_number(size, "size"), whole_number(population, "population", 1)
+    require(0 <= size <= population, "size", size, f"be from 0 to {population}, the population")
 
 
 def size_law(law: Any) -> Array:
@@ -279,8 +242,7 @@ def noisy_statistic(
     >>> round(noisy_statistic([14], [1.0], [15], [1.0], scale=2.0), 9)
     0.5
     """
-    if not (isfinite(scale) and scale > 0):
-        raise DeclarationError(f"scale is {scale:g}; it must be positive and finite")
+    require(isfinite(scale) and scale > 0, "scale", scale, "be positive and finite")
     laws = []
     for name, points, weights in (
         ("probabilities", values, probabilities),
@@ -291,7 +253,5 @@ def noisy_statistic(
             raise DeclarationError(f"{name} must be {len(at)} nonnegative numbers that sum to 1")
         laws.append((at[p > 0], np.log(p[p > 0])))
     kinks = np.unique(np.concatenate([laws[0][0], laws[1][0]]))
-    one, other = (
-        np.logaddexp.reduce(logs - np.abs(kinks[:, None] - at) / scale, axis=1) for at, logs in laws
-    )
+    one, other = (np.logaddexp.reduce(logs - np.abs(kinks[:, None] - v) / scale, axis=1) for v, logs in laws)
     return float(np.abs(one - other).max())

@@ -165,8 +165,7 @@ def simple_random_sample(
     check_epsilon(epsilon)
     check_sizes(size, population)
     check_choice("neighbours", neighbours, *get_args(Neighbours))
-    share = size / (population + (neighbours == "add_remove"))
-    loss = amplified(share, swapped(epsilon, mechanism))
+    loss = amplified(size / (population + (neighbours == "add_remove")), swapped(epsilon, mechanism))
     return known(loss, "Theorem 2" if neighbours == "substitute" else "Lemma 16")
 
 

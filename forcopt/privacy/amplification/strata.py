@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from forcopt.arrays import Array, as_fraction
+from forcopt.arrays import Array, as_fraction, whole_number
 from forcopt.declaration import Name
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification.design import Design, Population, Rate, SizeLaw, chosen, groups_of
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
@@ -23,7 +23,6 @@ from forcopt.privacy.amplification.loss import (
     check_rate,
     known,
     log_mean,
-    whole_number,
     whole_numbers,
 )
 from forcopt.privacy.amplification.sizes import simple_random_sample
@@ -249,9 +248,7 @@ def randomized_rounding(
         if as_printed:
             return PrivacyLoss(lower, upper, None, "Theorem 6 as printed")
         return PrivacyLoss(lower, min(upper, 2 * epsilon), None, "Theorem 6")
-    population = whole_number(population, "population")
-    if population < 1:
-        raise DeclarationError(f"population is {population}; it must be at least 1")
+    population = whole_number(population, "population", 1)
     taken = Fraction(floor(share * population) + 1, population + 1)
     rises = floor(share * (population + 1)) > floor(share * population)
     upper = amplified(float(taken), 2 * epsilon) + amplified(rate, (1 + rises) * epsilon)
@@ -457,8 +454,7 @@ def cluster_sample(
     n = whole_numbers(sizes, "sizes")
     k = len(n)
     chosen = whole_number(chosen, "chosen")
-    if not 0 <= chosen <= k:
-        raise DeclarationError(f"chosen is {chosen}; it must be from 0 to {k}, the number of clusters")
+    require(0 <= chosen <= k, "chosen", chosen, f"be from 0 to {k}, the number of clusters")
     if changed is None:
         able = range(k) if neighbours == "add_remove" else np.flatnonzero(n)
         if not len(able):
@@ -466,8 +462,7 @@ def cluster_sample(
         losses = [cluster_sample(epsilon, n, chosen, int(i), neighbours=neighbours) for i in able]
         lower, upper = max(x.lower for x in losses), max(x.upper for x in losses)
         return PrivacyLoss(lower, upper, max(x.exact or 0.0 for x in losses), losses[0].source)
-    if not 0 <= changed < k:
-        raise DeclarationError(f"changed is {changed}; it must be from 0 to {k - 1}")
+    require(0 <= changed < k, "changed", changed, f"be from 0 to {k - 1}")
     if neighbours == "substitute" and n[changed] < 1:
         raise DeclarationError(f"changed is {changed}, an empty cluster: no record can be substituted there")
     steps = 1 if neighbours == "add_remove" else 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.losses import Loss, NoiseLoss
 from forcopt.privacy.randomness import Randomness, Secure, Simulated
 from forcopt.privacy.tolerances import MAXIMUM_END, TABLE_END, TINY
@@ -198,8 +198,7 @@ class Noise(Declared):
         return NoiseLoss(self, shift)
 
     def _check_shift(self, shift: float) -> None:
-        if not (np.isfinite(shift) and shift >= 0):
-            raise DeclarationError(f"shift is {shift}; it must be finite and not negative")
+        require(np.isfinite(shift) and shift >= 0, "shift", shift, "be finite and not negative")
         if self.whole and shift != round(shift):
             raise DeclarationError(f"shift is {shift}; {type(self).__name__} is whole, so it must be whole")
 

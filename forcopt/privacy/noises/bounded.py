@@ -12,7 +12,7 @@ from scipy.special import betainc, betaincinv, betaln
 
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.privacy.losses import AtomLoss, Loss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.randomness import Secure
@@ -140,8 +140,7 @@ class TabulatedNoise(Noise):
     @field_validator("probabilities")
     @classmethod
     def _is_law(cls, p: Array) -> Array:
-        if p.ndim != 1 or not len(p):
-            raise DeclarationError(f"the shape is {p.shape}; it must be (n,), at least one")
+        require(p.ndim == 1 and len(p), "the shape", p.shape, "be (n,), at least one")
         if (p < 0).any() or abs(p.sum() - 1) > LAW_SUM:
             raise DeclarationError(f"the sum is {p.sum():g}; they must be nonnegative and sum to 1")
         return p
@@ -173,8 +172,7 @@ class TabulatedNoise(Noise):
         support = np.flatnonzero(p)
         if len(gaps := np.flatnonzero(np.diff(support) > 1)):
             return int(self.values[support[gaps[0]] + 1])
-        slopes = np.diff(np.log(p[support]))
-        bad = np.flatnonzero(np.diff(slopes) > ROUNDING)
+        bad = np.flatnonzero(np.diff(np.diff(np.log(p[support]))) > ROUNDING)
         return int(self.values[support[bad[0] + 1]]) if len(bad) else None
 
     def log_density(self, x: Any) -> Array:

@@ -259,9 +259,7 @@ class KNorm(Declared):
         """
         rng = Secure() if rng is None else rng
         if not rng.simulated:
-            raise DeclarationError(
-                "KNorm is real noise, whose floating-point draws are not private: simulate"
-            )
+            raise DeclarationError("KNorm is real noise, whose float draws are not private: simulate")
         generator = rng.generator()
         rows, count = size
         reach = generator.standard_gamma(count + 1, (rows, 1)) * self.scale

@@ -315,8 +315,7 @@ def front(x: Array, y: Array) -> Array:
     [0, 1]
     """
     order = np.lexsort((y, x))
-    least = np.minimum.accumulate(np.concatenate([[np.inf], y[order]]))
-    return order[y[order] < least[:-1]]
+    return order[y[order] < np.minimum.accumulate(np.concatenate([[np.inf], y[order]]))[:-1]]
 
 
 def pareto(

@@ -94,17 +94,9 @@ def _draw(axes: Any, series: Series, at: int, covering: int) -> None:
             axes.vlines(series.x, series.low, series.high, color=colour, alpha=0.5)
     else:
         style = "steps-post" if series.kind == "steps" else "default"
-        axes.plot(
-            series.x,
-            series.y,
-            color=colour,
-            linestyle=line,
-            drawstyle=style,
-            label=label,
-            marker=None if series.dashed or series.name == "front" else MARKERS[at % len(MARKERS)],
-            markevery=max(1, len(series.x) // _MARKED),
-            markersize=4,
-        )
+        marker = None if series.dashed or series.name == "front" else MARKERS[at % len(MARKERS)]
+        marks = {"marker": marker, "markevery": max(1, len(series.x) // _MARKED), "markersize": 4}
+        axes.plot(series.x, series.y, color=colour, linestyle=line, drawstyle=style, label=label, **marks)
 
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
