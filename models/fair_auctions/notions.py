@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
@@ -386,8 +386,7 @@ class _PreferenceFamily:
         ties = np.isclose(ranked[:, 1:], ranked[:, :-1], rtol=TIE, atol=0.0)
         starts = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ~ties], axis=1)
         self.begin = np.maximum.accumulate(np.where(starts, np.arange(n), 0), axis=1)
-        ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
-        self.ends = ends
+        self.ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
 
     def _gaps(self, shares: Array) -> Array:
         """The terms of each pair, in its order of ads; shape ``(pairs, n, k)``."""
@@ -457,8 +456,3 @@ class _PreferenceFamily:
         sums = self._sums(self._gaps(self.shares))
         pair, _, slot = (int(a) for a in np.unravel_index(int(sums.argmin()), sums.shape))
         return Excess(-float(sums.min()), (int(self.first[pair]), int(self.second[pair])), slot)
-
-
-def parts_of(notion: StabilityNotion | None) -> Sequence[StabilityNotion]:
-    """The single notions of a notion; none for None."""
-    return () if notion is None else notion.parts

@@ -149,9 +149,9 @@ def payments(
     v = read_values(values, len(beta))
     alpha = read_factors(ad_factors, v.shape)
     u = v * alpha
-    steps = beta - np.append(beta[1:], 0.0)
-    check_choice("rule", rule, *_RULES)
-    clicks = alpha * (np.asarray(_RULES[rule](u, len(beta), ell=check_ell(ell))) @ beta)
+    steps = -np.diff(beta, append=0.0)
+    check_choice("rule", rule, *RULES)
+    clicks = alpha * (RULES[rule](u, len(beta), check_ell(ell)) @ beta)
     areas = np.zeros(v.shape)
     for i in range(v.shape[1]):
         others = np.delete(u, i, axis=1)
@@ -268,12 +268,13 @@ def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:
     return np.asarray(own * h / (others.shape[1] + 1))
 
 
-_RULES: dict[str, Callable[..., Array]] = {
+RULES: dict[str, Callable[[Any, int, float], Array]] = {
     "inverse-proportional": inverse_proportional,
     "proportional": proportional,
     "highest-bid": lambda values, slots, ell: highest_bid(values, slots),
     "uniform": lambda values, slots, ell: uniform(values, slots),
 }
+"""Shares by effective values, the number of slots and ell."""
 
 _AREAS: dict[str, Callable[[Array, Array, int, float], Array]] = {
     "inverse-proportional": _inverse_proportional_area,
