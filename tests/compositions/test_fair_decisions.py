@@ -39,7 +39,7 @@ def test_grants_on_a_consistent_release_with_known_state_totals():
 
 
 def test_the_variance_lost_by_allocating_a_sample_by_private_counts():
-    """Sizes by Huntington and Hill are Wright's allocation; 150 draws of the counts for each budget."""
+    """Sizes by Huntington and Hill are Wright's allocation; 40 draws of the counts for each budget."""
     sizes, sample = np.array([900.0, 500, 250, 60]), 40
     p = Apportionment(sizes, sample)
     survey = StratifiedAllocation(sizes=sizes, deviations=np.ones(4), sample_size=sample)
@@ -48,7 +48,7 @@ def test_the_variance_lost_by_allocating_a_sample_by_private_counts():
     lost, rng = [], np.random.default_rng(2)
     for epsilon in (0.001, 0.01, 0.1, 10.0):
         found = []
-        for _ in range(150):
+        for _ in range(40):
             noisy = np.maximum(laplace(epsilon).simulate(sizes, rng).values, 1.0)
             seats = p.replace(populations=noisy).solve().decision.seats
             found.append(survey.evaluate(np.minimum(seats, sizes)).objective)

@@ -80,7 +80,7 @@ def test_official_seats(shared_data, census):
 def test_new_york_and_the_last_seat_of_2020(shared_data):
     """New York missed the last seat, Minnesota's, by 89 people; four million samples: .0444, .4053, .4906.
 
-    1,000 trials: a standard error below .016.
+    500 trials: a standard error below .023.
     """
     pd = pytest.importorskip("pandas")
     table = pd.read_csv(shared_data / "us" / "apportionment.csv")
@@ -88,10 +88,10 @@ def test_new_york_and_the_last_seat_of_2020(shared_data):
     p = Apportionment.from_table(table, seats=435)
     state = int(np.flatnonzero(table.state == "NY")[0])
     rng = np.random.default_rng(5)
-    for epsilon, chance in ((0.1, 0.0444), (0.01, 0.4053), (0.001, 0.4906)):
-        noisy = np.maximum(p.populations + rng.laplace(scale=1 / epsilon, size=(1_000, len(table))), 0.0)
+    for epsilon, chance in ((0.01, 0.4053), (0.001, 0.4906)):
+        noisy = np.maximum(p.populations + rng.laplace(scale=1 / epsilon, size=(500, len(table))), 0.0)
         seats = np.array([apportion(row, 435, "hill", minimum=1).seats[state] for row in noisy])
-        assert (seats > table.seats[state]).mean() == pytest.approx(chance, abs=0.08)
+        assert (seats > table.seats[state]).mean() == pytest.approx(chance, abs=0.12)
 
 
 def test_where_noise_evens_out_rounding_in_india():
