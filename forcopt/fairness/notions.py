@@ -402,8 +402,7 @@ class PredictiveValues(Notion):
         size = np.where(size > 0, size, 1.0)
         share = rates.total(rate.event) / size - least * (rates.total(rate.given) / size)
         row: Constraint = share >= 0.0 - rates.slack_of_weighted() / size
-        name = row.expression.model.unused_name(rate.name.replace(" ", "_"))
-        return labelled(row, name, rates.groups)
+        return labelled(row, row.expression.model.unused_name(rate.name.replace(" ", "_")), rates.groups)
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """Nothing: groups may differ."""

@@ -190,8 +190,7 @@ class PairwiseFairness(Notion):
     @property
     def _binding(self) -> Array:
         """The pairs that demand anything."""
-        demands = (self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]) & (self.gamma < 1.0)
-        return np.flatnonzero(demands)
+        return np.flatnonzero((self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]) & (self.gamma < 1.0))
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The mean violation, as ``"pairwise unfairness"``; for expressions, a convex one."""
@@ -365,8 +364,7 @@ class PairwiseTotalVariation(_Pairwise):
 
     def rows(self) -> list[Constraint]:
         """All ordered pairs that demand anything, with the positive parts as auxiliary variables."""
-        demands = (self.distances < self.span) & ~np.eye(len(self.distances), dtype=bool)
-        first, second = np.nonzero(demands)
+        first, second = np.nonzero((self.distances < self.span) & ~np.eye(len(self.distances), dtype=bool))
         if not len(first) or 0 in self.values.shape:
             return []
         over = positive_part(self.values[first] - self.values[second]).sum(axis=2)

@@ -7,9 +7,9 @@ from forcopt.models.fair_auctions import formulations  # noqa: F401  (register t
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
-    PiecewiseStability,
     PowerStability,
     PreferenceAligned,
+    StabilityFunction,
     TotalVariationStability,
     ValueStability,
 )
@@ -30,9 +30,9 @@ __all__ = [
     "Charges",
     "FairAuction",
     "OrderedValueStability",
-    "PiecewiseStability",
     "PowerStability",
     "PreferenceAligned",
+    "StabilityFunction",
     "TotalVariationStability",
     "ValueStability",
     "best_welfare",

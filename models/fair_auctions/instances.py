@@ -19,12 +19,7 @@ from forcopt.models.fair_auctions.problem import FairAuction
 
 
 def random_auction(
-    users: int,
-    ads: int,
-    slots: int,
-    *,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    users: int, ads: int, slots: int, *, seed: int | np.random.Generator | None = None, **fields: Any
 ) -> FairAuction:
     """Draw independent log-normal values; slot j has the factor ``1 / log2(1 + j)``.
 
@@ -91,8 +86,7 @@ def random_segments(
     rng = np.random.default_rng(seed)
     base = rng.lognormal(size=(segments, ads))
     values = base[np.arange(users) % segments] * np.exp(spread * rng.normal(size=(users, ads)))
-    beta = 1.0 / np.log2(1.0 + np.arange(1, slots + 1))
-    return FairAuction(values=values, slots=beta, **fields)
+    return FairAuction(values=values, slots=1.0 / np.log2(1.0 + np.arange(1, slots + 1)), **fields)
 
 
 def _segments(*size: int, **fields: Any) -> FairAuction:
@@ -122,11 +116,6 @@ INSTANCES = by_name(
             for size in ((10, 4, 2), (40, 5, 2))
         ),
         _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=0.5)),
-        _instance(
-            "variation",
-            random_auction,
-            (12, 5, 2),
-            constraint=TotalVariationStability(f=0.5),
-        ),
+        _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=0.5)),
     ]
 )

@@ -91,14 +91,7 @@ def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
     return alpha
 
 
-def payments(
-    rule: RuleName,
-    values: Any,
-    slots: Any,
-    ad_factors: Any = 1.0,
-    *,
-    ell: float = 1.0,
-) -> Charges:
+def payments(rule: RuleName, values: Any, slots: Any, ad_factors: Any = 1.0, *, ell: float = 1.0) -> Charges:
     """Compute the truthful payments of a rule at given bids.
 
     Parameters
@@ -206,8 +199,7 @@ def _inverse_proportional_area(own: Array, others: Array, h: int, ell: float) ->
             a, b, root = a[live], b[live], (x[live] ** (1.0 / ell)) / unit[live]
             piece = _reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)
             out[live] += (b - a) - y / root * piece
-    sure = (others > 0).sum(axis=1) < h
-    return np.where(sure, own, out)
+    return np.where((others > 0).sum(axis=1) < h, own, out)
 
 
 def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
@@ -237,8 +229,7 @@ def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
             )
             top[live] = np.maximum(top[live], b)
     out += own - np.maximum(top, _first(falling, h, ell, own))
-    sure = (others > 0).sum(axis=1) < h
-    return np.where(sure, own, out)
+    return np.where((others > 0).sum(axis=1) < h, own, out)
 
 
 def _first(falling: Array, h: int, ell: float, own: Array) -> Array:
@@ -260,8 +251,7 @@ def _highest_bid_area(own: Array, others: Array, h: int, ell: float) -> Array:
     """The ad wins one of h units where it exceeds the h-th highest other value."""
     if h > others.shape[1]:
         return own
-    bar = -np.partition(-others, h - 1, axis=1)[:, h - 1]
-    return np.asarray(np.maximum(own - bar, 0.0))
+    return np.asarray(np.maximum(own - (-np.partition(-others, h - 1, axis=1)[:, h - 1]), 0.0))
 
 
 def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:

@@ -382,8 +382,7 @@ _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
 def _lost_inverse(problem: FairAuction, ell: float | None = None) -> float:
-    kept = inverse_proportional_guarantee(problem.ell if ell is None else ell)
-    return (1.0 - kept) * problem.scale
+    return (1.0 - inverse_proportional_guarantee(problem.ell if ell is None else ell)) * problem.scale
 
 
 def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:

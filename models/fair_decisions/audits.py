@@ -140,8 +140,7 @@ def _seats(rule: Apportionment, populations: Array) -> Array:
         return np.asarray(rule.replace(populations=populations).solve().decision.seats)
     if rule.criterion in ("hill", "adams", "dean"):
         least = np.maximum(least, populations > 0)
-    method = cast(DivisorMethod, rule.criterion)
-    return apportion(populations, rule.seats, method, minimum=least).seats
+    return apportion(populations, rule.seats, cast(DivisorMethod, rule.criterion), minimum=least).seats
 
 
 def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
@@ -176,8 +175,7 @@ def _sampled(
         squares += ((found - outcome) ** 2).sum(axis=0)
         hits += (found == outcome).sum(axis=0)
     mean = total / trials
-    variance = np.maximum(squares / trials - (mean - outcome) ** 2, 0.0)
-    return mean, hits / trials, np.sqrt(variance / trials)
+    return mean, hits / trials, np.sqrt(np.maximum(squares / trials - (mean - outcome) ** 2, 0.0) / trials)
 
 
 def _room(error: Array, trials: int) -> Array:

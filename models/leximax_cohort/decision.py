@@ -120,8 +120,7 @@ class CohortLottery(FrozenArrays):
         A group with utility u then gets less than ``u - d`` with probability at most
         ``exp(-2 d**2 / sum_i v_i**2)`` (Hoeffding; Henzinger et al., 2022, Lemma 15).
         """
-        draws = np.random.default_rng(seed).random(len(self.marginals))
-        return np.flatnonzero(draws < self.marginals)
+        return np.flatnonzero(np.random.default_rng(seed).random(len(self.marginals)) < self.marginals)
 
     def distribution(self) -> tuple[Array, Array]:
         """A lottery over few cohorts with these marginals, all of which meet size and quotas.

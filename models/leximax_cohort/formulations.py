@@ -191,8 +191,7 @@ def convex_program(problem: LeximaxCohort, model: Model) -> Handles:
         raise DeclarationError("objective is 'leximin', a lexicographic one: use 'saturation' or 'compact'")
     x, u = write_choice(problem, model)
     counted = u[problem.counted] / problem.unit
-    aim = goal(problem, model, counted, np.ones(len(problem.counted)))
-    return _handles(problem, x, u, aim, problem.unit)
+    return _handles(problem, x, u, goal(problem, model, counted, np.ones(len(problem.counted))), problem.unit)
 
 
 _MOST = 5_000_000
