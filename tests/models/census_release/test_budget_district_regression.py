@@ -270,5 +270,5 @@ def test_units_without_votes_are_left_out_of_any_weighting():
 
 
 def test_counts_of_other_lengths_are_named():
-    with pytest.raises(DeclarationError, match=r"have shapes \(2,\), \(3,\), \(3,\) and \(3,\)"):
+    with pytest.raises(DeclarationError, match=r"people: the shape is \(3,\); it must be \(2,\)"):
         EcologicalRegression.of_counts([1, 2], [3, 4, 5], [0.5, 0.6, 0.7], [3, 4, 5])
