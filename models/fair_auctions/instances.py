@@ -12,6 +12,7 @@ from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
+    PowerStability,
     TotalVariationStability,
     ValueStability,
 )
@@ -103,7 +104,8 @@ def _instance(
     return Instance(full, partial(draw, *size, seed=size[0], **fields), "lp")
 
 
-_ORDERED = OrderedValueStability(f=1.0)
+_ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
+_HALF = PowerStability(ell=0.5)
 
 INSTANCES = by_name(
     [
@@ -115,7 +117,7 @@ INSTANCES = by_name(
             _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
             for size in ((10, 4, 2), (40, 5, 2))
         ),
-        _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=0.5)),
-        _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=0.5)),
+        _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=_HALF)),
+        _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=_HALF)),
     ]
 )
