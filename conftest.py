@@ -83,7 +83,6 @@ NIGHTLY = (
     "tests/models/districting/test_public_data.py::test_french_departments_in_two_districts",
     "tests/models/fair_decisions/test_coverage.py::test_a_promise_for_every_covered_jurisdiction_costs",
     "tests/models/fair_decisions/test_grants.py::test_exact_quantiles_keep_their_promise_and_inflate_least",
-    "tests/models/fair_decisions/test_noisy_seats.py::test_laws_are_those_of_simulations",
     "tests/models/adaptive_robustness/test_robustness_radius.py::test_no_attack_is_better_than_the_milp_on_200",
     "tests/models/adaptive_queries/test_schedule.py::test_local_ratio_has_a_third_of_the_optimum_on_300",
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.fair_auctions.rules import by_rank, read_values
+from forcopt.models.fair_auctions.rules import read_values
 
 __all__ = ["inverse_proportional_as_printed", "proportional_as_printed"]
 
@@ -20,6 +20,16 @@ def inverse_proportional_as_printed(values: Any, slots: int, ell: float = 1.0) -
     """Algorithm 3; as `forcopt.models.fair_auctions.inverse_proportional`."""
     u = read_values(values, slots)
     return by_rank(u, slots, lambda ranked, positive, h: _inverse(ranked, positive, h, ell))
+
+
+def by_rank(values: Array, slots: int, units: Any) -> Array:
+    """The shares of each slot by the shares of h units, on values sorted within each row."""
+    order = np.argsort(-values, axis=1, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=1)
+    total = np.zeros((*values.shape, slots + 1))
+    for h in range(1, slots + 1):
+        np.put_along_axis(total[:, :, h], order, units(ranked, (ranked > 0).sum(axis=1), h), axis=1)
+    return np.diff(total, axis=2)
 
 
 def _inverse(ranked: Array, positive: Array, h: int, ell: float) -> Array:

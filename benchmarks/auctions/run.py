@@ -1,7 +1,6 @@
 """Runs the benchmark of individually fair auctions, and writes a Markdown table.
 
-    python benchmarks/auctions/run.py --out benchmarks/auctions/results.md --parts allocations
-    python benchmarks/auctions/run.py --out benchmarks/auctions/results-bounds.md --parts bounds
+    python benchmarks/auctions/run.py --out benchmarks/auctions/results.md
 
 Everything is seeded. Seconds are those of the processor in this process, so that other work on the machine
 counts little; limits are on the clock, 240 s for each solve, 90 s for more than a million rows.
@@ -23,16 +22,14 @@ import scipy.sparse as sp
 
 import forcopt as fo
 from benchmarks.report import Page, Row, parser, progress, row, table
-from forcopt.models import CompetitiveRatio, FairAuction
+from forcopt.models import FairAuction
 from forcopt.models.fair_auctions import (
     OrderedValueStability,
     PowerStability,
     inverse_proportional,
     payments,
     proportional,
-    two_profile_bound,
 )
-from forcopt.models.fair_auctions.formulations import slot_steps
 from forcopt.models.fair_auctions.notions import value_ratios
 
 LIMIT = 240.0  # seconds for one solve
@@ -80,7 +77,7 @@ def by_cvxpy(p: FairAuction) -> tuple[float, float]:
         d = np.repeat(D[pairs[:, 0], pairs[:, 1]][:, None], n * k, axis=1)
         fill = np.kron(np.ones((n, 1)), np.eye(k))
         rise = np.kron(np.eye(n), np.eye(k)[:, 1:] - np.eye(k)[:, :-1])
-        worth = (p.effective[:, :, None] * slot_steps(p.slots)).reshape(T, n * k)
+        worth = (p.effective[:, :, None] * -np.diff(p.slots, append=0.0)).reshape(T, n * k)
         asked = [A <= 1, A @ fill == np.tile(np.arange(1, k + 1), (T, 1)), gap @ A <= d, gap @ A >= -d]
         if k > 1:
             asked.append(A @ rise >= 0)
@@ -166,94 +163,16 @@ def rules(quick: bool) -> tuple[str, list[Row]]:
     return table(["what", "ell", "seconds"], rows), []
 
 
-def best_ratios(quick: bool) -> tuple[str, list[Row]]:
-    """Upper bounds on the ratio of every rule, for n ads and k equal slots."""
-    sizes = {2: 41, 3: 13, 4: 7} if quick else {2: 41, 3: 21, 4: 9, 5: 6, 6: 5}
-    rows = []
-    for n, levels in sizes.items():
-        for k in range(1, min(n, 4)):
-            for ell in (0.5, 1.0, 2.0) if n <= 3 else (1.0,):
-                grid = np.geomspace(0.25, 1.0, levels)
-                p = CompetitiveRatio(ads=n, slots=np.ones(k), stability=ell, levels=grid)
-                seconds, s = cpu(lambda p=p: p.solve("cuts", time_limit=LIMIT))
-                progress(n, k, ell, s)
-                shown = f"{s.objective:.5f}" if s.status.has_solution else f"at most {s.bound:.5f}"
-                formula = f"{two_profile_bound(n, ell):.5f}" if k == 1 else "-"
-                rule = p.solve("inverse-proportional").objective
-                rows.append(
-                    [
-                        f"{n}, {k}",
-                        f"{ell:g}",
-                        f"{len(p.profiles):,}",
-                        shown,
-                        formula,
-                        f"{rule:.5f}",
-                        f"{seconds:.2g} s",
-                    ]
-                )
-    text = (
-        "Upper bounds on the worst-case ratio of every ordered-stable rule, on and off the grid; grids from "
-        "1 to 1/4, logarithmic.\n\n"
-    )
-    head = [
-        "ads, slots",
-        "ell",
-        "profiles",
-        "linear program",
-        "two profiles",
-        "inverse prop. on the grid",
-        "seconds",
-    ]
-    return text + table(head, rows), []
-
-
-def refined(quick: bool) -> tuple[str, list[Row]]:
-    """One slot: the linear program as the grid is refined around the best level of two profiles."""
-    rows = []
-    for n, ell, counts in (
-        (2, 1.0, (1, 2, 4, 8, 16, 32)),
-        (3, 1.0, (1, 2, 4, 8)),
-        (3, 0.5, (1, 2, 4, 8)),
-        (3, 2.0, (1, 2, 4, 8)),
-        (4, 1.0, (1, 2, 3)),
-    ):
-        x = np.linspace(0.01, 1, 1_000_001)
-        lost = np.maximum(x**ell - 1 / n, x ** (2 * ell) * (n - 1) / n) * (1 - x)
-        best = float(x[lost.argmax()])
-        found = []
-        for divide in counts[:2] if quick else counts:
-            levels = best ** (np.arange(3 * divide + 1) / divide)
-            p = CompetitiveRatio(ads=n, slots=[1.0], stability=ell, levels=levels)
-            s = p.solve("cuts", time_limit=LIMIT)
-            progress(n, ell, divide, s)
-            found.append(f"{len(levels)}: {s.objective:.7f}")
-        rows.append([f"{n}, {ell:g}", "; ".join(found), f"{two_profile_bound(n, ell):.7f}"])
-    return table(["ads, ell", "levels: linear program", "two profiles"], rows), []
-
-
-PARTS = {
-    "allocations": {
+def main() -> None:
+    given = parser(__doc__).parse_args()
+    fo.Model().solve("highs")  # imports it before anything is timed
+    page = Page("Individually fair auctions", given.out, "numpy", "scipy", "highspy", "cvxpy")
+    parts = {
         "The best fair allocation": welfare,
         "The best worst ratio": ratios,
         "Rules and payments": rules,
-    },
-    "bounds": {
-        "Upper bounds on every rule": best_ratios,
-        "One slot, refined": refined,
-    },
-}
-TITLES = {
-    "allocations": "Individually fair auctions",
-    "bounds": "Individually fair auctions: upper bounds on every rule",
-}
-
-
-def main() -> None:
-    given = parser(__doc__, *PARTS).parse_args()
-    fo.Model().solve("highs")  # imports it before anything is timed
-    chosen = {name: part for group in given.parts for name, part in PARTS[group].items()}
-    page = Page(TITLES[given.parts[0]], given.out, "numpy", "scipy", "highspy", "cvxpy")
-    page.run(chosen, given.quick)
+    }
+    page.run(parts, given.quick)
 
 
 if __name__ == "__main__":

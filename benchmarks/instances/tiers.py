@@ -43,7 +43,7 @@ from forcopt.models.census_release.instances import random_release
 from forcopt.models.fair_auctions.instances import _ORDERED, random_auction
 from forcopt.models.fair_postprocessing.instances import draw as drawn_table
 from forcopt.models.fair_ranking.instances import _THREE, random_ranking
-from forcopt.models.leximax_cohort.instances import LEAST, random_block, random_cohort, random_panel
+from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.strategic.instances import credit, random_discrete, random_linear
 
 TIERS = {"seconds": 0, "minutes": 1, "hour": 2}
@@ -84,12 +84,12 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
         ((24, 3), (44, 4), (90, 6)),
     ),
     "cohort-whole": (
-        lambda n, m, seed: random_cohort(n, m, n // 5, grid=20, seed=seed, integer=True, **LEAST),
+        lambda n, m, seed: random_cohort(n, m, n // 5, grid=20, seed=seed, integer=True, objective="maximin"),
         "convex-program",
         ((60, 15), (150, 40), (400, 90)),
     ),
     "cohort-hitting": (
-        lambda n, m, k, seed: random_block(n, m, k, share=0.2, seed=seed, integer=True, **LEAST),
+        lambda n, m, k, seed: random_block(n, m, k, share=0.2, seed=seed, integer=True, objective="maximin"),
         "convex-program",
         ((80, 150, 10), (180, 500, 13), (400, 2000, 18)),
     ),
@@ -114,7 +114,7 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
         ((3000,), (20000,), (100000,)),
     ),
     "cohort-panel": (
-        lambda n, k, seed: random_panel(n, k, features=2, seed=seed, **LEAST),
+        lambda n, k, seed: random_panel(n, k, features=2, seed=seed, objective="maximin"),
         "convex-program",
         ((1000, 80), (3000, 200), (10000, 500)),
     ),

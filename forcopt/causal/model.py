@@ -13,10 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, refuse_missing
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, check_choice
-from forcopt.language.atoms import abs as absolute
-from forcopt.language.atoms import sum_squares
-from forcopt.language.model import Model
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -63,21 +60,14 @@ class Design:
             for size in range(1, min(order, len(self.attributes)) + 1)
             for subset in combinations(self.attributes, size)
         ]
-        self.terms = [INTERCEPT, *self.mediators, *self._products(self._names)]
+        self.terms = [INTERCEPT, *self.mediators]
+        for subset in self._subsets:
+            self.terms += map(":".join, product(*map(self._names, subset)))
 
     def _names(self, attribute: str) -> list[str]:
         if attribute in self.knots:
             return [attribute, *(f"{attribute}>{knot:g}" for knot in self.knots[attribute])]
         return [f"{attribute}={level}" for level in self.levels[attribute][1:]]
-
-    def _products(self, names: Any) -> list[str]:
-        found = []
-        for subset in self._subsets:
-            parts = [""]
-            for attribute in subset:
-                parts = [f"{p}:{name}" if p else name for p in parts for name in names(attribute)]
-            found += parts
-        return found
 
     def block(self, attribute: str, values: Array) -> Array:
         """The terms of one attribute at its values, shape ``(n, terms)``."""
@@ -88,21 +78,16 @@ class Design:
             [np.zeros((len(values), 0)), *(np.asarray(values) == v for v in self.levels[attribute][1:])]
         ).astype(float)
 
-    def attribute_matrix(self, values: Mapping[str, Array], n: int) -> Array:
-        """The terms of attributes and interactions, without the intercept, shape ``(n, terms)``."""
+    def matrix(self, values: Mapping[str, Array], n: int) -> Array:
+        """The values of all terms at given parents, shape ``(n, len(terms))``."""
         blocks = {a: self.block(a, values[a]) for a in self.attributes}
-        parts = [np.zeros((n, 0))]
+        parts = [np.ones((n, 1)), *(np.asarray(values[m], dtype=float)[:, None] for m in self.mediators)]
         for subset in self._subsets:
             product = np.ones((n, 1))
             for attribute in subset:
                 product = (product[:, :, None] * blocks[attribute][:, None, :]).reshape(n, -1)
             parts.append(product)
         return np.hstack(parts)
-
-    def matrix(self, values: Mapping[str, Array], n: int) -> Array:
-        """The values of all terms at given parents, shape ``(n, len(terms))``."""
-        mediators = [np.asarray(values[m], dtype=float)[:, None] for m in self.mediators]
-        return np.hstack([np.ones((n, 1)), *mediators, self.attribute_matrix(values, n)])
 
 
 DEPENDENT = 1e-10
@@ -338,29 +323,13 @@ class CausalModel(Declared):
             full[variable] = {term: float(given.get(term, 0.0)) for term in terms}
         return FittedCausalModel(self, known, full, dict(deviations or {}))
 
-    def fit(
-        self,
-        frame: DataFrame,
-        *,
-        loss: Literal["squares", "absolute"] = "squares",
-        monotone: Mapping[str, Mapping[str, int]] | None = None,
-        backend: str | None = None,
-    ) -> FittedCausalModel:
-        """Estimate all equations.
+    def fit(self, frame: DataFrame) -> FittedCausalModel:
+        """Estimate all equations by least squares.
 
         Parameters
         ----------
         frame : DataFrame
             One row for each record, with a column for every observed variable.
-        loss : {"squares", "absolute"}, default "squares"
-            Of which errors the sum is least.
-        monotone : Mapping[str, Mapping[str, int]], optional
-            For an equation, the direction (1 or -1) in which it must not fall with a parent:
-            ``{"Y": {"X": 1, "age": -1}}``. Of categorical attributes the order of levels counts.
-        backend : str, optional
-            Solve as a model on this backend; by default least squares without demands go by a QR
-            factorization, everything else by ``highs``.
-
         Raises
         ------
         DeclarationError
@@ -371,7 +340,6 @@ class CausalModel(Declared):
         -----
         O(n p**2) for p terms by QR.
         """
-        check_choice("loss", loss, "squares", "absolute")
         values, levels = self.read(frame)
         n = len(frame)
         if not n:
@@ -381,20 +349,12 @@ class CausalModel(Declared):
                 f"the outcome {self.outcome!r} has at most two values; a residual of a linear equation means "
                 "nothing for a binary outcome"
             )
-        demands = monotone or {}
-        for variable in demands:
-            if variable not in self.equations:
-                raise DeclarationError(f"monotone: {variable!r} has no equation")
         coefficients, deviations = {}, {}
         for variable in self.equations:
             design = self.design(variable, levels)
             matrix = design.matrix(values, n)
             self._check_identified(variable, design, matrix, values)
-            wanted = demands.get(variable, {})
-            if loss == "squares" and not wanted and backend is None:
-                found = np.linalg.lstsq(matrix, values[variable], rcond=None)[0]
-            else:
-                found = self._solve(variable, design, matrix, values, loss, wanted, backend or "highs")
+            found = np.linalg.lstsq(matrix, values[variable], rcond=None)[0]
             rest = values[variable] - matrix @ found
             coefficients[variable] = dict(zip(design.terms, found.tolist(), strict=True))
             deviations[variable] = float(np.sqrt(rest @ rest / max(n - matrix.shape[1], 1)))
@@ -474,64 +434,3 @@ class CausalModel(Declared):
             f"equation {variable}: the coefficient of {first!r} is not determined, since its term is a "
             f"combination of the others{where}"
         )
-
-    def _solve(
-        self,
-        variable: str,
-        design: Design,
-        matrix: Array,
-        values: Mapping[str, Array],
-        loss: str,
-        wanted: Mapping[str, int],
-        backend: str,
-    ) -> Array:
-        # Q'y and R give the same least squares with p rows instead of n.
-        model = Model(f"equation of {variable}")
-        scale = np.maximum(np.abs(matrix).max(axis=0), LEAST)
-        b = model.variable("coefficient", matrix.shape[1])
-        y = values[variable]
-        if loss == "squares":
-            q, r = np.linalg.qr(matrix / scale)
-            unit = max(float(np.abs(q.T @ y).max()), LEAST)
-            model.minimize(sum_squares((r @ b) - q.T @ y / unit))
-        else:
-            unit = max(float(np.abs(y).max()), LEAST)
-            model.minimize(absolute((matrix / scale) @ b - y / unit).sum())
-        for parent, sign in wanted.items():
-            if sign not in (1, -1):
-                raise DeclarationError(f"monotone.{variable}.{parent} is {sign!r}; it must be 1 or -1")
-            model.subject_to(sign * ((self._steps(variable, design, parent, values) / scale) @ b) >= 0)
-        result = model.solve(backend)
-        if not result.status.has_solution:
-            raise DeclarationError(
-                f"equation {variable}: {backend} found no coefficients ({result.status}): {result.message}"
-            )
-        return np.asarray(result[b] * unit / scale)
-
-    def _steps(self, variable: str, design: Design, parent: str, values: Mapping[str, Array]) -> Array:
-        """The rise of each term from each value of a parent to the next, for all values of the others."""
-        if parent in design.mediators:
-            return np.asarray([[float(term == parent) for term in design.terms]])
-        if parent not in design.attributes:
-            raise DeclarationError(f"monotone.{variable}: {parent!r} is no parent of {variable!r}")
-
-        def grid(a: str) -> list[Any]:
-            if a not in self.knots:
-                return list(design.levels[a])
-            ends = [float(values[a].min()), float(values[a].max())]
-            return sorted({ends[0], *(k for k in self.knots[a] if ends[0] < k < ends[1]), ends[1]})
-
-        points = list(product(*(grid(a) for a in design.attributes)))
-        at = design.attributes.index(parent)
-        along = grid(parent)
-        matrix = design.attribute_matrix(
-            {a: np.array([p[i] for p in points]) for i, a in enumerate(design.attributes)}, len(points)
-        )
-        place = {p: row for row, p in enumerate(points)}
-        pairs = [
-            (place[p], place[(*p[:at], along[along.index(p[at]) + 1], *p[at + 1 :])])
-            for p in points
-            if p[at] != along[-1]
-        ]
-        rise = np.array([matrix[j] - matrix[i] for i, j in pairs]).reshape(len(pairs), -1)
-        return np.hstack([np.zeros((len(pairs), 1 + len(design.mediators))), rise])

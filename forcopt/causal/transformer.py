@@ -59,8 +59,7 @@ class CounterfactualTransformer(TransformerMixin, BaseEstimator):  # type: ignor
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Estimate the equations; `y`, if given, is the outcome, which else is a column of `X`."""
-        frame = X if y is None else X.assign(**{self.model.outcome: y})
-        self.fitted_ = self.model.fit(frame)
+        self.fitted_ = self.model.fit(X if y is None else X.assign(**{self.model.outcome: y}))
         return self
 
     def transform(self, X: Any) -> Any:

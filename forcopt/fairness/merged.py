@@ -11,7 +11,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness.notions import AllOf, Notion
+from forcopt.fairness.notions import AllOf, Notion, largest
 from forcopt.fairness.rates import ERROR, GroupRates, Rate
 from forcopt.language.constraint import Constraint
 
@@ -216,11 +216,10 @@ class Classwise:
 
     def violation(self, rates: ClassRates) -> dict[str, float]:
         """The violations by the name of rate and class; the largest where two notions look at one rate."""
-        found: dict[str, float] = {}
-        for end, notion, part in self.parts(rates):
-            for name, value in notion.violation(part).items():
-                found[name + end] = max(value, found.get(name + end, 0.0))
-        return found
+        return largest(
+            ((name + end, value) for name, value in notion.violation(part).items())
+            for end, notion, part in self.parts(rates)
+        )
 
 
 def _named(row: Constraint, end: str) -> Constraint:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,6 +27,20 @@ from forcopt.fairness.tolerances import SHARE
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.variable import Variable
+
+
+def largest(amounts: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
+    """The largest amount of each name; at least 0."""
+    found: dict[str, float] = {}
+    for name, amount in chain.from_iterable(amounts):
+        found[name] = max(amount, found.get(name, 0.0))
+    return found
+
+
+def labelled(row: Constraint, name: str, labels: Iterable[object]) -> Constraint:
+    """The row with its name, and a label for each of its entries."""
+    row.name, row.labels = name, [f"{name}[{label}]" for label in labels]
+    return row
 
 
 class Notion(Declared):
@@ -220,9 +235,7 @@ class RateParity(_OfRates):
         # Of noisy counts two groups may differ by the tolerance and both their slacks.
         (values, level, name), slack = self._with_level(rates, rate, "least"), rates.slack(rate)
         slack = slack - self.margin(rates, rate)
-        row = (values - level).between(0.0 - slack, self.tolerance + slack)
-        row.name, row.labels = name, [f"{name}[{group}]" for group in rates.groups]
-        return [row]
+        return [labelled((values - level).between(0.0 - slack, self.tolerance + slack), name, rates.groups)]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: the largest minus the smallest over the groups.
@@ -333,10 +346,7 @@ class BoundedGroupLoss(Notion):
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """One constraint, with a row for each group."""
-        row = rates.rate(ERROR) <= self.bound + rates.slack(ERROR)
-        row.name = "group_loss"
-        row.labels = [f"group_loss[{group}]" for group in rates.groups]
-        return [row]
+        return [labelled(rates.rate(ERROR) <= self.bound + rates.slack(ERROR), "group_loss", rates.groups)]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The largest error rate of a group, as ``"largest error rate"``."""
@@ -392,9 +402,7 @@ class PredictiveValues(Notion):
         size = np.where(size > 0, size, 1.0)
         share = rates.total(rate.event) / size - least * (rates.total(rate.given) / size)
         row: Constraint = share >= 0.0 - rates.slack_of_weighted() / size
-        row.name = name = row.expression.model.unused_name(rate.name.replace(" ", "_"))
-        row.labels = [f"{name}[{group}]" for group in rates.groups]
-        return row
+        return labelled(row, row.expression.model.unused_name(rate.name.replace(" ", "_")), rates.groups)
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """Nothing: groups may differ."""
@@ -472,11 +480,7 @@ class AllOf(Notion):
 
     def violation(self, rates: GroupRates) -> dict[str, float]:
         """The violations of all of them; the largest where two look at one rate."""
-        found: dict[str, float] = {}
-        for notion in self.notions:
-            for name, amount in notion.violation(rates).items():
-                found[name] = max(amount, found.get(name, 0.0))
-        return found
+        return largest(notion.violation(rates).items() for notion in self.notions)
 
 
 class RateRatio(_OfRates):
@@ -496,11 +500,8 @@ class RateRatio(_OfRates):
 
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
         (values, level, name), slack = self._with_level(rates, rate, "largest"), rates.slack(rate)
-        found: list[Constraint] = [values - level <= slack, values - self.ratio * level >= 0.0 - slack]
-        for row, side in zip(found, ("most", "least"), strict=True):
-            row.name = f"{name}_{side}"
-            row.labels = [f"{row.name}[{group}]" for group in rates.groups]
-        return found
+        most, least = values - level <= slack, values - self.ratio * level >= 0.0 - slack
+        return [labelled(most, f"{name}_most", rates.groups), labelled(least, f"{name}_least", rates.groups)]
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate: by which part the smallest is below the largest, 1 less their ratio.

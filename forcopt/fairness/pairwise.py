@@ -13,7 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.notions import Notion
+from forcopt.fairness.notions import Notion, labelled
 from forcopt.fairness.rates import GroupRates, Rate
 from forcopt.fairness.tolerances import SLACK
 from forcopt.language.atoms import positive_part
@@ -169,7 +169,7 @@ class PairwiseFairness(Notion):
         if not len(binding):
             return []
         row = self.excess(rates)[binding] <= 0
-        return [_named(row, "pair", [f"pair[{i},{j}]" for i, j in self.pairs[binding]])]
+        return [labelled(row, "pair", [f"{i},{j}" for i, j in self.pairs[binding]])]
 
     def rows_with_allowance(self, rates: GroupRates) -> list[Constraint]:
         """The same with a column for the allowance of each pair, also if the budget is 0.
@@ -182,15 +182,15 @@ class PairwiseFairness(Notion):
         excess = self.excess(rates)[binding]
         model = excess.model
         allowed = model.variable(model.unused_name("allowed"), len(binding), lower=0.0, upper=1.0)
-        labels = [f"pair[{i},{j}]" for i, j in self.pairs[binding]]
+        labels = [f"{i},{j}" for i, j in self.pairs[binding]]
         mean = allowed @ self.shares[binding] <= self.budget
-        return [_named(excess - allowed <= 0, "pair", labels), _named(mean, "budget", None)]
+        mean.name = "budget"
+        return [labelled(excess - allowed <= 0, "pair", labels), mean]
 
     @property
     def _binding(self) -> Array:
         """The pairs that demand anything."""
-        demands = (self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]) & (self.gamma < 1.0)
-        return np.flatnonzero(demands)
+        return np.flatnonzero((self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]) & (self.gamma < 1.0))
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The mean violation, as ``"pairwise unfairness"``; for expressions, a convex one."""
@@ -202,11 +202,6 @@ class PairwiseFairness(Notion):
     def violation(self, rates: GroupRates) -> dict[str, float]:
         """By how much the mean violation is above the budget, or 0."""
         return {name: max(d - self.budget, 0.0) for name, d in self.disparity(rates).items()}
-
-
-def _named(row: Constraint, name: str, labels: list[str] | None) -> Constraint:
-    row.name, row.labels = name, labels
-    return row
 
 
 class Excess(NamedTuple):
@@ -369,8 +364,7 @@ class PairwiseTotalVariation(_Pairwise):
 
     def rows(self) -> list[Constraint]:
         """All ordered pairs that demand anything, with the positive parts as auxiliary variables."""
-        demands = (self.distances < self.span) & ~np.eye(len(self.distances), dtype=bool)
-        first, second = np.nonzero(demands)
+        first, second = np.nonzero((self.distances < self.span) & ~np.eye(len(self.distances), dtype=bool))
         if not len(first) or 0 in self.values.shape:
             return []
         over = positive_part(self.values[first] - self.values[second]).sum(axis=2)

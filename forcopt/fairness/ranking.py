@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.fairness.notions import labelled, largest
 from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
 from forcopt.language.variable import Variable
@@ -191,20 +192,18 @@ class RankingNotion(Declared):
             if not len(kept):
                 continue
             row = ranked.sums(own)[kept].between(own.low[kept], own.high[kept])
-            row.name = row.expression.model.unused_name(limit.name.replace(" ", "_"))
+            name = row.expression.model.unused_name(limit.name.replace(" ", "_"))
             of = "" if limit.prefix is None else f", first {limit.prefix}"
-            row.labels = [f"{row.name}[{limit.labels[group]}{of}]" for group in kept]
-            found.append(row)
+            found.append(labelled(row, name, [limit.labels[group] + of for group in kept]))
         return found
 
     def violation(self, ranked: Ranked) -> dict[str, float]:
         """For each demand by its name: by how much it is broken; for numbers."""
-        found: dict[str, float] = {}
-        for limit in self.limits(ranked.candidates):
-            value = ranked.sums(limit)
-            over = float(np.maximum(limit.low - value, value - limit.high).max(initial=0.0))
-            found[limit.name] = max(over, found.get(limit.name, 0.0))
-        return found
+        sums = [(limit, ranked.sums(limit)) for limit in self.limits(ranked.candidates)]
+        return largest(
+            [(limit.name, float(np.maximum(limit.low - value, value - limit.high).max(initial=0.0)))]
+            for limit, value in sums
+        )
 
     def check(self, candidates: Candidates) -> None:
         """Refuse candidates whom the demand does not fit."""
@@ -589,11 +588,7 @@ class AllRankingNotions(RankingNotion):
 
     def violation(self, ranked: Ranked) -> dict[str, float]:
         """The violations of all of them; the largest where two have one name."""
-        found: dict[str, float] = {}
-        for notion in self.notions:
-            for name, amount in notion.violation(ranked).items():
-                found[name] = max(amount, found.get(name, 0.0))
-        return found
+        return largest(notion.violation(ranked).items() for notion in self.notions)
 
     def check(self, candidates: Candidates) -> None:
         """Refuse candidates whom one of the demands does not fit."""

@@ -156,8 +156,7 @@ class GroupRates:
         actual = read_binary(labels, "labels")
         if not isinstance(predicted, Expression):
             predicted = as_numbers(predicted, "predicted")
-            outside = (predicted < 0) | (predicted > 1)
-            check_entries(predicted, outside, "predicted", "it must be from 0 to 1")
+            check_entries(predicted, (predicted < 0) | (predicted > 1), "predicted", "it must be from 0 to 1")
         weight = np.ones(len(codes)) if weights is None else as_numbers(weights, "weights")
         same_length(predicted=predicted, groups=codes, labels=actual, weights=weight)
         cells, records = codes * 2 + actual, np.arange(len(codes))

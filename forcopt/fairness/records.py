@@ -175,8 +175,7 @@ def tabulate(
     predicted, actual = read_binary(predictions, "predictions"), read_binary(labels, "labels")
     codes, names = read_groups(groups, names)
     same_length(predictions=predicted, groups=codes, labels=actual)
-    cells = (predicted * len(names) + codes) * 2 + actual
-    counts = np.bincount(cells, minlength=4 * len(names))
+    counts = np.bincount((predicted * len(names) + codes) * 2 + actual, minlength=4 * len(names))
     return counts.reshape(2, len(names), 2), names
 
 

@@ -398,8 +398,7 @@ class GroupReport:
             for predicted, label in product((0, 1), (0, 1))
             for _ in range(int(table[predicted, label]))
         ]
-        data = {"kind": "rates", "table": rows, "rates": stated}
-        Path(path).write_text(json.dumps(data), encoding="utf-8")
+        Path(path).write_text(json.dumps({"kind": "rates", "table": rows, "rates": stated}), encoding="utf-8")
 
     def __repr__(self) -> str:
         return str(self.frame().to_string(index=False, float_format="{:.4f}".format))
@@ -483,8 +482,7 @@ def _coded(labels: Array, predictions: Array, positive: Any) -> tuple[Array, Arr
     if predictions.dtype.kind in "OUST":
         read_binary(predictions, "predictions")  # refuses them
     chance = as_numbers(predictions, "predictions")
-    outside = (chance < 0) | (chance > 1)
-    check_entries(chance, outside, "predictions", "it must be a label or a probability")
+    check_entries(chance, (chance < 0) | (chance > 1), "predictions", "it must be a label or a probability")
     return read_binary(labels, "labels"), chance
 
 

@@ -417,15 +417,13 @@ class AllFunctionsOracle(Oracle):
             probability = model.variable(name, m, lower=0.0, upper=1.0, integer=single)
             chosen: Expression = probability
         else:
-            shape = (m, self.classes)
-            probability = model.variable(name, shape, lower=0.0, upper=1.0, integer=single)
+            probability = model.variable(name, (m, self.classes), lower=0.0, upper=1.0, integer=single)
             model.subject_to(probability.sum(axis=1) == 1, name=model.unused_name("one_class"))
             members = sp.csr_array(sp.kron(members, sp.eye_array(self.classes)))
             chosen = probability.reshape((m * self.classes,))
 
         def start(weights: Array, predictions: Array) -> dict[Variable, Array]:
-            mean = weights @ predictions
-            return {probability: mean.reshape(n, -1)[first].reshape(probability.shape)}
+            return {probability: (weights @ predictions).reshape(n, -1)[first].reshape(probability.shape)}
 
         return Hull(
             sp.csr_array(linear @ members) @ chosen,
@@ -446,5 +444,4 @@ class AllFunctionsOracle(Oracle):
             chance = chance / chance.sum(axis=1, keepdims=True)
             later = np.clip(np.cumsum(chance[:, :0:-1], axis=1)[:, ::-1], 0.0, 1.0)
         ends = np.unique(np.concatenate([[0.0], later.ravel(), [1.0]]))
-        parts = [self.hypothesis((later > low).sum(axis=1)) for low in ends[:-1]]
-        return np.diff(ends), parts
+        return np.diff(ends), [self.hypothesis((later > low).sum(axis=1)) for low in ends[:-1]]

@@ -212,8 +212,7 @@ class Halfspaces(Hypotheses):
         """The oracle that fits the number of features and the wish for exactness."""
         if self.search == "regression":
             return RegressionOracle(features)
-        kind = PlaneOracle if features.shape[1] <= 2 else MilpOracle
-        return kind(features, self.margin)
+        return (PlaneOracle if features.shape[1] <= 2 else MilpOracle)(features, self.margin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,8 +222,7 @@ class Oracle(ABC):
             Only the hypotheses themselves, by integer variables.
         """
         count, mapped, pick, table = self.listing(linear)
-        name = model.unused_name("weight")
-        weights = model.variable(name, count, lower=0.0, upper=1.0, integer=single)
+        weights = model.variable(model.unused_name("weight"), count, lower=0.0, upper=1.0, integer=single)
         model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
 
         def mixture(solution: ModelSolution) -> tuple[Array, list[Hypothesis]]:

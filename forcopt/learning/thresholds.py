@@ -84,8 +84,7 @@ class Threshold:
 
     def predict(self, X: Any) -> Array:
         """0 or 1 for each row of X."""
-        inside = (as_numbers(X, "X")[:, self.column] >= self.cut) == self.above
-        return np.asarray(inside, dtype=np.int64)
+        return np.asarray((as_numbers(X, "X")[:, self.column] >= self.cut) == self.above, dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"x{self.column} {'>=' if self.above else '<'} {self.cut:.6g}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import CountyClustering, Districting
-    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction
+    from forcopt.models.fair_auctions import FairAuction
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
     from forcopt.models.fair_postprocessing import (
@@ -52,7 +52,6 @@ _LATER = {
     "BoundedLossRegression": "forcopt.models.lexifair",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
-    "CompetitiveRatio": "forcopt.models.fair_auctions",
     "ConsistentRelease": "forcopt.models.census_release",
     "CountingQueries": "forcopt.models.counting_queries",
     "CountyClustering": "forcopt.models.districting",
@@ -98,7 +97,6 @@ __all__ = [
     "BoundedLossRegression",
     "CalibratedEqualErrors",
     "CalibratedTransport",
-    "CompetitiveRatio",
     "ConsistentRelease",
     "CountingQueries",
     "CountyClustering",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import inverse
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
@@ -20,10 +18,10 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import precise_enough, whole_and_precise, within_limits
+from forcopt.models.allocation.rounding import whole_and_precise
 from forcopt.models.allocation.tolerances import PROVED, ROUNDING
 from forcopt.models.allocation.windows import allocation_windows, leximax_windows, precision_windows
-from forcopt.numeric import least_reciprocals, water_fill
+from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
 
 _WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other sizes open"
@@ -78,20 +76,44 @@ class Spared:
         extra: Expression = sp.csr_array(costs.T) @ self.spared
         return extra + self.problem.variances(self.high)
 
+    def start(self, decision: Allocation | Any) -> dict[Variable, Array]:
+        """The binaries at these sizes.
+
+        Raises
+        ------
+        DeclarationError
+            For sizes that no values of the binaries give.
+        """
+        sizes = self.problem.read_sizes(decision)
+        spared = self.rank > sizes[self.stratum]
+        wrong = self.high - np.bincount(self.stratum, spared, len(self.high)) != sizes
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            most = self.high[at]
+            raise DeclarationError(
+                f"the sample of {self.problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are "
+                f"for {most - (self.stratum == at).sum():g} to {most:g}"
+            )
+        return {self.spared: spared}
+
+    def decision(self, result: ModelSolution) -> Allocation:
+        """The sizes of a solution."""
+        fewer = np.bincount(self.stratum, np.round(result[self.spared]), len(self.high))
+        return self.problem.allocation(self.high - fewer)
+
 
 def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:
     """The records between two sizes; as fractions, if `ordered` and their sums are whole."""
     if not problem.integer:
-        raise DeclarationError("integer is False; method milp has whole sizes only. Use misocp or neyman")
+        raise DeclarationError("integer is False; method milp has whole sizes only. Use neyman")
     count = (high - low).astype(np.int64)
     stratum = np.repeat(np.arange(len(low)), count)
     rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
     spared = model.variable(model.unused_name("spared"), len(stratum), lower=0, upper=1, integer=not ordered)
     records = Spared(problem, high.astype(float), stratum, rank.astype(float), spared)
-    limits = problem.limits()
-    if limits:
+    if problem.named_limits:
         sizes = records.sizes
-        for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
+        for name, (costs, limit) in problem.named_limits.items():
             whole = (costs == np.round(costs)).all()  # sums of these are exact
             most = limit if whole else limit * (1 + ROUNDING)
             unit = 1.0 if limit >= 1.0 else 2.0 ** np.floor(np.log2(limit))  # tolerances are absolute
@@ -106,32 +128,6 @@ def _reachable(problem: Strata) -> Array:
         room = floors + np.floor((limit * (1 + ROUNDING) - costs @ floors) / costs)
         caps = np.maximum(np.minimum(caps, room), floors)
     return caps
-
-
-def _start(records: Spared, decision: Allocation | Any) -> dict[Variable, Array]:
-    """The binaries at these sizes.
-
-    Raises
-    ------
-    DeclarationError
-        For sizes that no values of the binaries give.
-    """
-    sizes = records.problem.read_sizes(decision)
-    spared = records.rank > sizes[records.stratum]
-    wrong = records.high - np.bincount(records.stratum, spared, len(records.high)) != sizes
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        most = records.high[at]
-        raise DeclarationError(
-            f"the sample of {records.problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are "
-            f"for {most - (records.stratum == at).sum():g} to {most:g}"
-        )
-    return {records.spared: spared}
-
-
-def _decision(records: Spared, result: ModelSolution) -> Allocation:
-    fewer = np.bincount(records.stratum, np.round(result[records.spared]), len(records.high))
-    return records.problem.allocation(records.high - fewer)
 
 
 @StratifiedAllocation.formulation(
@@ -172,9 +168,9 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         objective=(losses * (1 / unit)).sum()
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
-        decision=lambda result: _decision(records, result),
+        decision=records.decision,
         premise=premise,
-        start=lambda decision: _start(records, decision),
+        start=records.start,
         unit=unit,
         sizes=records.sizes,
         variances=losses * (1 / weights),
@@ -215,10 +211,10 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
         objective=(records.sizes * (costs / price)).sum(),
         unit=price,
         decision=lambda result: problem.allocation(
-            whole_and_precise(problem, _decision(records, result).sizes.copy())
+            whole_and_precise(problem, records.decision(result).sizes.copy())
         ),
         premise=premise,
-        start=lambda decision: _start(records, decision),
+        start=records.start,
         sizes=records.sizes,
         variances=records.variances,
     )
@@ -250,102 +246,9 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
         decision=lambda result: problem.allocation(np.round(result[sizes])),
-        start=lambda decision: _start(records, decision) | {sizes: problem.read_sizes(decision)},
+        start=lambda decision: records.start(decision) | {sizes: problem.read_sizes(decision)},
         unit=unit,
         sizes=sizes,
         variance=variance,
         squared_scale=squared * unit,
-    )
-
-
-@StratifiedAllocation.formulation("misocp", exact=True, cites="Neyman (1934), as second-order cones")
-def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
-    """Whole sizes with second-order cones; fractional ones without `integer`.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    limits = problem.limits()
-    about = [
-        water_fill(problem.sizes.astype(float), problem.floors, problem.caps, c, b)[0] for c, b in limits
-    ]
-    typical = np.maximum(np.min(about, axis=0), problem.floors)
-    sizes, sums, start = _write_cones(problem, model, typical)
-    for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
-        model.subject_to((sizes * (costs / limit)).sum() <= 1 + ROUNDING, name=model.unused_name(name))
-    weights = problem.variable_weights
-    losses = (sums - problem.constant) * weights
-    # relative to the sum, not to the variance: this nearly cancels where almost all records are sampled
-    unit = float((problem.coefficients / typical[:, None]).sum(axis=0) @ weights) or 1.0
-    scaled = losses * (1 / unit)
-    return Handles(
-        objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
-        decision=lambda result: problem.allocation(_sizes(problem, result[sizes])),
-        start=start,
-        unit=unit,
-        sizes=sizes,
-        variances=losses * (1 / weights),
-    )
-
-
-def _write_cones(
-    problem: Strata, model: Model, typical: Array
-) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
-    """The sizes, ``coefficients.T @ (1 / sizes)`` from cones with members near 1, and a start."""
-    whole = problem.integer
-    unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
-    variables = model.variable(
-        model.unused_name("sizes"),
-        len(typical),
-        lower=problem.floors / unit,
-        upper=problem.caps / unit,
-        integer=whole,
-    )
-    shares = variables * (unit / typical)
-    reciprocals = inverse(shares)
-    # without these bounds the presolving of SCIP finds thousands of strata infeasible
-    model.subject_to(
-        reciprocals <= typical / problem.floors * (1 + ROUNDING), name=model.unused_name("reciprocals")
-    )
-    sums = (problem.coefficients / typical[:, None]).T @ reciprocals
-    return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
-
-
-def _sizes(problem: Strata, found: Array) -> Array:
-    """The solver's sizes, corrected for its tolerance."""
-    sizes = np.clip(found, problem.floors, problem.caps)
-    return np.round(sizes) if problem.integer else within_limits(sizes, problem.floors, problem.limits())
-
-
-@PrecisionAllocation.formulation("misocp", exact=True, cites="Bethel (1989), as second-order cones")
-def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
-    """Whole sizes with second-order cones; fractional ones without `integer`.
-
-    Returns
-    -------
-    Handles
-        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
-    """
-    room = problem.allowed + problem.constant
-    typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
-    sizes, sums, start = _write_cones(problem, model, typical)
-    # a target may be attained exactly
-    model.subject_to(sums * (1 / room) <= 1 + ROUNDING, name=model.unused_name("targets"))
-    unit = float(problem.unit_costs @ typical)
-
-    def decision(result: Any) -> Any:
-        if problem.integer:
-            return problem.allocation(whole_and_precise(problem, np.round(result[sizes])))
-        found = np.clip(result[sizes], problem.floors, problem.caps)
-        return problem.allocation(precise_enough(problem, found))
-
-    return Handles(
-        objective=(sizes * (problem.unit_costs / unit)).sum(),
-        decision=decision,
-        start=start,
-        unit=unit,
-        sizes=sizes,
-        variances=sums - problem.constant,
     )

@@ -12,7 +12,6 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.problem import Allocation, Strata
-from forcopt.models.allocation.tolerances import SUM, UNIT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 
@@ -71,6 +70,8 @@ class PrecisionAllocation(Strata):
             raise DeclarationError(f"targets must be {variables} numbers above 0, one for each variable")
         if self.costs is not None and (self.costs.shape != (k,) or (self.costs <= 0).any()):
             raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
+        if not self.integer:
+            raise DeclarationError("integer is False; precise allocation has whole sizes only")
         return self
 
     @classmethod
@@ -136,12 +137,10 @@ class PrecisionAllocation(Strata):
     def allowed(self) -> Array:
         """The variances up to which every method counts the targets as met, shape ``(V,)``.
 
-        For whole sizes these are the largest that `evaluate` accepts, so that all methods agree which sizes
-        are precise enough. Fractional sizes reach the targets up to the rounding of sums.
+        They are the largest that `evaluate` accepts, so that all methods agree which sizes are precise
+        enough.
         """
-        if self.integer:
-            return self.targets * (1 + FEASIBILITY_TOLERANCE)
-        return np.asarray(self.targets * (1 + SUM) + UNIT * self.constant)
+        return self.targets * (1 + FEASIBILITY_TOLERANCE)
 
     def infeasibility_reason(self) -> str:
         """Name a target that the largest samples miss, with their variance; empty if they meet all."""

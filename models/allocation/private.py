@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,10 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
 from forcopt.numeric import Limit
 from forcopt.privacy.amplification import PrivacyLoss, data_dependent_allocation, simple_random_sample
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
-
-if TYPE_CHECKING:
-    from forcopt.models.allocation.problem import Strata
+from forcopt.problem import Evaluation
 
 
 class AllocationLoss(NamedTuple):
@@ -152,9 +149,10 @@ class PrivateAllocation(Strata):
         shared = {name: getattr(self, name) for name in Strata.model_fields}
         return StratifiedAllocation(**shared, sample_size=self.sample_size)
 
-    def limits(self) -> list[Limit]:
-        """The limits on the cost of the sizes."""
-        return [(np.ones(len(self.sizes)), self.sample_size)]
+    @property
+    def named_limits(self) -> dict[str, Limit]:
+        """The limit on the number of records."""
+        return {"sample_size": (np.ones(len(self.sizes)), self.sample_size)}
 
     def scales(self, sizes: Array, strata: Array | slice = slice(None)) -> Array:
         """The scale of noise that each stratum needs for these sizes of its sample.
@@ -194,10 +192,6 @@ class PrivateAllocation(Strata):
             the noise.
         """
         chosen = self.allocation(decision)
-        violations = self._violations(chosen.sizes)
-        over = chosen.size - self.sample_size
-        if over > FEASIBILITY_TOLERANCE * max(1.0, self.sample_size):
-            violations["sample_size"] = over
         scale = float(chosen.noise_scale or 0.0)
         metrics = {
             "sample size": chosen.size,
@@ -205,4 +199,4 @@ class PrivateAllocation(Strata):
             "variance of the noise": 2 * scale**2,
             "noise scale": scale,
         }
-        return Evaluation(chosen.variance + 2 * scale**2, violations, metrics)
+        return Evaluation(chosen.variance + 2 * scale**2, self._violations(chosen.sizes), metrics)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, by_label, check_shape, labels_of, refuse_missing
+from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_shape, labels_of, refuse_missing
 from forcopt.data.dataset import check_columns
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Integers, Name, Numbers
@@ -32,7 +32,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
+class Allocation(FrozenArrays):
     """Sizes of the samples within strata.
 
     Attributes
@@ -75,10 +75,6 @@ class Allocation:
     variance: float
     design_effect: float | None = None
     noise_scale: float | None = None
-
-    def __post_init__(self) -> None:
-        self.sizes.flags.writeable = False
-        self.variances.flags.writeable = False
 
     @property
     def size(self) -> float:
@@ -392,22 +388,22 @@ class Strata(Problem):
             each = self.coefficients * (1.0 / sizes - 1.0 / self.sizes)[:, None]
         return np.asarray(np.where(self.coefficients > 0, each, 0.0).sum(axis=0))
 
+    @property
+    def named_limits(self) -> dict[str, Limit]:
+        """The limits on the cost of the sizes, by field; several budgets are numbered."""
+        return {}
+
     def limits(self) -> list[Limit]:
         """The limits on the cost of the sizes."""
-        return []
+        return list(self.named_limits.values())
 
     def infeasibility_reason(self) -> str:
         """Name a limit that the minimums violate, and the least sufficient one; empty if they satisfy all."""
-        for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
+        for subject, (costs, limit) in self.named_limits.items():
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE * min(1.0, limit):
                 return f"the minimum of all strata needs {least:g}; {subject} is {limit:g}"
         return ""
-
-    @property
-    def limit_names(self) -> list[str]:
-        """The field of each limit."""
-        return ["sample_size"] * len(self.limits())
 
     def privacy_loss(
         self, epsilon: float, allocation: Allocation | Any | str, **options: Any
@@ -502,6 +498,9 @@ class Strata(Problem):
             "maximum": 0.0 if self.maximum is None else float((sizes - self.caps).max()),
             "whole sizes": float(np.abs(sizes - np.round(sizes)).max()) if self.integer else 0.0,
         }
+        for name, (costs, limit) in self.named_limits.items():
+            over = float(costs @ sizes) - limit
+            found[name] = over / min(1.0, limit) if over > FEASIBILITY_TOLERANCE * limit else 0.0
         return {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
 
 
@@ -570,6 +569,8 @@ class StratifiedAllocation(Strata):
                 )
         if self.weights is not None and (self.weights.shape != (variables,) or (self.weights <= 0).any()):
             raise DeclarationError(f"weights must be {variables} numbers above 0, one for each variable")
+        if self.criterion == "leximax" and not self.integer:
+            raise DeclarationError("integer is False; the criterion 'leximax' has whole sizes only")
         return self
 
     @property
@@ -588,28 +589,20 @@ class StratifiedAllocation(Strata):
         """
         if self.criterion != "weighted":
             raise DeclarationError(
-                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp "
-                "and misocp"
+                "criterion is 'leximax'; this method minimizes a weighted sum. The method for leximax is milp"
             )
         return np.asarray(self.coefficients @ self.variable_weights)
 
-    def limits(self) -> list[Limit]:
-        """The limits on the cost of the sizes: records, and money."""
-        found: list[Limit] = []
-        if self.sample_size is not None:
-            found.append((np.ones(len(self.sizes)), self.sample_size))
-        if self.costs is not None and self.budget is not None:
-            columns = self.costs.reshape(len(self.sizes), -1).T
-            found += zip(columns, np.atleast_1d(self.budget).tolist(), strict=True)
-        return found
-
     @property
-    def limit_names(self) -> list[str]:
-        """The field of each limit; the budgets are numbered if there are several."""
-        names = [] if self.sample_size is None else ["sample_size"]
-        if isinstance(self.budget, tuple):
-            return names + [f"budget {b}" for b in range(len(self.budget))]
-        return names if self.budget is None else [*names, "budget"]
+    def named_limits(self) -> dict[str, Limit]:
+        """The limits on records, and on money; several budgets are numbered."""
+        size, budget = self.sample_size, self.budget
+        found = {} if size is None else {"sample_size": (np.ones(len(self.sizes)), size)}
+        if self.costs is None or budget is None:
+            return found
+        if not isinstance(budget, tuple):
+            return found | {"budget": (self.costs, budget)}
+        return found | {f"budget {b}": (self.costs[:, b], budget[b]) for b in range(len(budget))}
 
     def variance_bound(self, filled: Filled) -> float:
         """The continuous optimum of the weighted variance; its bound by the multipliers of many limits."""
@@ -642,11 +635,6 @@ class StratifiedAllocation(Strata):
         """
         chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances
-        violations = self._violations(chosen.sizes)
-        for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
-            over = float(costs @ chosen.sizes) - limit
-            if over > FEASIBILITY_TOLERANCE * limit:
-                violations[subject] = over / min(1.0, limit)
         metrics = {"sample size": chosen.size}
         if self.costs is not None:
             spent = np.atleast_1d(chosen.sizes @ self.costs).tolist()
@@ -657,7 +645,7 @@ class StratifiedAllocation(Strata):
         if chosen.design_effect is not None:
             metrics["design effect"] = chosen.design_effect
         value = weighted.max() if self.criterion == "leximax" else weighted.sum()
-        return Evaluation(float(value), violations, metrics)
+        return Evaluation(float(value), self._violations(chosen.sizes), metrics)
 
 
 def _column(table: DataFrame, name: str) -> Array:

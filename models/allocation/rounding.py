@@ -72,20 +72,6 @@ def rounded(
     return down
 
 
-def within_limits(sizes: Array, floors: Array, limits: list[Limit]) -> Array:
-    """Shrink fractional sizes towards their floors until the limits hold exactly.
-
-    Solvers meet limits up to a tolerance. The shrinking factor is the largest that meets all limits, so that
-    the sizes change by the solver's error only. O(k) a limit.
-    """
-    factor = 1.0
-    above = sizes - floors
-    for costs, limit in limits:
-        if costs @ sizes > limit and costs @ above > 0:
-            factor = min(factor, max(float((limit - costs @ floors) / (costs @ above)), 0.0))
-    return sizes if factor == 1.0 else np.asarray(floors + factor * above)
-
-
 def precise_enough(problem: PrecisionAllocation, sizes: Array) -> Array:
     """Enlarge fractional sizes by one common factor, up to their caps, until all variances meet the targets.
 

@@ -8,9 +8,6 @@ ROUNDING = 1e-9
 SUM = 1e-12
 """Share of a sum, a size or a target: floats of the same sum differ by less."""
 
-UNIT = 1e-15
-"""Share of the variance that no sample avoids: targets of 0 are met to this."""
-
 PROVED = 1e-6
 """Share of the whole variance: a bound so near proves a decision; targets are met to it."""
 

@@ -201,7 +201,7 @@ def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
 
     The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
     """
-    demand(problem, "toydown", order="top-down", nonnegative=False)
+    demand(problem, "toydown", order="top-down", nonnegative=False, integer=False)
     return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
 
 
@@ -214,5 +214,5 @@ def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
     The children of each unit are projected onto the simplex of the unit's count. A unit's count is at least
     the sum of the invariants below it, so that no level is infeasible.
     """
-    demand(problem, "simplex", order="top-down", nonnegative=True)
+    demand(problem, "simplex", order="top-down", nonnegative=True, integer=False)
     return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))

@@ -12,13 +12,12 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
-from forcopt.language import stack
-from forcopt.language.atoms import inverse, power, quad_over_lin
+from forcopt.language.atoms import inverse, power
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.release import Estimator, Region, estimating_vectors
+from forcopt.models.census_release.release import Region
 from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 
@@ -36,20 +35,17 @@ class LevelBudget(Problem):
         The pure budget in all: a level's noise has variance ``8 / epsilon_l^2``.
     rho : float, optional
         Or the zero-concentrated budget in all: ``1 / rho_l``.
-    estimator : Estimator, default "top-down"
-        ``"top-down"`` or ``"joint"``.
     criterion : Literal["mean", "max", "leximax"], default "mean"
         Of the regions' variances: their mean, the largest, or the largest and then the next.
 
     Notes
     -----
     A decision is the levels' shares, shape ``(d,)``, which sum to 1. In top-down order the variance of a
-    region is ``sum_l a_l v_l`` with `Region.effects`; of the joint estimator it is the least
-    ``sum_l |z_l|^2 v_l`` over ``z`` with ``sum_l A_l' z_l = c``. For one type.
+    region is ``sum_l a_l v_l`` with `Region.effects`. For one type.
 
     References
     ----------
-    Cohen et al. (2021), section 4 and problem P4; Elfving (1952), Optimum allocation in linear regression.
+    Cohen et al. (2021), section 4 and problem P4.
 
     Examples
     --------
@@ -68,7 +64,6 @@ class LevelBudget(Problem):
     regions: tuple[Integers, ...] = Field(min_length=1)
     epsilon: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     rho: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
-    estimator: Estimator = "top-down"
     criterion: Literal["mean", "max", "leximax"] = "mean"
 
     @field_validator("hierarchy")
@@ -80,18 +75,18 @@ class LevelBudget(Problem):
     def _fits(self) -> Self:
         if (self.epsilon is None) == (self.rho is None):
             raise DeclarationError("give either epsilon or rho")
-        _ = self.members
+        _ = self.effects
         return self
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default the closed form where it holds."""
-        closed = self.estimator == "top-down" and (self.criterion == "mean" or len(self.regions) == 1)
+        closed = self.criterion == "mean" or len(self.regions) == 1
         return super().method(name or ("closed-form" if closed else "conic"))
 
     @property
-    def members(self) -> list[Region]:
-        """The regions."""
-        return [Region(self.hierarchy, leaves) for leaves in self.regions]
+    def effects(self) -> Array:
+        """`Region.effects` of each region, shape ``(regions, d)``."""
+        return np.array([Region(self.hierarchy, leaves).effects() for leaves in self.regions])
 
     def noise(self, shares: Array) -> Array:
         """The noise variance of each level."""
@@ -102,14 +97,7 @@ class LevelBudget(Problem):
 
     def variances(self, decision: Any) -> Array:
         """The variance of each region, shape ``(regions,)``, by passes over the tree."""
-        noise = self.noise(as_numbers(decision, "the shares"))
-        if self.estimator == "top-down":
-            return np.array([float(region.effects() @ noise) for region in self.members])
-        found = []
-        for region in self.members:
-            vectors = estimating_vectors(region, noise)
-            found.append(sum(float(z @ z) * v for z, v in zip(vectors, noise, strict=True)))
-        return np.array(found)
+        return np.asarray(self.effects @ self.noise(as_numbers(decision, "the shares")))
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Every region's variance; the objective is their mean, or the largest of them.
@@ -136,10 +124,10 @@ def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Out
 
     A level with effect 0 should get nothing, which no mechanism allows; the message names it.
     """
-    if problem.estimator != "top-down" or (problem.criterion != "mean" and len(problem.regions) > 1):
-        raise DeclarationError("closed-form: estimator must be 'top-down' and criterion 'mean': use conic")
+    if problem.criterion != "mean" and len(problem.regions) > 1:
+        raise DeclarationError("closed-form: criterion must be 'mean': use conic")
     clock = Deadline(time_limit)
-    effects = np.mean([region.effects() for region in problem.members], axis=0)
+    effects = problem.effects.mean(axis=0)
     if clock.passed:
         return out_of_time(clock)
     d = problem.hierarchy.depth
@@ -153,7 +141,7 @@ def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Out
 
 @LevelBudget.formulation("conic", exact=True, cites="Cohen et al. (2021), problem of section 4; power cones")
 def conic(problem: LevelBudget, model: Model) -> Handles:
-    """Any criterion in top-down order; in joint order with rho, whose program is convex in shares and z.
+    """Any criterion: the variances are sums of powers of the shares.
 
     Returns
     -------
@@ -163,26 +151,16 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
     d = problem.hierarchy.depth
     shares = model.variable(model.unused_name("shares"), d, lower=0, upper=1)
     model.subject_to(shares.sum() == 1, name=model.unused_name("whole_budget"))
-    if problem.estimator == "top-down":
-        effects = np.array([region.effects() for region in problem.members])
-        unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), NO_EFFECT))
-        used = np.flatnonzero(effects.max(axis=0) > 0)
-        if problem.epsilon is not None:
-            each, factor = power(shares[used], -2.0), 8 / problem.epsilon**2
-        else:
-            assert problem.rho is not None
-            each, factor = inverse(shares[used]), 1 / problem.rho
-        variances = [(each * (row[used] * factor / unit)).sum() for row in effects]
-    elif problem.rho is None:
-        raise DeclarationError("conic: the joint estimator is not convex in shares of epsilon: give rho")
+    effects = problem.effects
+    unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), NO_EFFECT))
+    used = np.flatnonzero(effects.max(axis=0) > 0)
+    if problem.epsilon is not None:
+        each, factor = power(shares[used], -2.0), 8 / problem.epsilon**2
     else:
-        variances, unit = [], float(1 / problem.rho)
-        for z in _vectors(problem, model):
-            variances.append(sum(quad_over_lin(z[level], shares[level]) for level in range(d)))
-    losses = variances[0].reshape(1)
-    if len(variances) > 1:
-        losses = stack(variances)
-    objective: Any = losses.sum() * (1 / len(variances))
+        assert problem.rho is not None
+        each, factor = inverse(shares[used]), 1 / problem.rho
+    losses = (effects[:, used] * (factor / unit)) @ each
+    objective: Any = losses.sum() * (1 / len(effects))
     if problem.criterion != "mean":
         if problem.criterion == "leximax":
             objective = leximax(losses)
@@ -196,16 +174,3 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
         return np.asarray(found / found.sum())
 
     return Handles(objective=objective, decision=read, unit=unit, shares=shares, variances=losses)
-
-
-def _vectors(problem: LevelBudget, model: Model) -> list[list[Any]]:
-    """For each region variables z_l by level with ``sum_l A_l' z_l = c``: estimates without bias."""
-    h, found = problem.hierarchy, []
-    for region in problem.members:
-        z = [model.variable(model.unused_name("z"), size) for size in h.sizes]
-        total: Any = z[-1]
-        for level in range(h.depth - 1):
-            total = total + z[level][h.ancestors(level)]
-        model.subject_to(total == region.indicator, name=model.unused_name("region"))
-        found.append(z)
-    return found

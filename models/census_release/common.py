@@ -18,15 +18,7 @@ from forcopt.problem import Outcome
 from forcopt.status import Status
 
 
-def demand(
-    problem: ConsistentRelease,
-    method: str,
-    *,
-    order: str | None = None,
-    nonnegative: bool | None = None,
-    integer: bool | None = False,
-    separable: bool = True,
-) -> None:
+def demand(problem: ConsistentRelease, method: str, *, separable: bool = True, **fields: object) -> None:
     """Refuse a problem that a method is not for.
 
     Raises
@@ -34,29 +26,14 @@ def demand(
     DeclarationError
         Naming the field and another method.
     """
-    if problem.extra and separable:
-        raise DeclarationError(f"{method}: extra lies off the spine: use qp (or milp for whole counts)")
+    other = quickest(problem) or ("milp" if problem.integer else "qp")
+    if separable and problem.extra:
+        raise DeclarationError(f"{method}: extra lies off the spine: use {other}")
     if separable and not problem.separable:
-        raise DeclarationError(
-            f"{method}: workload or invariants add types up: use qp (or milp for whole counts)"
-        )
-    if order is not None and problem.order != order:
-        other = "tree-wls, tree-nnls or tree-integer" if problem.order == "joint" else "toydown or simplex"
-        raise DeclarationError(f"{method}: order is {problem.order!r}, it must be {order!r}: use {other}")
-    if nonnegative is not None and problem.nonnegative != nonnegative:
-        others = {
-            "tree-wls": "tree-nnls",
-            "toydown": "simplex",
-            "tree-nnls": "tree-wls",
-            "simplex": "toydown",
-        }
-        raise DeclarationError(
-            f"{method}: nonnegative is {problem.nonnegative}; it must be {nonnegative}: "
-            f"use {others.get(method, 'qp')}"
-        )
-    if integer is not None and problem.integer != integer:
-        other = "tree-integer, network-lp or milp" if problem.integer else "tree-wls, tree-nnls or qp"
-        raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
+        raise DeclarationError(f"{method}: workload or invariants add types up: use {other}")
+    for field, wanted in fields.items():
+        if (given := getattr(problem, field)) != wanted:
+            raise DeclarationError(f"{method}: {field} is {given!r}; it must be {wanted!r}: use {other}")
 
 
 def demand_formulation(problem: ConsistentRelease, method: str) -> None:
@@ -67,7 +44,7 @@ def demand_formulation(problem: ConsistentRelease, method: str) -> None:
     DeclarationError
         Naming the field and another method.
     """
-    demand(problem, method, integer=method != "qp", separable=False)
+    demand(problem, method, separable=False, integer=method != "qp")
     if method == "network-lp" and not problem.is_network:
         raise DeclarationError(
             "network-lp: the workload or an invariant adds types up in a way that is not known to be a "

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.problem import ConsistentRelease
+from forcopt.models.census_release.release import read_budget
 from forcopt.privacy import (
     ZCDP,
     DiscreteGaussian,
@@ -160,7 +161,8 @@ def measure(
     rng, (leaves, order, tree) = randomness(seed=seed), _leaves(counts, tree)
     types = leaves.shape[0] // len(order) if leaves else tree.counts.shape[1]  # type: ignore[union-attr]
     rows, split, groups = _split(types, workload, shares)
-    budget = _budget(epsilon, rho, tree.depth)
+    budget = read_budget(epsilon, rho)
+    check_shape(budget, (tree.depth,), "epsilon" if rho is None else "rho")
     family = DiscreteGaussian if rho is not None else Laplace if noise == "laplace" else DiscreteLaplace
     places = tuple((level, some) for level in range(tree.depth) for some in groups)
     each = [float(budget[level] * split[some][0]) for level, some in places]
@@ -259,14 +261,3 @@ def _split(types: int, workload: Any, shares: Any) -> tuple[Array, Array, list[s
             f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
         )
     return rows, split, [slice(q, q + 1) for q in range(queries)]
-
-
-def _budget(epsilon: Any, rho: Any, depth: int) -> Array:
-    if (epsilon is None) == (rho is None):
-        raise DeclarationError("give either epsilon or rho")
-    name, given = ("epsilon", epsilon) if rho is None else ("rho", rho)
-    budget = as_numbers(given, name).astype(float)
-    check_entries(budget, budget <= 0, name, "it must be above 0")
-    if budget.shape != (depth,):
-        raise DeclarationError(f"{name} has shape {budget.shape}; the tree has {depth} levels")
-    return budget

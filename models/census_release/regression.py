@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError, check_choice
@@ -94,12 +94,8 @@ class EcologicalRegression(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        n = self.share.shape
-        if len(n) != 1 or self.support.shape != n or self.votes.shape != n:
-            raise DeclarationError(
-                f"share, support and votes have shapes {n}, {self.support.shape} and {self.votes.shape}; "
-                "they must be (n,)"
-            )
+        for name in ("share", "support", "votes"):
+            check_shape(getattr(self, name), (self.share.size,), name)
         check_entries(self.votes, self.votes < 0, "votes", "it must be at least 0")
         used = self.weights > 0
         if len(np.unique(self.share[used])) < 2:
@@ -140,11 +136,8 @@ class EcologicalRegression(Problem):
         g, n = as_numbers(group, "group"), as_numbers(people, "people")
         y, v = as_numbers(support, "support"), as_numbers(votes, "votes")
         check_choice("empty", empty, "zero", "drop", None)
-        if not g.shape == n.shape == y.shape == v.shape == (len(np.atleast_1d(g)),):
-            raise DeclarationError(
-                f"group, people, support and votes have shapes {g.shape}, {n.shape}, {y.shape} and "
-                f"{v.shape}; they must be (n,)"
-            )
+        for name, column in (("group", g), ("people", n), ("support", y), ("votes", v)):
+            check_shape(column, (g.size,), name)
         none = n <= 0
         if none.any() and empty is None:
             at = int(np.argmax(none))
@@ -152,7 +145,7 @@ class EcologicalRegression(Problem):
                 f"people[{at}] is {n[at]:g}: the share has no denominator; give empty='zero' or 'drop'"
             )
         share = np.divide(g, n, out=np.zeros_like(g), where=~none)
-        kept = ~none if empty == "drop" else np.ones(len(n), dtype=bool)
+        kept = ~none | (empty != "drop")
         return cls(share[kept], y[kept], v[kept], **fields)
 
     @property

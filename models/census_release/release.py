@@ -25,8 +25,18 @@ Estimator = Literal["top-down", "joint"]
 """Level by level from the root, or all levels at once by weighted least squares."""
 
 
+def read_budget(epsilon: Any, rho: Any) -> Array:
+    """The budget of each level: one of both, above 0."""
+    if (epsilon is None) == (rho is None):
+        raise DeclarationError("give either epsilon or rho")
+    name, given = ("epsilon", epsilon) if rho is None else ("rho", rho)
+    budget = as_numbers(given, name)
+    check_entries(budget, budget <= 0, name, "it must be above 0")
+    return budget
+
+
 def noise_variances(
-    epsilon: Any = None, rho: Any = None, noise: Literal["laplace", "geometric", "gaussian"] = "laplace"
+    epsilon: Any = None, rho: Any = None, noise: Literal["laplace", "geometric"] = "laplace"
 ) -> Array:
     """The variance of one noisy count of each level, under substitution of one person.
 
@@ -38,7 +48,7 @@ def noise_variances(
         ``b = exp(-epsilon / 2)`` for geometric noise.
     rho : array_like, optional
         The zero-concentrated budget of each level, for Gaussian noise: variance 1 / rho.
-    noise : Literal["laplace", "geometric", "gaussian"], default "laplace"
+    noise : Literal["laplace", "geometric"], default "laplace"
         For epsilon.
 
     Returns
@@ -56,15 +66,10 @@ def noise_variances(
     >>> noise_variances(epsilon=[0.5, 1.0]).tolist(), noise_variances(rho=[0.25]).tolist()
     ([32.0, 8.0], [4.0])
     """
-    check_choice("noise", noise, "laplace", "geometric", "gaussian")
-    if (epsilon is None) == (rho is None):
-        raise DeclarationError("give either epsilon or rho")
-    budget = as_numbers(epsilon if rho is None else rho, "epsilon" if rho is None else "rho")
-    check_entries(budget, budget <= 0, "epsilon" if rho is None else "rho", "it must be above 0")
+    check_choice("noise", noise, "laplace", "geometric")
+    budget = read_budget(epsilon, rho)
     if rho is not None:
         return np.asarray(1 / budget)
-    if noise == "gaussian":
-        raise DeclarationError("noise is 'gaussian', which no pure budget allows: give rho")
     if noise == "geometric":
         beta = np.exp(-budget / 2)
         return np.asarray(2 * beta / (1 - beta) ** 2)
@@ -171,7 +176,7 @@ class Region(Declared):
         estimator: Estimator = "top-down",
         *,
         rho: Any = None,
-        noise: Literal["laplace", "geometric", "gaussian"] = "laplace",
+        noise: Literal["laplace", "geometric"] = "laplace",
     ) -> float:
         """The variance of the region's count, if counts may be negative.
 
@@ -183,23 +188,12 @@ class Region(Declared):
             ``"top-down"``, Corollary 3; ``"joint"``, that of the best linear unbiased estimator.
         """
         variances = noise_variances(epsilon, rho, noise)
-        if variances.shape != (self.hierarchy.depth,):
-            raise DeclarationError(
-                f"the budget has shape {variances.shape}; the tree has {self.hierarchy.depth} levels"
-            )
-        return self.types * float(variances @ region_effects(self, variances, estimator))
-
-
-def region_effects(region: Region, variances: Array, estimator: Estimator) -> Array:
-    """The factor of each level's noise variance in a region's variance, shape ``(d,)``.
-
-    For the joint estimator the factors are those at the given variances, ``|z_l|^2``, where the estimate is
-    ``sum_l z_l @ noisy_l``. O(n).
-    """
-    check_choice("estimator", estimator, *get_args(Estimator))
-    if estimator == "top-down":
-        return region.effects()
-    return np.array([float(z @ z) for z in estimating_vectors(region, variances)])
+        check_shape(variances, (self.hierarchy.depth,), "the budget of the levels")
+        check_choice("estimator", estimator, *get_args(Estimator))
+        if estimator == "top-down":
+            return self.types * float(variances @ self.effects())
+        squares = [float(z @ z) for z in estimating_vectors(self, variances)]
+        return self.types * float(variances @ squares)
 
 
 def estimating_vectors(region: Region, variances: Array) -> list[Array]:

@@ -27,7 +27,7 @@ def tree_wls(problem: ConsistentRelease, *, time_limit: float | None = None) -> 
 
     Fixed counts (invariants and zeros) are measurements without variance.
     """
-    demand(problem, "tree-wls", order="joint", nonnegative=False)
+    demand(problem, "tree-wls", order="joint", nonnegative=False, integer=False)
     h, weights, clock = problem.hierarchy, list(problem.weights), Deadline(time_limit)
     return answered(problem, lambda: least_squares(h, problem.noisy, weights, problem.held, clock))
 
@@ -210,5 +210,5 @@ def tree_nnls(problem: ConsistentRelease, *, time_limit: float | None = None) ->
     knot shifted by the derivative of the unit's own term. Upwards, supplies are merged; downwards, each
     unit's multiplier follows from its parent's.
     """
-    demand(problem, "tree-nnls", order="joint", nonnegative=True)
+    demand(problem, "tree-nnls", order="joint", nonnegative=True, integer=False)
     return answered(problem, lambda: nonnegative_leaves(problem, Deadline(time_limit)))

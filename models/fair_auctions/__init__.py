@@ -1,16 +1,15 @@
-"""Individually fair auctions: the best stable allocation, the rules of bids, and bounds on every rule.
+"""Individually fair auctions: the best stable allocation, and the rules of bids.
 
 Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
 """
 
 from forcopt.models.fair_auctions import formulations  # noqa: F401  (register the methods)
-from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.instances import random_auction, random_segments
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
-    PiecewiseStability,
     PowerStability,
     PreferenceAligned,
+    StabilityFunction,
     TotalVariationStability,
     ValueStability,
 )
@@ -23,19 +22,17 @@ from forcopt.models.fair_auctions.rules import (
     inverse_proportional_guarantee,
     proportional,
     proportional_guarantee,
-    two_ads,
     uniform,
 )
 
 __all__ = [
     "Allocation",
     "Charges",
-    "CompetitiveRatio",
     "FairAuction",
     "OrderedValueStability",
-    "PiecewiseStability",
     "PowerStability",
     "PreferenceAligned",
+    "StabilityFunction",
     "TotalVariationStability",
     "ValueStability",
     "best_welfare",
@@ -47,7 +44,5 @@ __all__ = [
     "proportional_guarantee",
     "random_auction",
     "random_segments",
-    "two_ads",
-    "two_profile_bound",
     "uniform",
 ]

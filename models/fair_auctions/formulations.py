@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.language.model import Model
 from forcopt.language.objective import leximin
 from forcopt.language.variable import Variable
@@ -17,33 +16,16 @@ from forcopt.problem import Handles
 _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
-def slot_steps(slots: Array) -> Array:
-    """``beta_j - beta_(j+1)``, with 0 after the last: the worth of a cumulative share of j slots."""
-    return np.asarray(slots - np.append(slots[1:], 0.0))
-
-
-def write_shares(model: Model, users: int, ads: int, slots: int, fill: bool) -> Variable:
-    """Write cumulative shares into a model: A rises over slots, j units in the first j, each ad at most 1.
-
-    Returns
-    -------
-    Variable
-        Shape ``(users, ads, slots)``.
-    """
+def _write(problem: FairAuction, model: Model, lazily: bool) -> Handles:
+    users, ads = problem.values.shape
+    slots, steps = len(problem.slots), -np.diff(problem.slots, append=0.0)  # the worth of a cumulative share
     A = model.variable(model.unused_name("share"), (users, ads, slots), lower=0.0, upper=1.0)
     if slots:
         filled = entries(A).sum(axis=1)
-        row = A.sum(axis=1) == np.arange(1, slots + 1) if fill else filled <= 1.0
+        row = A.sum(axis=1) == np.arange(1, slots + 1) if problem.fill else filled <= 1.0
         model.subject_to(row, name=model.unused_name("slots"))
     if slots > 1:
         model.subject_to(A[:, :, 1:] >= A[:, :, :-1], name=model.unused_name("order"))
-    return A
-
-
-def _write(problem: FairAuction, model: Model, lazily: bool) -> Handles:
-    users, ads = problem.values.shape
-    steps = slot_steps(problem.slots)
-    A = write_shares(model, users, ads, len(steps), problem.fill)
     for notion in problem.notions:
         family = notion.family(problem.users, A)
         if lazily:
@@ -59,7 +41,7 @@ def _write(problem: FairAuction, model: Model, lazily: bool) -> Handles:
     unit, goal = 1.0, None
     known = np.flatnonzero(problem.best > 0)
     if problem.objective == "welfare":
-        unit = total if total > 0 else 1.0
+        unit = total or 1.0
         goal = ratios @ (problem.shares * problem.best / unit)
     elif not len(known):
         goal = 1.0 + 0.0 * ratios.sum()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
-from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
     PowerStability,
@@ -20,12 +20,7 @@ from forcopt.models.fair_auctions.problem import FairAuction
 
 
 def random_auction(
-    users: int,
-    ads: int,
-    slots: int,
-    *,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    users: int, ads: int, slots: int, *, seed: int | np.random.Generator | None = None, **fields: Any
 ) -> FairAuction:
     """Draw independent log-normal values; slot j has the factor ``1 / log2(1 + j)``.
 
@@ -49,9 +44,7 @@ def random_auction(
     >>> p.values.round(2).tolist(), p.slots.tolist()
     ([[1.13, 0.88], [1.9, 1.11], [0.59, 1.44]], [1.0])
     """
-    rng = np.random.default_rng(seed)
-    beta = 1.0 / np.log2(1.0 + np.arange(1, slots + 1))
-    return FairAuction(values=rng.lognormal(size=(users, ads)), slots=beta, **fields)
+    return random_segments(users, ads, slots, segments=users, spread=0.0, seed=seed, **fields)
 
 
 def random_segments(
@@ -94,65 +87,37 @@ def random_segments(
     rng = np.random.default_rng(seed)
     base = rng.lognormal(size=(segments, ads))
     values = base[np.arange(users) % segments] * np.exp(spread * rng.normal(size=(users, ads)))
-    beta = 1.0 / np.log2(1.0 + np.arange(1, slots + 1))
-    return FairAuction(values=values, slots=beta, **fields)
+    return FairAuction(values=values, slots=1.0 / np.log2(1.0 + np.arange(1, slots + 1)), **fields)
 
 
-def _ratio(ads: int, slots: int, levels: int) -> CompetitiveRatio:
-    return CompetitiveRatio(
-        ads=ads,
-        slots=np.ones(slots),
-        stability=PowerStability(ell=1.0),
-        levels=np.geomspace(0.2, 1.0, levels).round(6),
-    )
-
-
-def _segments(users: int, ads: int, slots: int, **fields: Any) -> FairAuction:
+def _segments(*size: int, **fields: Any) -> FairAuction:
     """Values are rounded: their last bits depend on the processor."""
-    drawn = random_segments(users, ads, slots, seed=users, **fields)
+    drawn = random_segments(*size, **fields)
     return drawn.replace(values=drawn.values.round(9))
 
 
+def _instance(
+    name: str, draw: Callable[..., FairAuction], size: tuple[int, int, int], **fields: Any
+) -> Instance:
+    """Of users, ads and slots."""
+    full = f"auctions/{name}-{'-'.join(map(str, size))}"
+    return Instance(full, partial(draw, *size, seed=size[0], **fields), "lp")
+
+
 _ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
+_HALF = PowerStability(ell=0.5)
 
 INSTANCES = by_name(
     [
         *(
-            Instance(
-                f"auctions/welfare-{users}-{ads}-{slots}",
-                partial(random_auction, users, ads, slots, seed=users, constraint=_ORDERED),
-                "lp",
-            )
-            for users, ads, slots in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
+            _instance("welfare", random_auction, size, constraint=_ORDERED)
+            for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
         ),
         *(
-            Instance(
-                f"auctions/ratio-{users}-{ads}-{slots}",
-                partial(_segments, users, ads, slots, constraint=_ORDERED, objective="ratio"),
-                "lp",
-            )
-            for users, ads, slots in ((10, 4, 2), (40, 5, 2))
+            _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
+            for size in ((10, 4, 2), (40, 5, 2))
         ),
-        Instance(
-            "auctions/entries-20-5-3",
-            partial(_segments, 20, 5, 3, constraint=ValueStability(f=PowerStability(ell=0.5))),
-            "lp",
-        ),
-        Instance(
-            "auctions/variation-12-5-2",
-            partial(
-                random_auction,
-                12,
-                5,
-                2,
-                seed=12,
-                constraint=TotalVariationStability(f=PowerStability(ell=0.5)),
-            ),
-            "lp",
-        ),
-        *(
-            Instance(f"auctions/beat-{ads}-{slots}-{levels}", partial(_ratio, ads, slots, levels), "lp")
-            for ads, slots, levels in ((2, 1, 9), (3, 2, 6), (4, 1, 5))
-        ),
+        _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=_HALF)),
+        _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=_HALF)),
     ]
 )

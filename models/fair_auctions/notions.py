@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
-from forcopt.arrays import Array, check_entries
-from forcopt.declaration import Declared, Numbers
+from forcopt.arrays import Array
+from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import Excess, PairwiseStability, PairwiseTotalVariation
 from forcopt.language.atoms import minimum
@@ -54,45 +54,6 @@ class PowerStability(StabilityFunction):
         """See the class."""
         with np.errstate(under="ignore", over="ignore"):
             return np.asarray(-np.expm1(-2.0 * self.ell * np.log(np.asarray(ratios, dtype=float))))
-
-
-class PiecewiseStability(StabilityFunction):
-    """The linear interpolation of breakpoints; constant after the last one.
-
-    Attributes
-    ----------
-    ratios : Numbers
-        Rising from 1, shape ``(m,)``.
-    bounds : Numbers
-        The difference allowed at each ratio: nondecreasing from 0.
-
-    Examples
-    --------
-    >>> PiecewiseStability([1, 2], [0, 0.5])([1, 1.5, 2, np.inf]).tolist()
-    [0.0, 0.25, 0.5, 0.5]
-    """
-
-    ratios: Numbers
-    bounds: Numbers
-
-    @model_validator(mode="after")
-    def _is_stability(self) -> Self:
-        r, b = self.ratios, self.bounds
-        if r.ndim != 1 or not len(r) or r.shape != b.shape:
-            raise DeclarationError(f"ratios have shape {r.shape} and bounds {b.shape}; both must be (m,)")
-        check_entries(r, np.diff(r, prepend=-np.inf) <= 0, "ratios", "ratios must rise")
-        if r[0] != 1 or b[0] != 0:
-            raise DeclarationError(f"f({r[0]:g}) is {b[0]:g}; the function must begin with f(1) = 0")
-        if (np.diff(b) < 0).any():
-            at = int(np.argmax(np.diff(b) < 0)) + 1
-            raise DeclarationError(
-                f"bounds[{at}] is {b[at]:g}, below {b[at - 1]:g}; the function must not fall"
-            )
-        return self
-
-    def __call__(self, ratios: Any) -> Array:
-        """See the class."""
-        return np.asarray(np.interp(np.asarray(ratios, dtype=float), self.ratios, self.bounds))
 
 
 def _read(value: Any) -> Any:
@@ -336,8 +297,7 @@ class TotalVariationStability(StabilityNotion):
 
     def family(self, users: Users, cumulative: Any) -> Family:
         """See the base."""
-        by_slot = entries(cumulative).transpose((0, 2, 1))
-        return PairwiseTotalVariation(by_slot, self.f(users.ratios), 1.0)
+        return PairwiseTotalVariation(entries(cumulative).transpose((0, 2, 1)), self.f(users.ratios), 1.0)
 
 
 class PreferenceAligned(StabilityNotion):
@@ -386,8 +346,7 @@ class _PreferenceFamily:
         ties = np.isclose(ranked[:, 1:], ranked[:, :-1], rtol=TIE, atol=0.0)
         starts = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ~ties], axis=1)
         self.begin = np.maximum.accumulate(np.where(starts, np.arange(n), 0), axis=1)
-        ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
-        self.ends = ends
+        self.ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
 
     def _gaps(self, shares: Array) -> Array:
         """The terms of each pair, in its order of ads; shape ``(pairs, n, k)``."""
@@ -457,8 +416,3 @@ class _PreferenceFamily:
         sums = self._sums(self._gaps(self.shares))
         pair, _, slot = (int(a) for a in np.unravel_index(int(sums.argmin()), sums.shape))
         return Excess(-float(sums.min()), (int(self.first[pair]), int(self.second[pair])), slot)
-
-
-def parts_of(notion: StabilityNotion | None) -> Sequence[StabilityNotion]:
-    """The single notions of a notion; none for None."""
-    return () if notion is None else notion.parts

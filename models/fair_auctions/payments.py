@@ -91,14 +91,7 @@ def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
     return alpha
 
 
-def payments(
-    rule: RuleName,
-    values: Any,
-    slots: Any,
-    ad_factors: Any = 1.0,
-    *,
-    ell: float = 1.0,
-) -> Charges:
+def payments(rule: RuleName, values: Any, slots: Any, ad_factors: Any = 1.0, *, ell: float = 1.0) -> Charges:
     """Compute the truthful payments of a rule at given bids.
 
     Parameters
@@ -149,9 +142,9 @@ def payments(
     v = read_values(values, len(beta))
     alpha = read_factors(ad_factors, v.shape)
     u = v * alpha
-    steps = beta - np.append(beta[1:], 0.0)
-    check_choice("rule", rule, *_RULES)
-    clicks = alpha * (np.asarray(_RULES[rule](u, len(beta), ell=check_ell(ell))) @ beta)
+    steps = -np.diff(beta, append=0.0)
+    check_choice("rule", rule, *RULES)
+    clicks = alpha * (RULES[rule](u, len(beta), check_ell(ell)) @ beta)
     areas = np.zeros(v.shape)
     for i in range(v.shape[1]):
         others = np.delete(u, i, axis=1)
@@ -206,8 +199,7 @@ def _inverse_proportional_area(own: Array, others: Array, h: int, ell: float) ->
             a, b, root = a[live], b[live], (x[live] ** (1.0 / ell)) / unit[live]
             piece = _reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)
             out[live] += (b - a) - y / root * piece
-    sure = (others > 0).sum(axis=1) < h
-    return np.where(sure, own, out)
+    return np.where((others > 0).sum(axis=1) < h, own, out)
 
 
 def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
@@ -237,8 +229,7 @@ def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
             )
             top[live] = np.maximum(top[live], b)
     out += own - np.maximum(top, _first(falling, h, ell, own))
-    sure = (others > 0).sum(axis=1) < h
-    return np.where(sure, own, out)
+    return np.where((others > 0).sum(axis=1) < h, own, out)
 
 
 def _first(falling: Array, h: int, ell: float, own: Array) -> Array:
@@ -260,20 +251,20 @@ def _highest_bid_area(own: Array, others: Array, h: int, ell: float) -> Array:
     """The ad wins one of h units where it exceeds the h-th highest other value."""
     if h > others.shape[1]:
         return own
-    bar = -np.partition(-others, h - 1, axis=1)[:, h - 1]
-    return np.asarray(np.maximum(own - bar, 0.0))
+    return np.asarray(np.maximum(own - (-np.partition(-others, h - 1, axis=1)[:, h - 1]), 0.0))
 
 
 def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:
     return np.asarray(own * h / (others.shape[1] + 1))
 
 
-_RULES: dict[str, Callable[..., Array]] = {
+RULES: dict[str, Callable[[Any, int, float], Array]] = {
     "inverse-proportional": inverse_proportional,
     "proportional": proportional,
     "highest-bid": lambda values, slots, ell: highest_bid(values, slots),
     "uniform": lambda values, slots, ell: uniform(values, slots),
 }
+"""Shares by effective values, the number of slots and ell."""
 
 _AREAS: dict[str, Callable[[Array, Array, int, float], Array]] = {
     "inverse-proportional": _inverse_proportional_area,

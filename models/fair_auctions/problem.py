@@ -14,14 +14,8 @@ from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
-from forcopt.models.fair_auctions.notions import (
-    Place,
-    PowerStability,
-    StabilityNotion,
-    Users,
-    parts_of,
-)
-from forcopt.models.fair_auctions.payments import Charges, RuleName, Slots, payments, read_factors
+from forcopt.models.fair_auctions.notions import Place, PowerStability, StabilityNotion, Users
+from forcopt.models.fair_auctions.payments import RULES, Charges, RuleName, Slots, payments, read_factors
 from forcopt.models.fair_auctions.rules import (
     best_welfare,
     check_ell,
@@ -29,10 +23,6 @@ from forcopt.models.fair_auctions.rules import (
     proportional_guarantee,
     read_values,
 )
-from forcopt.models.fair_auctions.rules import highest_bid as give_highest_bid
-from forcopt.models.fair_auctions.rules import inverse_proportional as give_inverse_proportional
-from forcopt.models.fair_auctions.rules import proportional as give_proportional
-from forcopt.models.fair_auctions.rules import uniform as give_uniform
 from forcopt.models.fair_auctions.tolerances import SUM
 from forcopt.numeric import MatchingLottery, birkhoff
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
@@ -273,7 +263,7 @@ class FairAuction(Problem):
     @property
     def notions(self) -> tuple[StabilityNotion, ...]:
         """The single notions of the constraint."""
-        return tuple(parts_of(self.constraint))
+        return () if self.constraint is None else self.constraint.parts
 
     @property
     def ell(self) -> float:
@@ -289,6 +279,11 @@ class FairAuction(Problem):
     def allocation(self, marginals: Any, rule: RuleName | None = None, ell: float = 1.0) -> Allocation:
         """The decision with these probabilities, shape ``(T, n, k)``."""
         return Allocation(np.asarray(marginals), self.values, self.slots, self.factors, rule, ell)
+
+    def by_rule(self, rule: RuleName, ell: float | None = None) -> Allocation:
+        """The decision of a rule; its ell is that of the constraint by default."""
+        ell = self.ell if ell is None else check_ell(ell)
+        return self.allocation(RULES[rule](self.effective, len(self.slots), ell), rule, ell)
 
     def read(self, decision: Allocation | Any) -> Array:
         """The probabilities of a decision.
@@ -327,7 +322,12 @@ class FairAuction(Problem):
         made = decision if isinstance(decision, Allocation) else self.allocation(M)
         welfare, ratio = float(self.shares @ made.welfare), float(made.ratios.min())
         best = float(self.shares @ self.best)
-        violations = share_violations(M, self.fill)
+        off = M.sum(axis=1) - 1.0
+        violations = {
+            "probability": float((-M).max(initial=0.0)),
+            "slots": float((np.abs(off) if self.fill else off).max(initial=0.0)),
+            "ads": float((M.sum(axis=2) - 1.0).max(initial=0.0)),
+        }
         metrics = {
             "welfare": welfare,
             "efficiency": welfare / best if best > 0 else 1.0,
@@ -372,17 +372,6 @@ class FairAuction(Problem):
         return found
 
 
-def share_violations(M: Array, fill: bool) -> dict[str, float]:
-    """The violations of probabilities, shape ``(T, n, k)``: negative entries, sums of columns and of rows."""
-    columns, rows = M.sum(axis=1), M.sum(axis=2)
-    off = np.abs(columns - 1.0) if fill else columns - 1.0
-    return {
-        "probability": float((-M).max(initial=0.0)),
-        "slots": float(off.max(initial=0.0)),
-        "ads": float((rows - 1.0).max(initial=0.0)),
-    }
-
-
 def _variation(M: Array) -> float:
     """The largest total variation of a slot over all pairs of users."""
     amount = PairwiseTotalVariation(M.transpose(0, 2, 1), np.zeros((len(M), len(M)))).worst().amount
@@ -393,8 +382,7 @@ _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
 def _lost_inverse(problem: FairAuction, ell: float | None = None) -> float:
-    kept = inverse_proportional_guarantee(problem.ell if ell is None else ell)
-    return (1.0 - kept) * problem.scale
+    return (1.0 - inverse_proportional_guarantee(problem.ell if ell is None else ell)) * problem.scale
 
 
 def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
@@ -420,9 +408,8 @@ def inverse_proportional(
     ell : float, optional
         By default the least that the constraint names, or 1.
     """
-    ell = problem.ell if ell is None else check_ell(ell)
-    M = give_inverse_proportional(problem.effective, len(problem.slots), ell)
-    return Outcome(problem.allocation(M, "inverse-proportional", ell), guarantee=_lost_inverse(problem, ell))
+    given = problem.by_rule("inverse-proportional", ell)
+    return Outcome(given, guarantee=_lost_inverse(problem, given.ell))
 
 
 @FairAuction.algorithm(
@@ -440,9 +427,8 @@ def proportional(
     ell : float, optional
         By default the least that the constraint names, or 1. Below 1 there is a warning.
     """
-    ell = problem.ell if ell is None else check_ell(ell)
-    M = give_proportional(problem.effective, len(problem.slots), ell)
-    return Outcome(problem.allocation(M, "proportional", ell), guarantee=_lost_proportional(problem, ell))
+    given = problem.by_rule("proportional", ell)
+    return Outcome(given, guarantee=_lost_proportional(problem, given.ell))
 
 
 @FairAuction.algorithm("highest-bid", cites="Vickrey, Clarke and Groves, without fairness", rank="published")
@@ -451,11 +437,10 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
 
     Its objective bounds all others.
     """
-    M = give_highest_bid(problem.effective, len(problem.slots))
-    return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
+    return Outcome(problem.by_rule("highest-bid"), bound=problem.scale)
 
 
 @FairAuction.algorithm("uniform", cites="the baseline that every notion allows", rank="published")
 def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
     """Every ad has every slot with probability 1 / n."""
-    return Outcome(problem.allocation(give_uniform(problem.effective, len(problem.slots)), "uniform"))
+    return Outcome(problem.by_rule("uniform"))

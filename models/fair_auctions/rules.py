@@ -44,14 +44,16 @@ def check_ell(ell: float) -> float:
     return float(ell)
 
 
-def by_units(units: Callable[[int], Array], users: int, ads: int, slots: int) -> Array:
+def by_units(units: Callable[[int], Array], values: Array, slots: int) -> Array:
     """The allocation whose first h slots have the shares of the h-unit rule, for every h.
 
     Parameters
     ----------
     units : Callable[[int], Array]
         The shares of all users at h units, shape ``(T, n)``.
-    users, ads, slots : int
+    values : Array
+        Effective values, shape ``(T, n)``.
+    slots : int
         How many.
 
     Returns
@@ -59,17 +61,15 @@ def by_units(units: Callable[[int], Array], users: int, ads: int, slots: int) ->
     Array
         Shape ``(T, n, slots)``: the generalized rule of Algorithms 1 and 2.
     """
-    out = np.zeros((users, ads, slots))
-    before = np.zeros((users, ads))
-    for h in range(1, slots + 1):
-        share = units(h)
-        out[:, :, h - 1] = share - before
-        before = share
-    return out
+    shares = [np.zeros(values.shape), *(units(h) for h in range(1, slots + 1))]
+    return np.diff(np.stack(shares, axis=2), axis=2)
 
 
 def by_rank(values: Array, slots: int, units: Callable[[Array, Array, int], Array]) -> Array:
     """`by_units` for a rule on sorted values.
+
+    Users with at most h positive values give those ads 1, and the others share the rest: the limit of tiny
+    values.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def by_rank(values: Array, slots: int, units: Callable[[Array, Array, int], Arra
     slots : int
         How many.
     units : Callable[[Array, Array, int], Array]
-        The shares at h units, shape ``(T, n)``, of values that fall within each row, given how many of each
-        row are positive.
+        The shares at h units, shape ``(T, n)``, of values that fall within each row and of which more than h
+        are positive, given how many.
 
     Returns
     -------
@@ -89,10 +89,18 @@ def by_rank(values: Array, slots: int, units: Callable[[Array, Array, int], Arra
     order = np.argsort(-values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     positive = (ranked > 0).sum(axis=1)
-    users, ads = values.shape
-    shares = by_units(lambda h: units(ranked, positive, h), users, ads, slots)
-    out = np.empty_like(shares)
-    np.put_along_axis(out, order[:, :, None], shares, axis=1)
+    n = values.shape[1]
+
+    def shares(h: int) -> Array:
+        many = positive > h
+        rest = (h - positive) / np.maximum(n - positive, 1)
+        share = np.where(np.arange(n) < positive[:, None], 1.0, rest[:, None])
+        if many.any():
+            share[many] = units(ranked[many], positive[many], h)
+        return share
+
+    out = np.empty((*values.shape, slots))
+    np.put_along_axis(out, order[:, :, None], by_units(shares, values, slots), axis=1)
     return out
 
 
@@ -119,8 +127,7 @@ def highest_bid(values: Any, slots: int) -> Array:
     u = read_values(values, slots)
     above = (u[:, None, :] > u[:, :, None]).sum(axis=2)
     equal = (u[:, None, :] == u[:, :, None]).sum(axis=2)
-    users, ads = u.shape
-    return by_units(lambda h: np.clip((h - above) / equal, 0.0, 1.0), users, ads, slots)
+    return by_units(lambda h: np.clip((h - above) / equal, 0.0, 1.0), u, slots)
 
 
 def uniform(values: Any, slots: int) -> Array:
@@ -145,40 +152,6 @@ def uniform(values: Any, slots: int) -> Array:
     """
     u = read_values(values, slots)
     return np.full((*u.shape, slots), 1.0 / u.shape[1])
-
-
-def two_ads(values: Any, ell: float = 1.0) -> Array:
-    """The best symmetric stable rule for two ads and one slot: at every profile no other one does better.
-
-    Parameters
-    ----------
-    values : array_like
-        Effective values of two ads, shape ``(T, 2)`` or ``(2,)``.
-    ell : float, default 1.0
-        Of the stability ``1 - lambda ** (-2 ell)``.
-
-    Returns
-    -------
-    Array
-        Shape ``(T, 2, 1)``. The higher value wins with probability ``1 - (low / high) ** (2 ell) / 2``.
-
-    Notes
-    -----
-    Exchanging the values gives a pair of users with ``lambda = high / low`` whose shares are exchanged, too,
-    so that no symmetric rule may give the higher one more.
-
-    Examples
-    --------
-    >>> two_ads([2, 1])[0, :, 0].tolist()
-    [0.875, 0.125]
-    """
-    u, ell = read_values(values, 1), check_ell(ell)
-    if u.shape[1] != 2:
-        raise DeclarationError(f"values are of {u.shape[1]} ads; the rule is for two")
-    low, high = u.min(axis=1), u.max(axis=1)
-    lost = 0.5 * np.divide(low, high, out=np.ones(len(u)), where=high > 0) ** (2 * ell)
-    first = np.where(u[:, 0] >= u[:, 1], 1 - lost, lost)
-    return np.stack([first, 1 - first], axis=1)[:, :, None]
 
 
 def best_welfare(values: Array, slots: Array) -> Array:
@@ -252,8 +225,6 @@ def inverse_proportional(values: Any, slots: int, ell: float = 1.0) -> Array:
 def _inverse_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
     """The shares of h units for values that fall within each row."""
     n = ranked.shape[1]
-    if h == n:
-        return np.ones(ranked.shape)
     rank = np.arange(1, n + 1)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         g = (ranked / ranked[:, h, None]) ** -ell
@@ -261,12 +232,7 @@ def _inverse_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
         holds = (rank > h) & (rank <= positive[:, None]) & ((rank - h) * g < total)
         s = np.where(holds.any(axis=1), n - holds[:, ::-1].argmax(axis=1), h + 1)
         level = (s - h) / np.take_along_axis(total, s[:, None] - 1, axis=1)[:, 0]
-        share = np.where(rank <= s[:, None], np.clip(1.0 - level[:, None] * g, 0.0, 1.0), 0.0)
-    few = positive <= h
-    if few.any():
-        rest = (h - positive[few]) / (n - positive[few])
-        share[few] = np.where(rank <= positive[few, None], 1.0, rest[:, None])
-    return share
+        return np.where(rank <= s[:, None], np.clip(1.0 - level[:, None] * g, 0.0, 1.0), 0.0)
 
 
 def inverse_proportional_guarantee(ell: float) -> float:
@@ -343,25 +309,19 @@ def proportional(values: Any, slots: int, ell: float = 1.0) -> Array:
             f"proportional with ell = {ell:g} below 1: u ** ell is not super-additive, no theorem covers it",
             stacklevel=2,
         )
-    return by_rank(u, slots, lambda ranked, positive, h: _proportional_units(ranked, positive, h, ell))
+    return by_rank(u, slots, lambda ranked, positive, h: _proportional_units(ranked, h, ell))
 
 
-def _proportional_units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
+def _proportional_units(ranked: Array, h: int, ell: float) -> Array:
     """The shares of h units for values that fall within each row."""
-    n = ranked.shape[1]
-    rank = np.arange(n)
+    rank = np.arange(ranked.shape[1])
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         g = (ranked / ranked[:, h - 1, None]) ** ell
         total = np.cumsum(g[:, ::-1], axis=1)[:, ::-1]
         # The last unit is never capped, even where rounding swallows the ads after it.
         r = ((rank == h - 1) | ((rank < h) & ((h - rank) * g < total))).argmax(axis=1)
         level = (h - r) / np.take_along_axis(total, r[:, None], axis=1)[:, 0]
-        share = np.where(rank < r[:, None], 1.0, np.clip(level[:, None] * g, 0.0, 1.0))
-    few = positive <= h
-    if few.any():
-        rest = (h - positive[few]) / np.maximum(n - positive[few], 1)
-        share[few] = np.where(rank < positive[few, None], 1.0, rest[:, None])
-    return share
+        return np.where(rank < r[:, None], 1.0, np.clip(level[:, None] * g, 0.0, 1.0))
 
 
 def proportional_guarantee(ads: int, ell: float) -> float:

@@ -8,9 +8,6 @@ SLACK = 2e-7
 SUM = 1e-6
 """Probability: sums of shares that a solver or a file gives are off by less."""
 
-EQUAL_RATIO = 1e-14
-"""Logarithm: sums of logarithms of equal ratios differ by less."""
-
 TIE = 1e-12
 """Share of a value: users whose values differ by less are tied."""
 

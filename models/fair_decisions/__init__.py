@@ -16,7 +16,7 @@ from forcopt.models.fair_decisions.noise_laws import (
     laplace_sum_quantile,
     laplace_sum_tail,
 )
-from forcopt.models.fair_decisions.noisy_seats import rounded_seat_probabilities, seat_probabilities
+from forcopt.models.fair_decisions.noisy_seats import rounded_seat_probabilities
 
 __all__ = [
     "Apportionment",
@@ -35,5 +35,4 @@ __all__ = [
     "laplace_sum_quantile",
     "laplace_sum_tail",
     "rounded_seat_probabilities",
-    "seat_probabilities",
 ]

@@ -13,7 +13,6 @@ from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule
 from forcopt.models.fair_decisions.noise_laws import expected_shares
-from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.tolerances import OUTCOME
 from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
@@ -37,7 +36,6 @@ def audit(
     truth: Any,
     mechanism: Mechanism,
     *,
-    exact: bool = True,
     trials: int = 0,
     seed: int | np.random.Generator | None = None,
 ) -> DataFrame:
@@ -52,11 +50,9 @@ def audit(
         True counts: shape ``(k, 3)`` for coverage, otherwise ``(k,)``.
     mechanism : Mechanism
         Of the noisy counts. Seats take noisy counts below 0 as 0.
-    exact : bool, default True
-        Without sampling: by quadrature and transforms. There is a law for coverage, for the grant rule
-        without slacks, and for seats, all under Laplace noise. Ignored if `trials` is given.
     trials : int, default 0
-        The number of sampled noisy counts, instead of exact means; needs a seed.
+        The number of sampled noisy counts; needs a seed. With 0, means are exact, by quadrature and
+        transforms, for coverage and for the grant rule without slacks, both under Laplace noise.
     seed : int or numpy.random.Generator, optional
         Of the trials.
 
@@ -98,8 +94,6 @@ def audit(
     x = as_numbers(truth, "the true counts")
     if trials < 0:
         raise DeclarationError(f"trials is {trials}; it must be at least 0")
-    if not exact and not trials:
-        raise DeclarationError("exact is False and trials is 0; give the number of trials")
     outcome = np.asarray(_outcomes(rule, x[None]), dtype=float)[0]
     if trials:
         if seed is None:
@@ -146,27 +140,24 @@ def _seats(rule: Apportionment, populations: Array) -> Array:
         return np.asarray(rule.replace(populations=populations).solve().decision.seats)
     if rule.criterion in ("hill", "adams", "dean"):
         least = np.maximum(least, populations > 0)
-    method = cast(DivisorMethod, rule.criterion)
-    return apportion(populations, rule.seats, method, minimum=least).seats
+    return apportion(populations, rule.seats, cast(DivisorMethod, rule.criterion), minimum=least).seats
 
 
 def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
     """Expected outcomes, and the probability of the true one."""
     if isinstance(rule, CoverageRule) and isinstance(mechanism, Nested):
-        if isinstance(noise := mechanism.mechanism.noise, Laplace):
+        noise = mechanism.mechanism.noise
+        if isinstance(noise, Laplace):
             rates = rule.rates(x, noise.scale)
             return rates, np.where(rule.decide(x), rates, 1 - rates)
-    elif isinstance(mechanism, AdditiveMechanism) and isinstance(noise := mechanism.noise, Laplace):
-        if isinstance(rule, Apportionment):
-            law = seat_probabilities(rule.replace(populations=x), mechanism)
-            official = _seats(rule, x).astype(int)
-            return law @ np.arange(law.shape[1]), law[np.arange(len(x)), official]
-        if isinstance(rule, GrantRule) and rule.clipped and not rule.slacks.any() and not rule.total_slack:
+    if isinstance(rule, GrantRule) and isinstance(mechanism, AdditiveMechanism):
+        noise, plain = mechanism.noise, rule.clipped and not rule.slacks.any() and not rule.total_slack
+        if plain and isinstance(noise, Laplace):
             return expected_shares(x, noise.scale, rule.weights), np.array([])
     raise DeclarationError(
         f"{type(rule).__name__} under {type(mechanism).__name__} has no exact expectation here: "
-        "under Laplace noise there is one for coverage (Nested), for grants without slacks and for divisor "
-        "methods. Give trials and a seed"
+        "under Laplace noise there is one for coverage (Nested) and for grants without slacks. Give trials "
+        "and a seed"
     )
 
 
@@ -184,8 +175,7 @@ def _sampled(
         squares += ((found - outcome) ** 2).sum(axis=0)
         hits += (found == outcome).sum(axis=0)
     mean = total / trials
-    variance = np.maximum(squares / trials - (mean - outcome) ** 2, 0.0)
-    return mean, hits / trials, np.sqrt(variance / trials)
+    return mean, hits / trials, np.sqrt(np.maximum(squares / trials - (mean - outcome) ** 2, 0.0) / trials)
 
 
 def _room(error: Array, trials: int) -> Array:

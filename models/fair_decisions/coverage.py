@@ -131,11 +131,7 @@ class CoverageRule(Declared):
     def deviations(self) -> tuple[float, float, float]:
         """Standard deviations of the three margins' linear forms, for variance 2 of each noise."""
         r, p = self.literacy, self.percent
-        return (
-            float(np.sqrt(2 * ((1 - r) ** 2 + r**2))),
-            float(np.sqrt(2 * (2 * (1 - p) ** 2 + p**2))),
-            2.0,
-        )
+        return (float(np.sqrt(2 * ((1 - r) ** 2 + r**2))), float(np.sqrt(2 * (2 * (1 - p) ** 2 + p**2))), 2.0)
 
     def counts_at(self, first: Any, second: Any) -> Array:
         """Counts, not nested in general, with these margins of the literacy and of the percent threshold.
@@ -656,8 +652,7 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
 
 def _sorted(values: Array) -> Array:
     """Monotone up to the solver's rounding: now exactly."""
-    raised = np.maximum.accumulate(np.maximum.accumulate(values, axis=0), axis=1)
-    return np.asarray(raised)
+    return np.asarray(np.maximum.accumulate(np.maximum.accumulate(values, axis=0), axis=1))
 
 
 def _corner(problem: CoverageDecision, first: float, second: float) -> DecisionTable:

@@ -194,9 +194,7 @@ class FormulaGrant(Problem):
         """Bound the probability that any district loses, whatever the true counts are."""
         u, v = rule.slacks, rule.total_slack
         below = np.where(
-            u >= 0,
-            np.log1p(-np.exp(-np.abs(u) / self.scale) / 2),
-            -np.abs(u) / self.scale - np.log(2),
+            u >= 0, np.log1p(-np.exp(-np.abs(u) / self.scale) / 2), -np.abs(u) / self.scale - np.log(2)
         )
         least = rule.weights * u if v > 0 and (u >= 0).all() else None
         above = laplace_sum_tail(v, self.scale * rule.weights, positive=rule.clipped, least=least)

@@ -1,4 +1,4 @@
-"""Jurisdictions like those of the determinations of 2016, India's states; and the library's instances."""
+"""Jurisdictions like those of the determinations of 2016; and the library's instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
-from forcopt.models.fair_decisions.coverage import CoverageDecision, Nested
+from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, Nested
 from forcopt.privacy import AdditiveMechanism, Laplace
 
 
@@ -34,8 +34,6 @@ def random_jurisdictions(covered: int = 175, uncovered: int = 5005, *, seed: int
     illiterate binomial. Others: a lognormal base, and beta-binomial counts. Fitted to the sizes and rates
     that Pujol et al. (2020) report.
     """
-    from forcopt.models.fair_decisions.coverage import CoverageRule
-
     rng = np.random.default_rng(seed)
     rule, out = CoverageRule(), []
     for count, wanted in ((covered, True), (uncovered, False)):
@@ -55,47 +53,6 @@ def random_jurisdictions(covered: int = 175, uncovered: int = 5005, *, seed: int
             rows.extend(drawn[rule.decide(drawn) == wanted])
         out.append(np.array(rows[:count]).reshape(count, 3))
     return np.concatenate(out)
-
-
-INDIA_1971 = {
-    "Andhra Pradesh": 43503,
-    "Arunachal Pradesh": 468,
-    "Assam": 14625,
-    "Bihar": 42126,
-    "Chhattisgarh": 11637,
-    "Goa": 795,
-    "Gujarat": 26697,
-    "Haryana": 10036,
-    "Himachal Pradesh": 3460,
-    "Jammu & Kashmir": 4617,
-    "Jharkhand": 14227,
-    "Karnataka": 29299,
-    "Kerala": 21347,
-    "Madhya Pradesh": 30017,
-    "Maharashtra": 50412,
-    "Manipur": 1073,
-    "Meghalaya": 1012,
-    "Mizoram": 332,
-    "Nagaland": 516,
-    "Orissa": 21945,
-    "Punjab": 13551,
-    "Rajasthan": 25766,
-    "Sikkim": 210,
-    "Tamil Nadu": 41199,
-    "Tripura": 1556,
-    "Uttaranchal": 4493,
-    "Uttar Pradesh": 83849,
-    "West Bengal": 44312,
-    "Andaman & Nicobar": 115,
-    "Chandigarh": 257,
-    "Dadra & Nagar Haveli": 74,
-    "Daman & Diu": 63,
-    "Delhi": 4066,
-    "Lakshadweep": 32,
-    "Pondicherry": 472,
-}
-"""Thousands of people in India's states and territories (boundaries of 2001) at the census of 1971, which
-apportions the 543 seats of the Lok Sabha; after the Economic Survey."""
 
 
 def _states(states: int, criterion: Criterion) -> Apportionment:

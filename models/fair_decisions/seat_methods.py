@@ -16,12 +16,18 @@ from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax, minimize
 from forcopt.language.variable import Variable
-from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment, Seats
 from forcopt.numeric.apportionment import DivisorMethod, apportion, signpost
 from forcopt.numeric.apportionment import largest_remainder as by_remainders
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
+
+
+def _stopped(problem: Apportionment, deadline: Deadline) -> Outcome | None:
+    """The outcome before the first seat, if there is nothing to do or no time."""
+    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None or not deadline.passed:
+        return outcome
+    return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
 
 
 @Apportionment.algorithm("divisor", exact=True, cites="Huntington (1928); Balinski and Young (2001), A.3")
@@ -36,11 +42,8 @@ def divisor(problem: Apportionment, *, time_limit: float | None = None) -> Outco
         raise DeclarationError(
             f"criterion is {problem.criterion!r}, no divisor method; the default method and milp take it"
         )
-    deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
+    if (outcome := _stopped(problem, Deadline(time_limit))) is not None:
         return outcome
-    if deadline.passed:
-        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
     method = cast(DivisorMethod, problem.criterion)
     found = apportion(problem.populations, problem.seats, method, minimum=low, maximum=high)
@@ -53,15 +56,11 @@ def largest_remainder(problem: Apportionment, *, time_limit: float | None = None
 
     It minimises ``total`` and ``minimax`` if no minimum binds.
     """
-    deadline = Deadline(time_limit)
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
+    if (outcome := _stopped(problem, Deadline(time_limit))) is not None:
         return outcome
-    if deadline.passed:
-        return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} before the first seat")
     low, high = problem.bounds
-    return Outcome(
-        problem.allocation(by_remainders(problem.populations, problem.seats, minimum=low, maximum=high))
-    )
+    found = by_remainders(problem.populations, problem.seats, minimum=low, maximum=high)
+    return Outcome(problem.allocation(found))
 
 
 @Apportionment.algorithm("as-printed", cites="Pujol et al. (2020), Table 3", rank="published")
@@ -180,13 +179,10 @@ def milp(problem: Apportionment, model: Model) -> Handles:
         case _:  # infeasible, whatever the measure
             objective = minimize(0.0 * s.sum())
 
-    def start(decision: Seats | Any) -> dict[Variable, Array]:
-        return {s: problem.read(decision)}
-
     return Handles(
         objective=objective,
         decision=lambda result: problem.allocation(np.round(result[s]).astype(np.int64)),
-        start=start,
+        start=lambda decision: {s: problem.read(decision)},
         seats=s,
     )
 
@@ -204,17 +200,11 @@ def _unit_steps(problem: Apportionment, model: Model) -> Handles:
         seats.sum() == problem.seats, rows @ takes + low == seats, name=model.unused_name("all_seats")
     )
     q = problem.quotas[state]
-    match problem.criterion:
-        case "hill":
-            steps = 1 - q**2 / (rank * (rank + 1.0))
-        case "dean":
-            steps = signpost(rank, "dean") / q - 1
-        case "webster" | "jefferson" | "adams":
-            shift = {"webster": 0.0, "jefferson": 0.5, "adams": -0.5}[problem.criterion]
-            steps = (2 * rank + 1 + 2 * shift) / q - 2
-
-    def decision(result: ModelSolution) -> Seats:
-        return problem.allocation(np.round(result[seats]).astype(np.int64))
+    if problem.criterion == "hill":
+        steps = 1 - q**2 / (rank * (rank + 1.0))
+    else:
+        posts = signpost(rank, cast(DivisorMethod, problem.criterion))
+        steps = (1 if problem.criterion == "dean" else 2) * (posts / q - 1)
 
     def start(given: Seats | Any) -> dict[Variable, Array]:
         s = problem.read(given)
@@ -223,7 +213,7 @@ def _unit_steps(problem: Apportionment, model: Model) -> Handles:
     return Handles(
         # an objective, not an expression: before the optimum, seats may be taken out of order
         objective=minimize((steps * takes).sum() + problem.measure(low)),
-        decision=decision,
+        decision=lambda result: problem.allocation(np.round(result[seats]).astype(np.int64)),
         start=start,
         seats=seats,
     )

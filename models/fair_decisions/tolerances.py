@@ -15,9 +15,6 @@ OUTCOME = 1e-12
 TAIL = 1e-18
 """The probability of the values of a noise that are left out, and the share of an integral at its ends."""
 
-FAR = 1e-13
-"""The probability that more, or not more, than all seats are taken, below which an integral may end."""
-
 POLE = 1e-15
 """The distance of a saddle point from the nearest pole, in units of that pole, and its accuracy."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, FrozenArrays
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.panel import gini
@@ -29,7 +29,7 @@ _MOST_LISTED = 40
 
 
 @dataclass(frozen=True, eq=False)
-class CohortLottery:
+class CohortLottery(FrozenArrays):
     """Chooses a cohort by lot; a certain cohort if all probabilities are 0 or 1.
 
     Attributes
@@ -56,9 +56,6 @@ class CohortLottery:
     marginals: Array
     cohorts: Array | None = field(default=None, repr=False)
     weights: Array | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        self.marginals.flags.writeable = False
 
     @property
     def utilities(self) -> Array:
@@ -123,8 +120,7 @@ class CohortLottery:
         A group with utility u then gets less than ``u - d`` with probability at most
         ``exp(-2 d**2 / sum_i v_i**2)`` (Hoeffding; Henzinger et al., 2022, Lemma 15).
         """
-        draws = np.random.default_rng(seed).random(len(self.marginals))
-        return np.flatnonzero(draws < self.marginals)
+        return np.flatnonzero(np.random.default_rng(seed).random(len(self.marginals)) < self.marginals)
 
     def distribution(self) -> tuple[Array, Array]:
         """A lottery over few cohorts with these marginals, all of which meet size and quotas.
@@ -213,15 +209,9 @@ class CohortLottery:
         ranks = np.arange(1, len(self.utilities) + 1)
         axes.step(ranks, np.sort(problem.utilities.T @ even), where="mid", color="0.6", label="equal chances")
         axes.step(ranks, self.levels, where="mid", color="#0072B2", linewidth=2, label="leximax")
-        alone = (
-            problem.utilities.shape == (len(ranks),) * 2 and (problem.utilities == np.eye(len(ranks))).all()
-        )
-        labels = (
-            ("candidate, least likely first", "probability")
-            if alone
-            else ("group, worst first", "expected utility")
-        )
-        axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
+        axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
+        if np.array_equal(problem.utilities, np.eye(len(ranks))):
+            axes.set(xlabel="candidate, least likely first", ylabel="probability")
         axes.grid(axis="y", color="#e5e5e5")
         axes.legend(frameon=False)
         return finished(figure, path)

@@ -100,11 +100,6 @@ def _leximin(problem: LeximaxCohort, model: Model, method: SortedMethod) -> Hand
     return _handles(problem, x, u, leximin(u / unit, method), unit)
 
 
-def _of_marginals(problem: LeximaxCohort, method: str) -> None:
-    if problem.integer:
-        raise DeclarationError(f"{method!r} finds marginals; integer=True asks for one cohort: use 'compact'")
-
-
 @LeximaxCohort.formulation("saturation", exact=True, cites="Potters and Tijs (1992); Balan et al. (2008)")
 def saturation(problem: LeximaxCohort, model: Model) -> Handles:
     """Raise a common floor, fix the groups that cannot rise, go on: at most m linear programs of m rows.
@@ -114,7 +109,10 @@ def saturation(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
-    _of_marginals(problem, "saturation")
+    if problem.integer:
+        raise DeclarationError(
+            "integer=True asks for one cohort, and 'saturation' finds marginals: use 'compact'"
+        )
     return _leximin(problem, model, "saturation")
 
 
@@ -193,8 +191,7 @@ def convex_program(problem: LeximaxCohort, model: Model) -> Handles:
         raise DeclarationError("objective is 'leximin', a lexicographic one: use 'saturation' or 'compact'")
     x, u = write_choice(problem, model)
     counted = u[problem.counted] / problem.unit
-    aim = goal(problem, model, counted, np.ones(len(problem.counted)))
-    return _handles(problem, x, u, aim, problem.unit)
+    return _handles(problem, x, u, goal(problem, model, counted, np.ones(len(problem.counted))), problem.unit)
 
 
 _MOST = 5_000_000

@@ -148,47 +148,26 @@ def random_panel(
     return LeximaxCohort(utilities=np.eye(candidates), size=size, features=table, quotas=quotas, **fields)
 
 
-LEAST: dict[str, Any] = {"objective": "maximin"}
-"""The instances seek the largest least utility: a stage of leximin is of this kind."""
-
+_SIZES = ((50, 10), (500, 50), (5000, 200))
+_DRAWN = [
+    *(
+        (f"lottery-{n}-{m}", partial(random_cohort, n, m, n // 10))
+        for n, m in ((50, 10), (500, 50), (5000, 200))
+    ),
+    *((f"panel-{n}-{k}", partial(random_panel, n, k, features=2)) for n, k in ((100, 20), (1000, 80))),
+    *(
+        (f"whole-{n}-{m}", partial(random_cohort, n, m, n // 5, grid=20, integer=True))
+        for n, m in ((20, 5), (40, 10), (100, 20), (200, 60))
+    ),
+    *(
+        (f"hitting-{n}-{m}-{k}", partial(random_block, n, m, k, integer=True))
+        for n, m, k in ((30, 20, 5), (60, 100, 10), (150, 400, 12), (300, 1500, 15))
+    ),
+]
 INSTANCES = by_name(
     [
-        *(
-            Instance(
-                f"cohort/lottery-{n}-{m}",
-                partial(random_cohort, n, m, n // 10, seed=n, **LEAST),
-                "convex-program",
-            )
-            for n, m in ((50, 10), (500, 50), (5000, 200))
-        ),
-        *(
-            Instance(
-                f"cohort/panel-{n}-{k}",
-                partial(random_panel, n, k, features=2, seed=n, **LEAST),
-                "convex-program",
-            )
-            for n, k in ((100, 20), (1000, 80))
-        ),
-        *(
-            Instance(
-                f"cohort/whole-{n}-{m}",
-                partial(random_cohort, n, m, n // 5, grid=20, seed=n, integer=True, **LEAST),
-                "convex-program",
-            )
-            for n, m in ((20, 5), (40, 10), (100, 20), (200, 60))
-        ),
-        *(
-            Instance(
-                f"cohort/hitting-{n}-{m}-{k}",
-                partial(random_block, n, m, k, share=share, seed=n, integer=True, **LEAST),
-                "convex-program",
-            )
-            for n, m, k, share in (
-                (30, 20, 5, 0.2),
-                (60, 100, 10, 0.2),
-                (150, 400, 12, 0.2),
-                (300, 1500, 15, 0.2),
-            )
-        ),
+        Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
+        for name, draw in _DRAWN
     ]
 )
+"""They seek the largest least utility: a stage of leximin is of this kind."""

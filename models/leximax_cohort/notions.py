@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -254,24 +254,34 @@ def _first_slack(problem: LeximaxCohort) -> float:
     return float(problem.slacks[0])
 
 
-def _cut_short(
+def _by_stages(
     problem: LeximaxCohort,
-    x: Array | None,
-    chosen: Variable,
-    best: Sequence[float],
-    result: ModelSolution,
-    taken: int,
+    ask: Callable[[list[float], float | None], tuple[ModelSolution, Variable, Expression]],
+    value: Callable[[ModelSolution, Expression, Array, int], float],
+    time_limit: float | None,
 ) -> Outcome:
-    """The point of the last solved stage, or the incumbent of the first; the first stage's bound."""
-    if x is None and result.status.has_solution:
+    """Solve a program for each level, given the values of the earlier ones, in units.
+
+    If one has no optimum, the decision is the point of the last solved stage, or the incumbent of the first.
+    """
+    only_leximin(problem)
+    deadline, best, x, taken = Deadline(time_limit), list[float](), None, 0
+    for stage in range(problem.utilities.shape[1]):
+        result, chosen, u = ask(best, deadline.left)
+        taken += result.iterations
+        if result.status is not Status.OPTIMAL:
+            if x is None and result.status.has_solution:
+                x = result[chosen]
+            return Outcome(
+                None if x is None else problem.lottery(x),
+                bound=problem.unit * (best[0] if best else result.bound),
+                status=result.status if x is None else Status.FEASIBLE,
+                iterations=taken,
+                message=f"stage {stage + 1}: {result.message}",
+            )
         x = result[chosen]
-    return Outcome(
-        None if x is None else problem.lottery(x),
-        bound=problem.unit * (best[0] if best else result.bound),
-        status=result.status if x is None else Status.FEASIBLE,
-        iterations=taken,
-        message=f"stage {len(best) + 1}: {result.message}",
-    )
+        best.append(value(result, u, x, stage))
+    return Outcome(problem.lottery(x), bound=best[0] * problem.unit, iterations=taken)
 
 
 @LeximaxCohort.algorithm(
@@ -292,25 +302,21 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     time_limit : float, optional
         Seconds; then the decision comes from the last stage that ended.
     """
-    only_leximin(problem)
-    deadline, unit = Deadline(time_limit), problem.unit
-    best: list[float] = []  # in units
-    x = None
-    taken = 0
-    for rank in range(1, problem.utilities.shape[1] + 1):
+    unit, slacks = problem.unit, problem.slacks / problem.unit
+
+    def ask(best: list[float], time_limit: float | None) -> tuple[ModelSolution, Variable, Expression]:
         model = Model("cumulative")
         chosen, u = write_choice(problem, model)
         u = u / unit
-        for r, (value, slack) in enumerate(zip(best, problem.slacks / unit, strict=False), 1):
+        for r, (value, slack) in enumerate(zip(best, slacks, strict=False), 1):
             model.subject_to(sum_smallest(u, r) >= value - slack)
-        model.maximize(sum_smallest(u, rank))
-        result = model.solve(backend, time_limit=deadline.left)
-        taken += result.iterations
-        if result.status is not Status.OPTIMAL:
-            return _cut_short(problem, x, chosen, best, result, taken)
-        x = result[chosen]
-        best.append(float(np.sort(problem.utilities.T @ x / unit)[:rank].sum()))
-    return Outcome(problem.lottery(x), bound=best[0] * unit, iterations=taken)
+        model.maximize(sum_smallest(u, len(best) + 1))
+        return model.solve(backend, time_limit=time_limit), chosen, u
+
+    def value(result: ModelSolution, u: Expression, x: Array, stage: int) -> float:
+        return float(np.sort(problem.utilities.T @ x / unit)[: stage + 1].sum())
+
+    return _by_stages(problem, ask, value, time_limit)
 
 
 @LeximaxCohort.algorithm(
@@ -332,17 +338,11 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     time_limit : float, optional
         Seconds; then the decision comes from the last level that ended.
     """
-    only_leximin(problem)
-    deadline, unit = Deadline(time_limit), problem.unit
+    unit = problem.unit
     every = FeasibleCohorts(problem.replace(utilities=problem.utilities / unit), backend)
-    best: list[float] = []  # in units
-    taken = 0
-    x = None
-    for level in range(every.count):
-        result, chosen, u = every.solve(np.array(best) - problem.slacks[:level] / unit, deadline.left)
-        taken += result.iterations
-        if result.status is not Status.OPTIMAL:
-            return _cut_short(problem, x, chosen, best, result, taken)
-        best.append(float(np.sort(result[u])[level]))
-        x = result[chosen]
-    return Outcome(problem.lottery(x), bound=best[0] * unit, iterations=taken)
+    return _by_stages(
+        problem,
+        lambda best, left: every.solve(np.array(best) - problem.slacks[: len(best)] / unit, left),
+        lambda result, u, x, stage: float(np.sort(result[u])[stage]),
+        time_limit,
+    )

@@ -10,15 +10,7 @@ from forcopt.arrays import Array
 from forcopt.language.atoms import entropy, inverse, log, sum_squares
 
 Objective = Literal[
-    "leximin",
-    "maximin",
-    "nash",
-    "goldilocks",
-    "minimax",
-    "linear",
-    "variance",
-    "entropy",
-    "uniform",
+    "leximin", "maximin", "nash", "goldilocks", "minimax", "linear", "variance", "entropy", "uniform"
 ]
 
 LOW = ("leximin", "maximin", "nash", "goldilocks", "linear", "variance", "entropy")

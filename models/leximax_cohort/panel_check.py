@@ -123,8 +123,7 @@ def panel_intake(
     for row, feature, value in zip(table.index, table.feature, table.value, strict=True):
         key = f"{feature} = {value}"
         if key in first:
-            rule = f"is in row {first[key]}, too; delete one"
-            found.fault("quotas", row, "value", key, rule)
+            found.fault("quotas", row, "value", key, f"is in row {first[key]}, too; delete one")
         first.setdefault(key, row)
     for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
         into += findings

@@ -470,8 +470,7 @@ class LeximaxCohort(Problem):
         weights : Array, optional
             Their probabilities.
         """
-        x = np.clip(as_numbers(marginals, "marginals"), 0.0, 1.0)
-        return CohortLottery(self, x, cohorts, weights)
+        return CohortLottery(self, np.clip(as_numbers(marginals, "marginals"), 0.0, 1.0), cohorts, weights)
 
     def evaluate(self, decision: CohortLottery | Any) -> Evaluation:
         """Evaluate a decision: its smallest group utility, its violations, its levels.

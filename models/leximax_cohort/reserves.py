@@ -73,8 +73,7 @@ def dropout_scenarios(
         raise DeclarationError(f"attendance is {chance.min():g} to {chance.max():g}; it must be from 0 to 1")
     chosen = np.zeros(len(chance))
     chosen[positions(problem, members)] = 1.0
-    draws = np.random.default_rng(seed).random((count, len(chance)))
-    return chosen * (draws < chance)
+    return chosen * (np.random.default_rng(seed).random((count, len(chance))) < chance)
 
 
 def choose_reserves(

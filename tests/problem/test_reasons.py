@@ -221,7 +221,7 @@ OTHER = {
 
 FEASIBLE = set(
     """
-    AdaptiveRobustClassification CompetitiveRatio CountingQueries CoverageDecision
+    AdaptiveRobustClassification CountingQueries CoverageDecision
     DPHypothesisTest EcologicalRegression FairAuction LevelBudget
     LexifairClassification LexifairRegression LinearQueries PrecisionAllocation PrivateMechanism QuerySchedule
     RobustBayes StableDistrict StrategicClassification StrategicLinearClassifier TargetDesign

@@ -25,7 +25,6 @@ SMALL = [
     "amplification/test-10",
     "amplification/design-10",
     "auctions/welfare-10-4-2",
-    "auctions/beat-2-1-9",
     "calibrated/scores-2-10",
     "calibrated/transport-10",
     "cohort/lottery-50-10",

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 import forcopt as fo
 from benchmarks.fuzz.case import ProblemCase
@@ -132,7 +131,7 @@ def several(rng: np.random.Generator) -> ProblemCase:
 
 
 def precise(rng: np.random.Generator) -> ProblemCase:
-    """Several targets; with fractional sizes the cost is the maximum of the Lagrangian dual."""
+    """Several targets."""
     count, variables = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     sizes = rng.integers(1, 7, size=count)
     deviations = np.round(rng.gamma(2.0, 2.0, size=(count, variables)), 3)
@@ -143,53 +142,15 @@ def precise(rng: np.random.Generator) -> ProblemCase:
     at = tried[int(rng.integers(len(tried)))]
     targets = [variance(sizes, s, at) * float(rng.choice([1, 1.3])) or 0.01 for s in deviations.T]
     costs = rng.integers(1, 4, size=count)
-    whole = bool(rng.random() < 0.5)
     problem = PrecisionAllocation(
-        sizes=sizes.tolist(),
-        deviations=deviations.tolist(),
-        targets=targets,
-        costs=costs.tolist(),
-        integer=whole,
+        sizes=sizes.tolist(), deviations=deviations.tolist(), targets=targets, costs=costs.tolist()
     )
-    if whole:
-        meets = [
-            m
-            for m in tried
-            if all(
-                variance(sizes, s, m) <= t * (1 + 1e-9) for s, t in zip(deviations.T, targets, strict=True)
-            )
-        ]
-        return ProblemCase(problem, "optimal", min(float(costs @ m) for m in meets))
-    return ProblemCase(
-        problem, "optimal", fractional(sizes, deviations, np.array(targets), costs), tolerance=2e-5
-    )
-
-
-def fractional(sizes: Array, deviations: Array, targets: Array, costs: Array) -> float:
-    """The least cost of fractional sizes: the maximum of the concave dual, each size in closed form."""
-    c = (sizes[:, None] * deviations / sizes.sum()) ** 2 * (sizes > 1)[:, None] / targets
-    side = 1.0 + (c / sizes[:, None]).sum(axis=0)
-
-    def dual(logs: Array) -> float:
-        y = np.exp(logs)
-        m = np.clip(np.sqrt(c @ y / costs), 1.0, sizes)
-        return -float(costs @ m + (c @ y / m).sum() - y @ side)
-
-    def slope(logs: Array) -> Array:
-        y = np.exp(logs)
-        m = np.clip(np.sqrt(c @ y / costs), 1.0, sizes)
-        return -y * ((c / m[:, None]).sum(axis=0) - side)
-
-    starts = [np.full(len(targets), v) for v in (-2.0, 1.0, 4.0)]
-    starts += [np.where(np.arange(len(targets)) == v, 3.0, -6.0) for v in range(len(targets))]
-    found = [
-        minimize(dual, x, jac=slope, bounds=[(-40, 25)] * len(x), method="L-BFGS-B", options=FINE)
-        for x in starts
+    meets = [
+        m
+        for m in tried
+        if all(variance(sizes, s, m) <= t * (1 + 1e-9) for s, t in zip(deviations.T, targets, strict=True))
     ]
-    return max(-float(f.fun) for f in found)
-
-
-FINE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 2000}
+    return ProblemCase(problem, "optimal", min(float(costs @ m) for m in meets))
 
 
 CAMPAIGNS = {

@@ -1,9 +1,9 @@
-"""Auctions, worst-case ratios and truthful mechanisms, against linear programs with all rows for scipy."""
+"""Auctions, against linear programs with all rows for scipy."""
 
 from __future__ import annotations
 
 from functools import reduce
-from itertools import combinations, combinations_with_replacement, permutations
+from itertools import combinations
 from operator import and_
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import CompetitiveRatio, FairAuction
+from forcopt.models import FairAuction
 from forcopt.models.fair_auctions import (
     OrderedValueStability,
     PreferenceAligned,
@@ -177,44 +177,4 @@ def auction(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "optimal", best, tolerance=2e-5)
 
 
-def apart_by(p: Program, one: tuple[int, int], other: tuple[int, int], most: float) -> None:
-    """Rows that keep the cumulative shares of two (profile, ad) within a distance."""
-    for j in range(p.shape[2]):
-        before = list(range(j + 1))
-        gap = p.unit(one[0], [one[1]], before) - p.unit(other[0], [other[1]], before)
-        p.most(gap, most)
-        p.most(-gap, most)
-
-
-def worst_case(rng: np.random.Generator) -> ProblemCase:
-    """The best worst-case ratio of symmetric, scale-free rules: rows for all permutations of all profiles."""
-    ads = int(rng.integers(2, 4))
-    slots = int(rng.integers(1, ads + 1))
-    levels = [2.0 ** -rng.integers(0, 4, 3), rng.random(3) + 0.01, np.array([1.0, 1.0 - 1e-9, 0.5])][
-        rng.integers(3)
-    ]
-    ell = float(rng.choice([0.25, 0.5, 1, 2, 6]))
-    beta = np.sort(rng.choice([0, 0.25, 0.5, 1], slots))[::-1]
-    grid = np.unique(levels) / levels.max()
-    profiles = np.array([(1.0, *rest) for rest in combinations_with_replacement(grid[::-1], ads - 1)])
-    program = Program((len(profiles), ads, slots), fill=True)
-    for s, t in combinations_with_replacement(range(len(profiles)), 2):
-        for order in permutations(range(ads)):
-            quotient = profiles[s] / profiles[t, list(order)]
-            most = limit(ell, float(np.sqrt(quotient.max() / quotient.min())))
-            for i, m in enumerate(order):
-                if (s, i) != (t, m):
-                    apart_by(program, (s, i), (t, m), most)
-    for t, values in enumerate(profiles):
-        row = np.zeros(program.size + 1)
-        row[:-1].reshape(program.shape)[t] = -values[:, None] * beta
-        row[-1] = float(np.sort(values)[::-1][:slots] @ beta)
-        if row[-1] > 0:
-            program.most(row, 0.0)
-    best = program.largest(np.append(np.zeros(program.size), 1.0))
-    assert best is not None
-    problem = CompetitiveRatio(ads, beta, ell, levels)
-    return ProblemCase(problem, "optimal", best, tolerance=2e-5)
-
-
-CAMPAIGNS = {"fair-auction": auction, "competitive-ratio": worst_case}
+CAMPAIGNS = {"fair-auction": auction}

@@ -488,7 +488,7 @@ def test_bad_declarations_are_refused(fields, words):
         ({"epsilon": [-1, 1, 1]}, r"epsilon\[0\] is -1"),
         ({"epsilon": [np.nan, 1, 1]}, r"epsilon\[0\] is nan"),
         ({"rho": [1, 1, 0]}, r"rho\[2\] is 0"),
-        ({"epsilon": [1, 1]}, "epsilon has shape"),
+        ({"epsilon": [1, 1]}, r"epsilon: the shape is \(2,\)"),
         ({"epsilon": [1, 1, 1], "rho": [1, 1, 1]}, "either epsilon or rho"),
         ({}, "either epsilon or rho"),
         ({"rho": [1, 1, 1], "noise": "laplace"}, "for rho the noise is discrete Gaussian"),

@@ -19,8 +19,6 @@ from forcopt.models.fair_auctions import (
     payments,
     proportional,
     proportional_guarantee,
-    two_ads,
-    two_profile_bound,
     uniform,
 )
 from forcopt.models.fair_auctions.notions import PowerStability, value_ratios
@@ -162,21 +160,6 @@ def test_the_guarantees_are_tight_in_the_limit():
     assert (v * proportional(v, 1)[0, :, 0]).sum() == pytest.approx(proportional_guarantee(10, 1.0), abs=1e-9)
 
 
-def test_the_best_rule_for_two_ads():
-    rng = np.random.default_rng(3)
-    for ell in (0.5, 1.0, 3.0):
-        u = rng.lognormal(sigma=0.5, size=(200_000, 2))
-        w = rng.lognormal(sigma=0.5, size=(200_000, 2))
-        lam = np.maximum(u / w, w / u).max(axis=1)
-        gap = np.abs(two_ads(u, ell) - two_ads(w, ell))[:, 0, 0]
-        assert (gap <= PowerStability(ell=ell)(lam) + 1e-12).all()
-        e = np.linspace(0.01, 1, 2001)
-        pairs = np.stack([np.ones_like(e), e], axis=1)
-        mine = (pairs * two_ads(pairs, ell)[:, :, 0]).sum(axis=1)
-        assert mine.min() == pytest.approx(two_profile_bound(2, ell), abs=1e-6)  # it attains the bound
-        assert (mine >= (pairs * inverse_proportional(pairs, 1, ell)[:, :, 0]).sum(axis=1) - 1e-12).all()
-
-
 @settings(max_examples=25, deadline=None)
 @given(auctions(most=4), st.sampled_from(list(RULES)), st.data())
 def test_payments_in_closed_form_are_those_of_quadrature(case, rule, data):
@@ -238,8 +221,6 @@ def test_value_ratios_of_zeros():
         (lambda: payments("uniform", [1, 1], [1.0], [1.0, 0.0]), r"ad_factors\[0, 1\] is 0"),
         (lambda: payments("uniform", [1, 1], [1.0], [1.0, 1.0, 1.0]), r"ad_factors have shape \(3,\)"),
         (lambda: payments("best", [1, 1], [1.0]), r"rule is 'best'"),
-        (lambda: two_ads([1, 2, 3]), r"3 ads; the rule is for two"),
-        (lambda: two_profile_bound(1, 1.0), r"ads is 1"),
     ],
 )
 def test_bad_input_is_named(act, words):

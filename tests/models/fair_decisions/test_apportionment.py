@@ -13,7 +13,6 @@ from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment
 from forcopt.models.fair_decisions.apportionment import Criterion
-from forcopt.models.fair_decisions.instances import INDIA_1971
 from forcopt.status import Status
 
 CRITERIA = Criterion.__args__
@@ -120,7 +119,7 @@ def test_every_integer_backend_agrees(backend, criterion):
 def test_india_by_two_methods(criterion):
     if criterion == "leximax":
         pytest.skip("35 stages of a mixed-integer program take minutes")
-    p = Apportionment(list(INDIA_1971.values()), seats=543, criterion=criterion)
+    p = fo.load("decisions/india-1971").replace(criterion=criterion)
     assert p.solve("milp").objective == pytest.approx(p.solve().objective, rel=1e-7)
 
 

@@ -7,13 +7,7 @@ import pytest
 
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment, CoverageDecision, FormulaGrant
-from forcopt.models.fair_decisions import (
-    CoverageRule,
-    Nested,
-    audit,
-    rounded_seat_probabilities,
-    seat_probabilities,
-)
+from forcopt.models.fair_decisions import CoverageRule, Nested, audit, rounded_seat_probabilities
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace, TabulatedNoise
 
 NOISES = [
@@ -68,7 +62,6 @@ def test_other_exact_laws_are_for_laplace_noise():
     for make in (
         lambda: FormulaGrant([1, 2], noise),
         lambda: CoverageDecision([[8, 2, 1]], mechanism=Nested(mechanism=noise)),
-        lambda: seat_probabilities(Apportionment([1, 2], 4), noise),
     ):
         with pytest.raises(DeclarationError, match="for Laplace noise"):
             make()
