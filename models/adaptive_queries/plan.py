@@ -17,14 +17,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.theorems import Guarantee, best_split, guarantee, transfer
-from forcopt.models.adaptive_queries.tolerances import (
-    DELTA_KEPT,
-    EXCEEDED,
-    HEIGHT,
-    PLACE,
-    RAISED,
-    ROUNDING,
-)
+from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, HEIGHT, PLACE, RAISED, ROUNDING
 from forcopt.privacy import GDP
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem

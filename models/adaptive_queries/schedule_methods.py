@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule

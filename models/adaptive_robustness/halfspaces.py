@@ -6,20 +6,14 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
+from forcopt.language import Model, Variable, sum_squares
 from forcopt.language.atoms import norm as norm_of
-from forcopt.language.atoms import sum_squares
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
-from forcopt.models.adaptive_robustness.tolerances import (
-    APART,
-    STRICT,
-    TOLERANCE,
-)
+from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -86,8 +80,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     big = asked + _reach(problem, X, asked)
     signs = problem.signs
     model.subject_to(
-        (X * signs[:, None]) @ w + signs * b >= asked - APART - big * lost,
-        name=model.unused_name("margin"),
+        (X * signs[:, None]) @ w + signs * b >= asked - APART - big * lost, name=model.unused_name("margin")
     )
     for i, j in _overlapping(problem):
         model.subject_to(lost[i] + lost[j] >= 1, name=model.unused_name("lose_one"))

@@ -20,13 +20,7 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
-from forcopt.models.adaptive_robustness.tolerances import (
-    DEPENDENT,
-    EDGE,
-    EDGE_AGAIN,
-    SAME_RADIUS,
-    TIED,
-)
+from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, EDGE, EDGE_AGAIN, SAME_RADIUS, TIED
 from forcopt.problem import Outcome
 from forcopt.status import Status
 

@@ -10,11 +10,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
+from forcopt.language import Expression, Model, Variable, implies
 from forcopt.language.atoms import norm as norm_of
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import draw_in_ball, dual_length, length

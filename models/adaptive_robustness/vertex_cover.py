@@ -13,9 +13,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.language.objective import lexicographic, minimize
-from forcopt.language.variable import Variable
+from forcopt.language import Model, Variable, lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii

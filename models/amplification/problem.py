@@ -15,11 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.amplification.states import Pair, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import (
-    ClusterSample,
-    Design,
-    whole_number,
-)
+from forcopt.privacy.amplification import ClusterSample, Design, whole_number
 from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM

@@ -18,8 +18,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language import block, semidefinite, symmetric
-from forcopt.language.model import Model
+from forcopt.language import Model, block, semidefinite, symmetric
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.calibration import is_number, is_whole
 from forcopt.models.counting_queries.tolerances import (

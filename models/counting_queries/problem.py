@@ -10,8 +10,7 @@ from pydantic import Field
 
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.tolerances import DELTA_SLACK
-from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import KNorm, Noise, TabulatedNoise
+from forcopt.privacy import AdditiveMechanism, KNorm, Noise, TabulatedNoise
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 

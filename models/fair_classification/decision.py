@@ -13,13 +13,11 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.fairness import GroupRates
-from forcopt.fairness.records import read_groups
-from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy
+from forcopt.fairness import GroupRates, read_groups
+from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy, Schema
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.learning.hypotheses import aligned, as_cells, names_of
 from forcopt.learning.policy import mixed
-from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import finished, panel

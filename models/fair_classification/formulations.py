@@ -9,9 +9,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement
-from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Constraint, Model, Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
@@ -22,9 +20,7 @@ from forcopt.status import Status
 
 
 @FairClassification.formulation(
-    "lp",
-    exact=True,
-    cites="Jagielski et al. (2019), program (2); Jung et al. (2021), program (1) to (3)",
+    "lp", exact=True, cites="Jagielski et al. (2019), program (2); Jung et al. (2021), program (1) to (3)"
 )
 def lp(problem: FairClassification, model: Model) -> Handles:
     """Linear program with a column for each hypothesis (a probability for each row, for `AllFunctions`).
@@ -104,9 +100,7 @@ times as much as with all scores, and a fit at such prices helps little later.""
 
 
 @FairClassification.algorithm(
-    "column-generation",
-    exact=True,
-    cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)",
+    "column-generation", exact=True, cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)"
 )
 def generate(
     problem: FairClassification,

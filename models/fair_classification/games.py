@@ -20,10 +20,7 @@ from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-_ENDED = {
-    "gap": "the gap is within the accuracy",
-    "rounds": "all rounds were played",
-}
+_ENDED = {"gap": "the gap is within the accuracy", "rounds": "all rounds were played"}
 
 
 class Auditor(Protocol):

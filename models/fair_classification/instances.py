@@ -59,11 +59,7 @@ def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dat
 
 
 def stakeholders(
-    features: Any,
-    groups: Any,
-    people: int = 43,
-    shown: int = 50,
-    seed: int | np.random.Generator | None = 0,
+    features: Any, groups: Any, people: int = 43, shown: int = 50, seed: int | np.random.Generator | None = 0
 ) -> list[tuple[int, int, int, str]]:
     """The answers of simulated stakeholders to random pairs: ``"same"`` or ``"none"``.
 

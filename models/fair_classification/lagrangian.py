@@ -13,9 +13,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import ClassRates, GroupRates, Notion
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model
 from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING

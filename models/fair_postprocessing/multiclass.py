@@ -14,9 +14,7 @@ from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
 from forcopt.fairness.records import same_length
-from forcopt.language.expression import Expression
-from forcopt.language.joins import stack
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, stack
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
 from forcopt.models.fair_postprocessing.problem import Postprocessing
 from forcopt.privacy import ObservedGroups, RandomizedResponse

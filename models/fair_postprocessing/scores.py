@@ -14,13 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    CostTable,
-    GroupRates,
-    Notion,
-    read_binary,
-    read_groups,
-)
+from forcopt.fairness import CostTable, GroupRates, Notion, read_binary, read_groups
 from forcopt.language.model import Model
 from forcopt.learning.thresholds import middles
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds

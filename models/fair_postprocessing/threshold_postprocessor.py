@@ -23,13 +23,7 @@ from forcopt.learning.tolerances import ROUNDING
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem.estimator import (
-    Combine,
-    GroupedClassifier,
-    Training,
-    parted,
-    subset,
-)
+from forcopt.problem.estimator import Combine, GroupedClassifier, Training, parted, subset
 from forcopt.problem.policy import Policy, Vocabulary, crossing_title
 
 

@@ -10,8 +10,7 @@ from forcopt.arrays import Array
 from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
-from forcopt.language.model import Model
-from forcopt.language.objective import maximize
+from forcopt.language import Model, maximize
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_ranking.formulations import pooled_exposures, regression_on_semiorder, unit_of
 from forcopt.models.fair_ranking.problem import FairRanking, RankingLottery

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Model, Variable
 from forcopt.models.fair_ranking.formulations import tidy, unit_of
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import COUNT

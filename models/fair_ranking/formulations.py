@@ -12,10 +12,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder, Ranked
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Constraint, Expression, Model, Variable
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import LEFT_OUT, NOISE, NOT_ZERO, SHARE
 from forcopt.problem import Handles, Outcome

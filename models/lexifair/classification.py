@@ -15,11 +15,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import Notion
-from forcopt.fairness.records import read_binary
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.fairness import Notion, read_binary
+from forcopt.language import Constraint, Expression, Model
 from forcopt.learning import (
     Finite,
     Hypotheses,
@@ -29,12 +26,7 @@ from forcopt.learning import (
     Oracle,
     RandomizedPolicy,
 )
-from forcopt.learning.files import (
-    classifier_from_dict,
-    classifier_to_dict,
-    distribution,
-    finite_numbers,
-)
+from forcopt.learning.files import classifier_from_dict, classifier_to_dict, distribution, finite_numbers
 from forcopt.learning.finite import ListedOracle
 from forcopt.learning.hypotheses import take_names
 from forcopt.learning.learner import Estimator

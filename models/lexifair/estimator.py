@@ -12,8 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from forcopt.arrays import Array, check_entries, is_missing
 from forcopt.errors import DeclarationError
-from forcopt.fairness import DemographicParity
-from forcopt.fairness.records import read_groups
+from forcopt.fairness import DemographicParity, read_groups
 from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
 from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, combined
 from forcopt.problem.policy import Policy, column_names, promise_of

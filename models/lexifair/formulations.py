@@ -11,10 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement
-from forcopt.language.atoms import maximum, sum_largest
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model, maximum, sum_largest
 from forcopt.language.objective import Objective, SortedMethod, leximax, minimize
 from forcopt.learning import OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing

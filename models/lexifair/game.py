@@ -12,14 +12,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
-from forcopt.models.lexifair.problem import (
-    Fit,
-    Lexifair,
-    Multipliers,
-    most_violated,
-    prove,
-    sums_of_largest,
-)
+from forcopt.models.lexifair.problem import Fit, Lexifair, Multipliers, most_violated, prove, sums_of_largest
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 from forcopt.status import Status

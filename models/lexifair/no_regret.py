@@ -147,10 +147,7 @@ ALPHA = 0.05
 
 
 @LexifairClassification.algorithm(
-    "ftpl",
-    guarantee=lambda problem: ALPHA,
-    cites="Diana et al. (2021), Theorems 14 and 19",
-    rank="published",
+    "ftpl", guarantee=lambda problem: ALPHA, cites="Diana et al. (2021), Theorems 14 and 19", rank="published"
 )
 def ftpl(
     problem: LexifairClassification,

@@ -20,9 +20,7 @@ from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model
 from forcopt.learning.files import PolicyFile
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution

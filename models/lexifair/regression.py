@@ -15,11 +15,7 @@ from forcopt.arrays import Array, as_numbers, rounded_up
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression
-from forcopt.language.joins import stack
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
 from forcopt.learning.hypotheses import aligned, names_of, take_names

@@ -8,10 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.objective import leximin, maximize
-from forcopt.language.variable import Variable
+from forcopt.language import Expression, Model, Variable, leximin, maximize
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,

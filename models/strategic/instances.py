@@ -240,11 +240,7 @@ def random_plane(
 
 
 def credit(
-    agents: int = 200,
-    *,
-    people: Any = None,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    agents: int = 200, *, people: Any = None, seed: int | np.random.Generator | None = None, **fields: Any
 ) -> StrategicClassification:
     """A lender chooses which of its tiers to offer; applicants adapt to the tiers.
 

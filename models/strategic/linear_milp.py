@@ -12,9 +12,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, implies
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import (
     LinearAgents,

@@ -171,10 +171,7 @@ class StrategicGraph(Problem):
 
     @classmethod
     def from_tables(
-        cls,
-        edges: DataFrame | str | Path,
-        agents: DataFrame | str | Path | None = None,
-        **fields: Any,
+        cls, edges: DataFrame | str | Path, agents: DataFrame | str | Path | None = None, **fields: Any
     ) -> Self:
         """Declare agents, criteria and edges from tables.
 

@@ -14,9 +14,7 @@ from pydantic import model_validator
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, implies
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
 from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies, read_points
