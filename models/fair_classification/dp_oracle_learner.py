@@ -21,17 +21,9 @@ from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.lagrangian import Inequalities, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LOUDER
-from forcopt.privacy import (
-    AdditiveMechanism,
-    ExponentialMechanism,
-    Laplace,
-    Ledger,
-    PrivacyBudget,
-    Profile,
-    Randomness,
-    randomness,
-)
+from forcopt.privacy import Laplace, Ledger, PrivacyBudget, Profile, Randomness, randomness
 from forcopt.privacy.ledger import pay
+from forcopt.privacy.mechanism import AdditiveMechanism, ExponentialMechanism
 from forcopt.problem import Outcome
 from forcopt.status import Status
 

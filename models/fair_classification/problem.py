@@ -13,21 +13,9 @@ from scipy.sparse import issparse
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    ERROR,
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    AllOf,
-    Classwise,
-    CostTable,
-    Merged,
-    Notion,
-    RateParity,
-    RateRatio,
-    read_binary,
-)
+from forcopt.fairness import AllOf, Classwise, CostTable, Merged, Notion, RateParity, RateRatio, read_binary
 from forcopt.fairness.costs import check_costs
+from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM

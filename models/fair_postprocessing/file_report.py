@@ -22,15 +22,8 @@ from forcopt.data.intake import (
     typed,
 )
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    ERROR,
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    EqualizedOdds,
-    GroupReport,
-    Notion,
-)
+from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
+from forcopt.fairness.notions import EqualizedOdds, Notion
 from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
 from forcopt.notebook import picture_html
 from forcopt.problem.policy import Policy

@@ -13,18 +13,8 @@ from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    CostTable,
-    GroupRates,
-    Notion,
-    Rate,
-    loss_rate,
-    tabulate,
-)
-from forcopt.fairness.costs import check_costs
+from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, Rate, tabulate
+from forcopt.fairness.costs import CostTable, check_costs, loss_rate
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.numeric import project_box

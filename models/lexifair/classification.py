@@ -17,17 +17,9 @@ from forcopt.declaration import Name
 from forcopt.errors import DeclarationError
 from forcopt.fairness import Notion, read_binary
 from forcopt.language import Constraint, Expression, Model
-from forcopt.learning import (
-    Finite,
-    Hypotheses,
-    Hypothesis,
-    Learner,
-    ListedHypotheses,
-    Oracle,
-    RandomizedPolicy,
-)
+from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle, RandomizedPolicy
 from forcopt.learning.files import classifier_from_dict, classifier_to_dict, distribution, finite_numbers
-from forcopt.learning.finite import ListedOracle
+from forcopt.learning.finite import Finite, ListedHypotheses, ListedOracle
 from forcopt.learning.hypotheses import take_names
 from forcopt.learning.learner import Estimator
 from forcopt.models.fair_classification.decision import (

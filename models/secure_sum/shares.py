@@ -20,16 +20,8 @@ from forcopt.models.secure_sum.tolerances import (
     VIEW_NULL,
     VIEW_SEEN,
 )
-from forcopt.privacy import (
-    AdditiveMechanism,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Noise,
-    Randomness,
-    Secure,
-    randomness,
-)
+from forcopt.privacy import DiscreteLaplace, Gaussian, Laplace, Noise, Randomness, Secure, randomness
+from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises.draws import exact_scale, negative_binomial
 from forcopt.privacy.tolerances import SMALLEST
 
