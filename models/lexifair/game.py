@@ -40,6 +40,10 @@ class Learner(Protocol):
         """The average of the plays since it was last asked."""
 
 
+Assess = Callable[["LevelGame"], Measurement]
+"""Measures a game at its present averages."""
+
+
 class LevelGame:
     """The game of level j: equations (3) and (4), with the auditor of Algorithm 1; a `TwoPlayerGame`.
 
@@ -73,7 +77,7 @@ class LevelGame:
         limits: Array,
         penalty: float,
         eta: GradientDescent,
-        assess: Callable[[LevelGame], Measurement],
+        assess: Assess,
     ) -> None:
         self.learner, self.penalty, self.eta, self.assess = learner, penalty, eta, assess
         self.limits = np.append(limits, 0.0)
@@ -132,11 +136,10 @@ def check_game(alpha: float, rounds: int) -> None:
 def play_levels(
     problem: Lexifair,
     learner: Learner,
-    *,
     alpha: float,
     rounds: int,
-    time_limit: float | None,
-    on_improvement: OnImprovement | None,
+    limit: float | None,
+    report: OnImprovement | None,
 ) -> Outcome:
     """Play the levels in turn, each until its measured gap is small.
 
@@ -163,7 +166,7 @@ def play_levels(
     """
     if getattr(problem, "constraint", None) is not None:
         raise DeclarationError("the games of the levels know no constraint; use column-generation")
-    trace = Trace(Deadline(time_limit), on_improvement)
+    trace = Trace(Deadline(limit), report)
     count = len(problem.groups)
     respond = problem.responder(trace.deadline)
     best = respond(np.full(count, 1.0 / count), np.zeros(0))
@@ -207,15 +210,10 @@ def play_levels(
             break
     levels = prove(sums_of_largest(best.losses), proofs, played, problem.floor)
     done = len(levels) == problem.level_count and problem.exact
-    return Outcome(
-        replace(problem.decide(best), levels=levels),
-        bound=levels[0].bound if problem.exact else None,
-        status=Status.APPROXIMATE,
-        iterations=sum(played),
-        message=message,
-        trace=trace.steps,
-        guarantee=max(level.alpha for level in levels) if done else np.inf,
-    )
+    decision, bound = replace(problem.decide(best), levels=levels), levels[0].bound if problem.exact else None
+    worst = max(level.alpha for level in levels) if done else np.inf
+    status = Status.APPROXIMATE
+    return Outcome(decision, bound, status, sum(played), message, trace.steps, guarantee=worst)
 
 
 def between(most: float) -> Callable[[Array], Array]:
