@@ -127,7 +127,7 @@ class Population:
         rows = len(self.rows[query.block - 1])
         if len(query.values) != rows:
             raise DeclarationError(
-                f"the query has {len(query.values)} values; block {query.block} has {rows}"
+                f"{len(query.values)} values do not fit block {query.block} of {rows} rows"
             )
         return query.block, query.block
 

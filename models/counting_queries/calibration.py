@@ -114,9 +114,7 @@ def least_size(
 def needs_delta(problem: CountingQueries, law: str) -> None:
     """Refuse pure privacy for a law whose loss is unbounded."""
     if problem.delta == 0:
-        raise DeclarationError(
-            f"delta is 0, and {law} noise has an unbounded loss: use laplace (p = 1) or k-norm"
-        )
+        raise DeclarationError(f"delta is 0, and {law} noise has no bound: use laplace (p = 1) or k-norm")
 
 
 def calibrated(

@@ -131,9 +131,7 @@ class LatticeNoise(Problem):
         k, r = self.queries, self.radius
         pairs = sum(comb(2 * r + j, j) * comb(r + k - j, k - j) for j in range(1, k + 1))
         if pairs > PAIRS:
-            raise DeclarationError(
-                f"radius is {r}: {k} queries have {pairs:,} orbits of pairs; at most {PAIRS:,} may remain"
-            )
+            raise DeclarationError(f"radius is {r}: {k} queries have {pairs:,} pairs; at most {PAIRS:,} fit")
         return self
 
     @cached_property

@@ -80,9 +80,7 @@ class PrivateMechanism(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.loss.ndim != 2 or 0 in self.loss.shape:
-            raise DeclarationError(
-                f"loss has shape {self.loss.shape}; it must be (inputs, outputs), not empty"
-            )
+            raise DeclarationError(f"loss has shape {self.loss.shape}; it is (inputs, outputs), not empty")
         inputs = len(self.loss)
         if self.edges.size and not (self.edges.min() >= 0 and self.edges.max() < inputs):
             raise DeclarationError(f"edges: inputs are numbered from 0 to {inputs - 1}")
@@ -106,9 +104,7 @@ class PrivateMechanism(Problem):
             See the class.
         """
         if not (is_whole(most) and most >= 0 and is_whole(queries) and queries >= 1):
-            raise DeclarationError(
-                f"most is {most!r}, queries {queries!r}; they are whole, from 0 and from 1 up"
-            )
+            raise DeclarationError(f"most is {most!r}, queries {queries!r}; they are whole, from 0 and 1")
         points = np.array(list(product(range(int(most) + 1), repeat=int(queries))))
         distance = np.abs(points[:, None] - points[None]).max(axis=2)
         near = np.argwhere(np.triu(distance == 1))

@@ -146,7 +146,7 @@ class CountingQueries(Problem):
             p, values = law.probabilities, law.values
             if law.not_log_concave is not None:
                 raise DeclarationError(
-                    f"the table is not log-concave at {law.not_log_concave}: all ones need not be worst"
+                    f"the table is not log-concave at {law.not_log_concave}: worst is unknown"
                 )
             if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=SMALLEST):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")

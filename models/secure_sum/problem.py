@@ -108,7 +108,7 @@ class SecureSum(Problem):
     def _fits(self) -> Self:
         if self.coalition >= self.servers:
             raise DeclarationError(
-                f"corrupted is {self.corrupted}; one of {self.servers} servers must be honest"
+                f"corrupted is {self.corrupted}; of {self.servers} servers one must be honest"
             )
         if self.whole and self.step is None:
             raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")

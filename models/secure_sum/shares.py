@@ -148,9 +148,7 @@ class SharedNoise(AdditiveMechanism):
         exact = self._numbers(values)
         if not (rng.simulated or self.noise.whole):
             kind = type(self.noise).__name__
-            raise DeclarationError(
-                f"rng is {rng!r}; floats of {kind} noise are not private: simulate with a seed"
-            )
+            raise DeclarationError(f"rng is {rng!r}; floating-point {kind} noise is not private: use a seed")
         parts = _parts(self.noise, self.servers, self._honest, exact.size, rng)
         exact = exact.astype(np.int64) if self.noise.whole else exact
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))
@@ -167,7 +165,7 @@ class SharedNoise(AdditiveMechanism):
 
 def _check_servers(servers: int, corrupted: int) -> None:
     if not 0 <= corrupted < servers:
-        raise DeclarationError(f"corrupted is {corrupted}; one of the {servers} servers must be honest")
+        raise DeclarationError(f"corrupted is {corrupted}; at least one of the {servers} servers is honest")
 
 
 def _not_shared(noise: Noise) -> DeclarationError:

@@ -406,7 +406,7 @@ GROUPS = {"a": tuple("xxy"), "b": tuple("uvv")}
         ({"utilities": [1.0]}, r"must be \(n, k\)"),
         ({"scores": [3, 2, 1], "positions": 0}, "positions is 0"),
         ({"scores": [3, 2, 1], "positions": 4}, "from 1 to the number of candidates, 3"),
-        ({"scores": [3, 2, 1], "weights": [1, 2]}, "weights rise from 1 at position 1 to 2"),
+        ({"scores": [3, 2, 1], "weights": [1, 2]}, "weights rise from 1 to 2"),
         ({"scores": [3, 2, 1], "weights": [1, -1]}, "must not be negative"),
         ({"scores": [3, 2, 1], "weights": [1, 1], "positions": 3}, "for 3 positions"),
         ({"scores": [3, 2], "groups": GROUPS}, "3 entries for 2 candidates"),
