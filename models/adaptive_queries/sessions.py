@@ -291,9 +291,9 @@ class AdaptiveSession:
             if not isinstance(problem, AccuracyPlan) or not isinstance(plan.decision, Plan):
                 raise DeclarationError("plan must be a solution of an AccuracyPlan")
             if problem.records != sample.records or problem.blocks != population.positions:
-                plan = f"{problem.records} records in {problem.blocks} blocks"
+                planned = f"{problem.records} records in {problem.blocks} blocks"
                 given = f"{sample.records} in {population.positions}"
-                raise DeclarationError(f"the plan is for {plan}; the sample has {given}")
+                raise DeclarationError(f"the plan is for {planned}; the sample has {given}")
             self._gate = _Gate(problem)
 
     def run(self) -> Transcript:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from forcopt.arrays import Array
@@ -107,7 +109,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         shift = (decision.b + normal @ problem.center) / size / unit
         return {w: normal / size, b: np.array(shift), lost: lossy.astype(float)}
 
-    parts = {"premise": _PREMISE if tiny.any() else "", "lost": lost, "w": w, "b": b}
+    parts: dict[str, Any] = {"premise": _PREMISE if tiny.any() else "", "lost": lost, "w": w, "b": b}
     return Handles(lost.sum() * 1.0, decision, start, unit=1.0 / n, **parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -279,7 +280,7 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     def start(decision: Array) -> dict[Variable, Array]:
         return {move: (np.asarray(decision, dtype=float) - x) / unit}
 
-    parts = {"moved": move * unit + x, "radius": radius * unit, "output": output}
+    parts: dict[str, Any] = {"moved": move * unit + x, "radius": radius * unit, "output": output}
     return Handles(radius * 1.0, decision, start, unit=unit, **parts)
 
 

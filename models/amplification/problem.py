@@ -198,7 +198,7 @@ class TightAmplification(Problem):
         more = [n + (i == changed and between == "add_remove") for i, n in enumerate(counts)]
         before, after = design.size_law(counts), design.size_law(more)
         private = mechanism or design.neighbours
-        relations = {"mechanism": private, "neighbours": between}
+        relations: dict[str, Any] = {"mechanism": private, "neighbours": between}
         return cls.stratified(counts, before, after, epsilon, changed=changed, **relations)
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from forcopt.clock import Deadline
@@ -71,7 +73,7 @@ def _stage_1(problem: CalibratedEqualErrors, model: Model) -> Handles:
         by_group = dict(zip(problem.groups, targets, strict=True))
         return problem.transported(by_group, result.backend, deadline)
 
-    parts = {"accept": accept, "rates": rates, "loss": loss, "fairness": fairness}
+    parts: dict[str, Any] = {"accept": accept, "rates": rates, "loss": loss, "fairness": fairness}
     return Handles(loss, lambda result: stage_2(result, Deadline()), timed_decision=stage_2, **parts)
 
 
@@ -150,5 +152,5 @@ def equal_odds(
     accepted = np.split(np.clip(result[accept], 0.0, 1.0), ends)
     kernels = {}
     for (name, score), h in zip(problem.scores.items(), accepted, strict=True):
-        kernels[name] = ScoreKernel(*score, np.array([0.0, 1.0]), np.stack([1 - h, h], axis=1))
+        kernels[name] = ScoreKernel(score[0], score[1], np.array([0.0, 1.0]), np.stack([1 - h, h], axis=1))
     return Outcome(problem.decision(kernels), bound=result.bound, status=Status.APPROXIMATE)

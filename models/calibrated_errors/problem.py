@@ -341,7 +341,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     def transport(self, group: str, target: Any, outputs: Any = None) -> CalibratedTransport:
         """Stage 2 for a group: meet these rates, with these new scores only if `outputs` are given."""
-        own = {name: getattr(self, name) for name in ("cutoff", "interval", "margin")}
+        own: dict[str, Any] = {name: getattr(self, name) for name in ("cutoff", "interval", "margin")}
         return CalibratedTransport(score=self.scores[group], target=target, outputs=outputs, **own)
 
     def transported(

@@ -222,7 +222,7 @@ def bounded(
         if power is None:
             near = scipy.optimize.minimize_scalar(limit, bounds=(log(1.2), log(60.0)), method="bounded").x
             bounds = (max(log(0.6), near - 0.6), near + 0.8)
-            options = {"bounds": bounds, "method": "bounded", "options": {"xatol": 5e-3}}
+            options: dict[str, Any] = {"bounds": bounds, "method": "bounded", "options": {"xatol": 5e-3}}
             scipy.optimize.minimize_scalar(objective, **options)
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import scipy
@@ -120,7 +121,7 @@ def fisher_shape(
         curvature = 4 / shape.step**2
         off = np.full(points - 2, -curvature)
         off[0] *= sqrt(2)  # the even half-line: psi is mirrored at 0
-        least = {"select": "i", "select_range": (0, 0)}
+        least: dict[str, Any] = {"select": "i", "select_range": (0, 0)}
         energy, _ = scipy.linalg.eigh_tridiagonal(2 * curvature + potential[:-1], off, **least)
         root = _from_the_end((potential - float(energy[0])) / curvature)
         shape, steps = FisherShape(grid, root, queries), steps + 1

@@ -227,7 +227,7 @@ class LinearQueries(Problem):
         if not found.feasible:
             raise DeclarationError(f"the factors miss the workload by {found.violation:.3g}")
         noise, size = found.metrics["deviation"], sqrt(self._sensitivity(decision.right))
-        scaled = {"sensitivity": size * (1 + CALIBRATED), "dimension": len(decision.right)}
+        scaled: dict[str, Any] = {"sensitivity": size * (1 + CALIBRATED), "dimension": len(decision.right)}
         return AdditiveMechanism(Gaussian(scale=noise * (1 + CALIBRATED)), norm="l2", **scaled)
 
     def _sensitivity(self, right: Array) -> float:
@@ -375,7 +375,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         right[:, columns] = (vectors * roots).T
         return Factorization(left, right)
 
-    parts = {"norm": norm, "squares": squares, "sensitivities": sensitivities}
+    parts: dict[str, Any] = {"norm": norm, "squares": squares, "sensitivities": sensitivities}
     return Handles(norm, decision, unit=problem.sigma * share * size, **parts)
 
 

@@ -359,7 +359,11 @@ def dp_oracle_learner(
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
     full = rounds == planned.rounds and not louder
     message = _message(privacy, planned, beta, rounds, deadline.end, rng, louder)
-    private = {"private": True, "profile": profile, "guarantee": planned.gap if full else np.inf}
+    private: dict[str, Any] = {
+        "private": True,
+        "profile": profile,
+        "guarantee": planned.gap if full else np.inf,
+    }
     return Outcome(decision, None, Status.APPROXIMATE, rounds, message, **private)
 
 

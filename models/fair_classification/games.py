@@ -336,7 +336,13 @@ def no_regret(
     budget = GradientDescent(none, lambda prices: np.clip(prices, 0.0, bound), rate=rate)
     trace = Trace(Deadline(time_limit), on_improvement)
     auditor = PairsAndBudgets(pairs, budget, is_budget)
-    options = {"bound": bound, "repair": repair, "backend": backend, "trace": trace, "lagrangian": game}
+    options: dict[str, Any] = {
+        "bound": bound,
+        "repair": repair,
+        "backend": backend,
+        "trace": trace,
+        "lagrangian": game,
+    }
     state = LagrangianGame(problem, auditor, **options)
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)

@@ -181,7 +181,7 @@ def two_step(
     looser = constraint if first_tolerance is None else type(constraint)(tolerance=first_tolerance)
     try:
         groups = GroupColumn(problem.groups.codes[learn], problem.groups.names)
-        own = {"constraint": looser, "hypotheses": problem.hypotheses, "costs": problem.costs}
+        own: dict[str, Any] = {"constraint": looser, "hypotheses": problem.hypotheses, "costs": problem.costs}
         records, labels = rows_of(problem.features, learn), problem.labels[learn]
         start = FairClassification(features=records, labels=labels, groups=groups, **own)
     except DeclarationError as error:  # the part happens to lack a group
@@ -193,7 +193,7 @@ def two_step(
     drawn = learnt.decision.predict(rows_of(problem.features, remix), seed=rng)
     try:
         seen, labels = channel.observe(reports[remix]), problem.labels[remix]
-        options = {"negative_cells": negative_cells, "costs": problem.costs}
+        options: dict[str, Any] = {"negative_cells": negative_cells, "costs": problem.costs}
         second = FairPostprocessing.from_predictions(drawn, seen, labels, constraint, **options)
     except DeclarationError as error:  # the second part happens to be too small for the channel
         return Outcome(None, status=Status.FAILED, message=f"step 2: {error}")

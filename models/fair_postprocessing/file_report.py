@@ -95,7 +95,7 @@ class FairReport:
             most = f"{high:.1%} at most in the population they come from, all with 95 % probability together."
             promised.append(f"{name}: two groups differ by {at:.1%} on the test records, and by {most}")
         known = {**self.question, "error": self.errors[0], "error_before": self.errors[1]}
-        parts = {"question": self.question, "findings": self.findings, "answer": answer}
+        parts: dict[str, Any] = {"question": self.question, "findings": self.findings, "answer": answer}
         text = report("fair", known, **parts, promised=promised)
         Path(path).write_text(text, encoding="utf-8")
 
@@ -291,8 +291,8 @@ def notion_from(text: str) -> Notion:
     kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
     number, plain = value.strip().rstrip("%"), name.strip().lower().replace("-", "_")
     if plain not in kinds or not is_number(number):
-        known = ", ".join(kinds)
-        raise DeclarationError(f"notion is {text!r}; it must be one of {known}, such as equalized_odds=2%")
+        listed = ", ".join(kinds)
+        raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
     share = float(number) / (100 if value.strip().endswith("%") else 1)
     if not 0 <= share < 1:
         raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")

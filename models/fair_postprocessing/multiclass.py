@@ -167,7 +167,7 @@ class MulticlassPostprocessing(Postprocessing):
         check_entries(weight, weight < 0, "weights", "it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
-        fields = {"classes": found, "costs": costs, "channel": channel}
+        fields: dict[str, Any] = {"classes": found, "costs": costs, "channel": channel}
         return cls(counts=counts, constraint=constraint, groups=names, **fields)
 
     # -- rates -----------------------------------------------------------------------------------------------
@@ -265,5 +265,5 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
         law = found / found.sum(axis=2, keepdims=True)
         return RandomizedRemix(law, problem.classes, problem.groups, problem.channel)
 
-    parts = {"probabilities": p, "error": error, "fairness": fairness}
+    parts: dict[str, Any] = {"probabilities": p, "error": error, "fairness": fairness}
     return Handles(error, decision, lambda given: {p: problem.probabilities(given)}, **parts)

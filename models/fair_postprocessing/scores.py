@@ -357,5 +357,5 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
                 values[ends[a] + place.get(below, 0)] += w
         return {mixture: values}
 
-    parts = {"mixture": mixture, "rates": rates, "error": error, "fairness": fairness}
+    parts: dict[str, Any] = {"mixture": mixture, "rates": rates, "error": error, "fairness": fairness}
     return Handles(error, decision, start, **parts)

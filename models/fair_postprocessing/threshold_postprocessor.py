@@ -176,7 +176,11 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         if len(self.classes_) > 2:
             names = tuple(map(str, self.classes_))
             of_labels = [names[c] for c in given.labels.tolist()]
-            options = {"classes": names, "weights": given.weights, "costs": self._costs(given)}
+            options: dict[str, Any] = {
+                "classes": names,
+                "weights": given.weights,
+                "costs": self._costs(given),
+            }
             problem = MulticlassPostprocessing.from_predictions(
                 score, groups, of_labels, given.constraint, **options
             )

@@ -61,7 +61,12 @@ def generate_rankings(
         column = Column(oracle.worth(found), coefficients, data=found)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
-    options = {"total": 1.0, "gap": gap, "time_limit": time_limit, "on_improvement": on_improvement}
+    options: dict[str, Any] = {
+        "total": 1.0,
+        "gap": gap,
+        "time_limit": time_limit,
+        "on_improvement": on_improvement,
+    }
     found = column_generation(model, price, backend, **options)
     solution = found.solution
     decision = None

@@ -242,7 +242,7 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
             return Ranking(kept[np.argmax(result[x], axis=0)])
         return problem.lottery(marginals=tidy(kept, result[x], problem.size))
 
-    parts = {"marginals": x, "exposures": e, "kept": kept, "demands": demands}
+    parts: dict[str, Any] = {"marginals": x, "exposures": e, "kept": kept, "demands": demands}
     return Handles(objective, read, start, unit=unit, **parts)
 
 

@@ -459,7 +459,7 @@ class FairRanking(Problem):
 
     def lottery(self, **given: Any) -> RankingLottery:
         """The decision with ``exposures=``, ``marginals=`` or ``lottery=`` (probabilities and rankings)."""
-        known = {f"given_{name}": value for name, value in given.items()}
+        known: dict[str, Any] = {f"given_{name}": value for name, value in given.items()}
         return RankingLottery(self.position_weights, self.size, **known)
 
     def read(self, decision: Any) -> RankingLottery:

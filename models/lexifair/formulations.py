@@ -326,7 +326,12 @@ class Pool:
             trace.append(Improvement(seen.seconds, scale * seen.objective, scale * best[0]))
             return bool(report is not None and report(trace[-1])) or stop
 
-        options = {"total": 1.0, "gap": self.gap, "time_limit": time_limit, "on_improvement": improved}
+        options: dict[str, Any] = {
+            "total": 1.0,
+            "gap": self.gap,
+            "time_limit": time_limit,
+            "on_improvement": improved,
+        }
         done = generate(master, price, self.backend, **options)
         solution = done.solution
         everything: list[Fit] = [*self.models, *(c.data for c in done.columns)]

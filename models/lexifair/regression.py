@@ -486,7 +486,9 @@ class BoundedLossRegression(Problem):
     @cached_property
     def lexifair(self) -> LexifairRegression:
         """The lexicographic problem of the same records; its first level is the least possible bound."""
-        shared = {name: getattr(self, name) for name in type(self).model_fields if name != "bound"}
+        shared: dict[str, Any] = {
+            name: getattr(self, name) for name in type(self).model_fields if name != "bound"
+        }
         return LexifairRegression(**shared, levels=1)
 
     @cached_property

@@ -248,7 +248,7 @@ class SecureSum(Problem):
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
         top = max(self.gap(decision), self.honest_norm(decision.step)) * 1.5
-        options = {"bounds": (0.0, top), "method": "bounded", "options": {"xatol": 1e-9}}
+        options: dict[str, Any] = {"bounds": (0.0, top), "method": "bounded", "options": {"xatol": 1e-9}}
         found = scipy.optimize.minimize_scalar(lambda r: -r * self.acceptance(decision, r), **options)
         return float(found.x), -float(found.fun)
 

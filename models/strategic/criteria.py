@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -122,7 +123,7 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
         return max(((e.objective, s) for e, s in evaluation if e.feasible), key=lambda pair: pair[0])[1]
 
     objective = values.sum() if problem.groups is None else leximin(values)
-    parts = {"is_open": responses.is_open, "true_positives": true, "false_positives": false}
+    parts: dict[str, Any] = {"is_open": responses.is_open, "true_positives": true, "false_positives": false}
     return Handles(objective, decision, **parts)
 
 

@@ -100,7 +100,7 @@ def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> Strate
     d = elements + 1
     X, targets = np.vstack([element_agents, set_agents]), np.hstack([members, np.ones((len(sets), 1))])
     improvable, truth = np.arange(d) < elements, (np.ones(d), 4.0)
-    limit = {"max_false_positives": most}
+    limit: dict[str, Any] = {"max_false_positives": most}
     return StrategicClassification.from_features(X, targets, truth, np.full(d, 0.5), improvable, **limit)
 
 
@@ -278,7 +278,7 @@ def _hitting(sets: int, elements: int, size: int) -> TargetDesign:
 def _least_effort(agents: int, criteria: int) -> LeastEffortClassification:
     drawn = random_discrete(agents, criteria, density=0.5, seed=agents)
     shared: dict[str, Any] = {n: getattr(drawn, n) for n in ("agents", "criteria", "edges", "value")}
-    limits = {"max_false_positives": agents // 10, "min_true_positives": agents // 2}
+    limits: dict[str, Any] = {"max_false_positives": agents // 10, "min_true_positives": agents // 2}
     return LeastEffortClassification(**shared, **limits)
 
 

@@ -352,7 +352,7 @@ class StrategicLinearClassifier(LinearAgents):
                 true = true + t[feature] * effort
         qualified = true >= s - TOLERANCE
         true, false, choice = accepted & qualified, accepted & ~qualified, np.where(accepted, 0, -1)
-        place = {"start": self.X, "position": moved / self.costs}
+        place: dict[str, Any] = {"start": self.X, "position": moved / self.costs}
         return Responses(choice, effort, true, false, weights=self.agent_weights, **place)
 
     def evaluate(self, decision: LinearClassifier) -> Evaluation:

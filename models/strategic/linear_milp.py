@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def find_separator(
     >>> find_separator(p, yes=[0, 1], no=[4, 5], improve=[2, 3]).margin
     1.0
     """
-    sets = {"yes": _indices(agents, "yes", yes), "no": _indices(agents, "no", no)}
+    sets: dict[str, Any] = {"yes": _indices(agents, "yes", yes), "no": _indices(agents, "no", no)}
     sets["improve"] = _indices(agents, "improve", improve)
     named: dict[int, str] = {}
     for name, members in sets.items():
@@ -532,7 +532,13 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
         end = float(result[b]) + float(scaled @ corner)
         return LinearClassifier(scaled * problem.costs, end, problem.feature_names)
 
-    parts = {"weights": a, "threshold": b, "moves_along": along, "accepted": accepted, "unqualified": u}
+    parts: dict[str, Any] = {
+        "weights": a,
+        "threshold": b,
+        "moves_along": along,
+        "accepted": accepted,
+        "unqualified": u,
+    }
     parts |= {"true_positives": true_weight, "false_positives": false_weight}
     parts |= {"improves": improves, "falls_short": falls_short}
     objective = true_weight - problem.penalty * false_weight

@@ -163,7 +163,7 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
     axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     points = np.array(list(product(*axes)), dtype=float) * step
     own = problem.truth, problem.costs, problem.improvable
-    fields = {"weights": problem.weights, "zero_utility": "improve"}
+    fields: dict[str, Any] = {"weights": problem.weights, "zero_utility": "improve"}
     graph = StrategicClassification.from_features(X, points, *own, **fields)
     is_open, passes = largest_gaming_free_set(graph)
     return Outcome(Targets(points[is_open]), iterations=passes)
@@ -206,8 +206,8 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     pays = model.variable(name("pays"), n, lower=0, upper=1)
     cost = (targets - Y).sum(axis=1)
     adds = targets @ truth
-    rows = cost <= 1, implies(served, adds >= lack), implies(served, pays >= cost), pays >= 1 - served
-    model.subject_to(*rows, name=name("served_if"))
+    serves = cost <= 1, implies(served, adds >= lack), implies(served, pays >= cost), pays >= 1 - served
+    model.subject_to(*serves, name=name("served_if"))
     i, k = np.nonzero(~np.eye(n, dtype=bool))
     gap = targets[k] - Y[i]  # how far i is below the target of k
     above = model.variable(name("above"), (len(i), d), binary=True)
