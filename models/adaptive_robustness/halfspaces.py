@@ -123,7 +123,7 @@ def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Arr
     for point, label in zip(X, problem.labels, strict=True):
         same = problem.labels == label
         reach.append((length(X[same] - point, problem.norm) - asked[same]).max())
-    return np.maximum(reach, asked.max())
+    return np.asarray(np.maximum(reach, asked.max()))
 
 
 def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:

@@ -278,7 +278,8 @@ class RobustBayes(Problem):
             return self.conflicts
         parts = []
         for k, other in combinations(range(self.labels), 2):
-            near = self._meeting(*(np.flatnonzero(self.masses[:, y] > 0) for y in (k, other)), deadline)
+            left, right = (np.flatnonzero(self.masses[:, y] > 0) for y in (k, other))
+            near = self._meeting(left, right, deadline)
             if near is None:
                 return None
             rows = np.empty((len(near[0]), 4), dtype=np.int32)

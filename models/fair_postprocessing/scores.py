@@ -298,8 +298,7 @@ class ScorePostprocessing(Postprocessing):
             rate for which a group has no records, as may be with `privacy`, is a violation of 1.
         """
         if not isinstance(decision, RandomizedThresholds):
-            kind = type(decision).__name__
-            raise DeclarationError(f"the decision is a {kind}; it must be RandomizedThresholds")
+            raise DeclarationError(f"the decision is {decision!r}; it must be RandomizedThresholds")
         if decision.channel != self.channel:
             raise DeclarationError(f"the decision is for groups seen through {decision.channel}")
         count = len(self.group_names)

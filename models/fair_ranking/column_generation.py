@@ -48,8 +48,8 @@ def generate_rankings(
     one = model.subject_to(model.lift(np.zeros(1)) == 1, name="mixture")
     rows = None
     if len(oracle.low):
-        used = model.lift(np.zeros(len(oracle.low)))
-        rows = model.subject_to(used.between(oracle.low, oracle.high), name="demands")
+        sums = model.lift(np.zeros(len(oracle.low)))
+        rows = model.subject_to(sums.between(oracle.low, oracle.high), name="demands")
     model.optimize(maximize(model.lift(0.0)))
 
     def price(dual: Duals) -> Pricing:

@@ -105,6 +105,7 @@ def random_ranking(
         groups["abcdefgh"[at]] = tuple(map(str, codes))
         scores = scores - 0.5 * codes
     scores = np.round(np.maximum(scores, 0.0), 6)
+    scores = np.asarray(scores, dtype=np.float64)
     return FairRanking(scores, positions=positions, groups=groups, constraint=constraint, **fields)
 
 

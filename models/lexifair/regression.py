@@ -427,7 +427,10 @@ class LexifairRegression(Lexifair):
 
 def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expression:
     """The loss of a factor at ``centre + shift``, in units."""
-    return sum_squares((factor[:, :-1] @ shift + factor @ np.append(centre, -1.0)) / np.sqrt(unit))
+    found: Expression = sum_squares(
+        (factor[:, :-1] @ shift + factor @ np.append(centre, -1.0)) / np.sqrt(unit)
+    )
+    return found
 
 
 class BoundedLossRegression(Problem):
