@@ -432,8 +432,9 @@ def _inert(
     if corrections and chance > INERT:
         sv = SparseVector(corrections=corrections, threshold=0.75 * alpha, epsilon=epsilon, delta=delta)
         raise DeclarationError(
-            f"{method}: with multiplier {multiplier:g} an entry is above alpha / 2 with probability {chance:.3g}, "
-            f"and {corrections} may be corrected, with noise of scale {sv.scales[1]:.4g}: simulate it with {sv!r}"
+            f"{method}: with multiplier {multiplier:g} an entry is above alpha / 2 with probability "
+            f"{chance:.3g}, and {corrections} may be corrected, with noise of scale "
+            f"{sv.scales[1]:.4g}: simulate it with {sv!r}"
         )
     why = f"c = {4 * k / log(k) ** (2 + 2 * t):.3g} < 1" if not corrections else f"chance {chance:.2g}"
     return Outcome(law, message=f"sparse vector is inert at these constants ({why}): no entry is corrected")
