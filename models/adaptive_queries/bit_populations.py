@@ -48,13 +48,10 @@ class BitQuery:
         if not 1 <= len(bits) <= _MOST or len(set(bits)) < len(bits):
             raise DeclarationError(f"bits are {self.bits}; there must be 1 to {_MOST} different ones")
         if values.shape != (2,) * len(bits):
-            raise DeclarationError(
-                f"values have shape {values.shape}; it must be 2 for each of {len(bits)} bits"
-            )
+            raise DeclarationError(f"values have shape {values.shape}; it must be 2 for each of {len(bits)}")
         if values.min() < 0 or values.max() > 1:
-            raise DeclarationError(
-                f"values of a query lie from {values.min():g} to {values.max():g}; they must be in [0, 1]"
-            )
+            ends = f"{values.min():g} to {values.max():g}"
+            raise DeclarationError(f"values of a query lie from {ends}; they must be in [0, 1]")
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "values", values)
 
@@ -82,9 +79,7 @@ class BitSample:
     def mean(self, query: BitQuery, records: slice = slice(None)) -> float:
         """The mean of a query over the sample, or over some of its records."""
         if max(query.bits) >= len(self.words) or min(query.bits) < 0:
-            raise DeclarationError(
-                f"bits are {query.bits}; they are numbered from 0 to {len(self.words) - 1}"
-            )
+            raise DeclarationError(f"bits are {query.bits}; they go from 0 to {len(self.words) - 1}")
         values = query.values
         if records != slice(None) or len(query.bits) > 2:
             codes = np.zeros(self.records, dtype=np.int32)
@@ -128,9 +123,7 @@ class BitPopulation(ABC):
     def interval(self, query: BitQuery) -> tuple[int, int]:
         """The first and the last position that a query looks at."""
         if max(query.bits) >= len(self.position) or min(query.bits) < 0:
-            raise DeclarationError(
-                f"bits are {query.bits}; they are numbered from 0 to {len(self.position) - 1}"
-            )
+            raise DeclarationError(f"bits are {query.bits}; they go from 0 to {len(self.position) - 1}")
         return int(self.position[min(query.bits)]), int(self.position[max(query.bits)])
 
     def value(self, query: BitQuery) -> float:

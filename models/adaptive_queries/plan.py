@@ -17,14 +17,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.theorems import Guarantee, best_split, guarantee, transfer
-from forcopt.models.adaptive_queries.tolerances import (
-    DELTA_KEPT,
-    EXCEEDED,
-    HEIGHT,
-    PLACE,
-    RAISED,
-    ROUNDING,
-)
+from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, HEIGHT, PLACE, RAISED, ROUNDING
 from forcopt.privacy import GDP
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem
@@ -175,28 +168,18 @@ class AccuracyPlan(Problem):
             if needed > decision.delta * (1 + DELTA_KEPT) + SMALLEST:
                 violations["privacy"] = needed / decision.delta - 1 if decision.delta else 1.0
             if naive:
-                found = transfer(
-                    alpha, decision.beta, decision.epsilon, decision.delta, decision.c, decision.d
-                )
+                d = decision
+                found = transfer(alpha, d.beta, d.epsilon, d.delta, d.c, d.d)
             else:
-                found = guarantee(
-                    model,
-                    alpha,
-                    decision.beta,
-                    decision.epsilon,
-                    decision.delta,
-                    decision.c,
-                    decision.d,
-                    self.records,
-                )
+                d = decision
+                found = guarantee(model, alpha, d.beta, d.epsilon, d.delta, d.c, d.d, self.records)
                 if isinstance(model, DecayingCorrelation) and decision.width != model.width:
                     violations["width"] = float(abs(decision.width - model.width))
         over = found.beta / self.failure - 1
         if over > EXCEEDED:
             violations["failure"] = over
-        metrics = {
-            "failure": found.beta,
-            "vacuous": float(found.vacuous),
+        metrics = {"failure": found.beta, "vacuous": float(found.vacuous)}
+        metrics |= {
             "multiplicity": float(model.multiplicity),
             "dependence": model.dependence_term(self.records),
         }
@@ -347,9 +330,10 @@ def _least(error: Curve, axes: list[Array], deadline: Deadline) -> Array:
         point = start
         for _ in range(2):  # anew from where it stopped: the simplex may have collapsed
             options = {"xatol": PLACE, "fatol": HEIGHT, "maxiter": 2000}
-            point = scipy.optimize.minimize(
+            found = scipy.optimize.minimize(
                 lambda x: float(error(x)), point, method="Nelder-Mead", options=options
-            ).x
+            )
+            point = found.x
         best = min(best, point, key=lambda x: float(error(x)))
     return np.asarray(best)
 
@@ -410,8 +394,7 @@ def split_sample(problem: AccuracyPlan, *, time_limit: float | None = None) -> O
     """
     if hoeffding_error(problem) == inf:
         folds = problem.data_model.folds(problem.queries)
-        return Outcome(
-            None, status=Status.INFEASIBLE, message=f"{problem.records} records do not fill {folds} folds"
-        )
+        message = f"{problem.records} records do not fill {folds} folds"
+        return Outcome(None, status=Status.INFEASIBLE, message=message)
     width = getattr(problem.data_model, "width", 0)
     return _outcome(problem, Plan(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, width, "split-sample"))

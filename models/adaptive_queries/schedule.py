@@ -79,9 +79,8 @@ class Schedule:
         else:
             figure, above = panel(ax, (0, 0))
         for row, (first, last) in enumerate(self.intervals):
-            above.plot(
-                [first - 0.4, last + 0.4], [row, row], linewidth=4, solid_capstyle="butt", color=COLOURS[0]
-            )
+            ends = [first - 0.4, last + 0.4]
+            above.plot(ends, [row, row], linewidth=4, solid_capstyle="butt", color=COLOURS[0])
         above.set(ylabel="answered", yticks=range(len(self)), yticklabels=self.queries.tolist())
         if below is None:
             above.set(xlabel="position")
@@ -155,7 +154,7 @@ class QuerySchedule(Problem):
         q = len(self.intervals)
         if self.weights.shape not in ((), (q,)) or (self.weights < 0).any():
             raise DeclarationError(
-                f"weights: the shape is {self.weights.shape}; there must be one weight, or {q}, none negative"
+                f"weights: the shape is {self.weights.shape}; one weight, or {q}, none negative"
             )
         shapes = [(), (q,)] if self.delta is None else [(2,), (q, 2)]
         if self.costs.shape not in shapes:
@@ -298,11 +297,8 @@ class QuerySchedule(Problem):
         late = int(self.data_model.late(self.intervals[queries]).sum())
         if late:
             violations["order"] = float(late)
-        return Evaluation(
-            float(self.query_weights[queries].sum()),
-            violations,
-            {"answered": float(len(queries)), "unanswerable": float(len(self.unanswerable))},
-        )
+        counts = {"answered": float(len(queries)), "unanswerable": float(len(self.unanswerable))}
+        return Evaluation(float(self.query_weights[queries].sum()), violations, counts)
 
 
 def check_intervals(model: DataModel, intervals: Array) -> None:
@@ -314,9 +310,7 @@ def check_intervals(model: DataModel, intervals: Array) -> None:
         Naming the query and the rule.
     """
     if intervals.ndim != 2 or intervals.shape[1:] != (2,) or not len(intervals):
-        raise DeclarationError(
-            f"intervals: the shape is {intervals.shape}; it must be (Q, 2), for at least one query"
-        )
+        raise DeclarationError(f"intervals: the shape is {intervals.shape}; it must be (Q, 2), Q at least 1")
     refused = model.refusals(intervals)
     if refused:
         j, rule = min(refused.items())

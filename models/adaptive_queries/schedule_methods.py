@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
@@ -153,9 +152,8 @@ class Ledger:
                         self._furthest = max(self._furthest, int(pairs[j, 1]))
         if took.any():
             self._furthest = max(self._furthest, int(pairs[took, 1].max()))
-        self._accepted += list(
-            zip(pairs[took, 0].tolist(), pairs[took, 1].tolist(), spends[took].tolist(), strict=True)
-        )
+        taken = zip(*pairs[took].T.tolist(), spends[took].tolist(), strict=True)
+        self._accepted += list(taken)
         return took
 
     def _read(self, intervals: Any, costs: Any) -> tuple[Array, Array]:
@@ -266,13 +264,10 @@ def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) ->
     if capacity == 1:
         return Outcome(problem.schedule(kept[heaviest_disjoint(first, last, weights)]), iterations=1)
     found = heaviest_packing(first, last, weights, capacity, deadline)
-    return Outcome(
-        problem.schedule(kept[found.chosen]),
-        bound=None if found.complete else found.bound,
-        status=Status.OPTIMAL if found.complete else Status.FEASIBLE,
-        iterations=found.paths,
-        message="" if found.complete else deadline.end,
-    )
+    decision, done = problem.schedule(kept[found.chosen]), found.complete
+    if done:
+        return Outcome(decision, status=Status.OPTIMAL, iterations=found.paths)
+    return Outcome(decision, found.bound, Status.FEASIBLE, found.paths, deadline.end)
 
 
 @QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10, 12, 14, 17; packing")
@@ -307,9 +302,8 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
     first, last = problem.touched
     capacity = problem.capacity
     possible = problem.answerable
-    z = model.variable(
-        model.unused_name("answered"), len(first), lower=0, upper=possible.astype(float), integer=not relaxed
-    )
+    most, name = possible.astype(float), model.unused_name("answered")
+    z = model.variable(name, len(first), lower=0, upper=most, integer=not relaxed)
     rows, columns = incidence(first, last)
     weights = problem.query_weights
     top = float(weights.max())
@@ -347,9 +341,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         values[queries] = 1
         return {z: values}
 
-    return Handles(
-        objective=(z * (weights / unit)).sum(), decision=decision, start=start, unit=unit, answered=z
-    )
+    return Handles((z * (weights / unit)).sum(), decision, start, unit=unit, answered=z)
 
 
 def incidence(first: Array, last: Array) -> tuple[Array, Array]:
@@ -434,13 +426,9 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     chosen = problem.schedule(fitted(problem, np.concatenate([best, rest])))
     value = float(weights[chosen.queries].sum())
     bound = max(min(bound, float(weights[allowed].sum())), value)
-    return Outcome(
-        chosen,
-        bound=bound,
-        status=Status.OPTIMAL if value >= bound else Status.APPROXIMATE,
-        guarantee=bound - value,
-        message="" if complete else f"{deadline.end}: no share of the optimum is proved",
-    )
+    status = Status.OPTIMAL if value >= bound else Status.APPROXIMATE
+    message = "" if complete else f"{deadline.end}: no share of the optimum is proved"
+    return Outcome(chosen, bound, status, message=message, guarantee=bound - value)
 
 
 def _charge(

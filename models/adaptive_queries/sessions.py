@@ -40,9 +40,8 @@ class Query:
     def __post_init__(self) -> None:
         values = as_numbers(self.values, "values")
         if values.size and (values.min() < 0 or values.max() > 1):
-            raise DeclarationError(
-                f"values of a query lie from {values.min():g} to {values.max():g}; they must be in [0, 1]"
-            )
+            ends = f"{values.min():g} to {values.max():g}"
+            raise DeclarationError(f"values of a query lie from {ends}; they must be in [0, 1]")
         object.__setattr__(self, "values", values)
 
 
@@ -100,9 +99,8 @@ class Population:
         """
         missing = [c for columns in blocks for c in columns if c not in frame.columns]
         if missing or not len(frame) or not all(map(len, blocks)):
-            raise DeclarationError(
-                f"column {missing[0]!r} is missing" if missing else "the table, or a block, is empty"
-            )
+            what = f"column {missing[0]!r} is missing" if missing else "the table, or a block, is empty"
+            raise DeclarationError(what)
         rows, probabilities, table = [], [], []
         for columns in blocks:
             number = frame.groupby(list(columns), sort=False, dropna=False).ngroup().to_numpy()
@@ -129,7 +127,7 @@ class Population:
         rows = len(self.rows[query.block - 1])
         if len(query.values) != rows:
             raise DeclarationError(
-                f"the query has {len(query.values)} values; block {query.block} has {rows} rows"
+                f"{len(query.values)} values do not fit block {query.block} of {rows} rows"
             )
         return query.block, query.block
 
@@ -293,10 +291,9 @@ class AdaptiveSession:
             if not isinstance(problem, AccuracyPlan) or not isinstance(plan.decision, Plan):
                 raise DeclarationError("plan must be a solution of an AccuracyPlan")
             if problem.records != sample.records or problem.blocks != population.positions:
-                raise DeclarationError(
-                    f"the plan is for {problem.records} records in {problem.blocks} blocks; the sample has "
-                    f"{sample.records} in {population.positions}"
-                )
+                planned = f"{problem.records} records in {problem.blocks} blocks"
+                given = f"{sample.records} in {population.positions}"
+                raise DeclarationError(f"the plan is for {planned}; the sample has {given}")
             self._gate = _Gate(problem)
 
     def run(self) -> Transcript:
@@ -367,7 +364,7 @@ class _Gate:
             raise QueryRefusedError(f"query on {list(interval)}: {rule}")
         if interval[0] < self.furthest - self.model.behind:
             raise QueryRefusedError(
-                f"query on {list(interval)}: the stream has passed it; the last query was on {self.furthest}"
+                f"query on {list(interval)}: the stream has passed it; it is at {self.furthest}"
             )
         ends = self.model.touched(pair) if self.alone else (pair[:, 0] - 1, pair[:, 1] - 1)
         first, last = (int(end[0]) for end in ends)

@@ -172,10 +172,8 @@ def label_split(
     """
     (a0, a1), (b0, b1) = as_numbers(alphas, "alphas").tolist(), as_numbers(betas, "betas").tolist()
     if not (0 <= share <= 1 and records >= 1 and deviation > 0):
-        raise DeclarationError(
-            f"share is {share}, records {records}, deviation {deviation}; they must be from 0 to 1, at least "
-            "1, and above 0"
-        )
+        given = f"share is {share}, records {records}, deviation {deviation}"
+        raise DeclarationError(f"{given}; they must be from 0 to 1, at least 1, and above 0")
     spread = deviation * (share if as_printed else 1.0) / sqrt(records)
     if share in (0, 1) and not as_printed:  # the share is known, and one class has no records
         return Guarantee(a0, b0) if share == 1 else Guarantee(a1, b1)
@@ -215,9 +213,7 @@ def combine_labels(answers: Any, counts: Any, *, share: float | None = None) -> 
         raise DeclarationError("answers and counts must be pairs; counts must not be negative or both 0")
     for label, empty in enumerate(n == 0):
         if empty and share != label:
-            raise DeclarationError(
-                f"counts: class {label} has no records, so that its answer has no guarantee"
-            )
+            raise DeclarationError(f"counts: class {label} has no records, so its answer has no guarantee")
     weights = n / n.sum()
     return float(values[n > 0] @ weights[n > 0])
 

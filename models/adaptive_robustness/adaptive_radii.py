@@ -12,13 +12,8 @@ import scipy
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.errors import DeclarationError, check_choice
-from forcopt.models.adaptive_robustness.geometry import (
-    Norm,
-    check_points,
-    check_radii,
-    draw_in_ball,
-    order_of,
-)
+from forcopt.models.adaptive_robustness import geometry
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
 from forcopt.models.adaptive_robustness.tolerances import WHOLE
 
 
@@ -32,14 +27,14 @@ def check_labels(labels: Any, count: int) -> Array:
     """
     y = np.asarray(labels)
     if y.shape != (count,):
-        raise DeclarationError(f"labels: the shape is {y.shape}; it must be ({count},), one for each point")
+        raise DeclarationError(f"labels: the shape is {y.shape}; it must be ({count},)")
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise DeclarationError(f"labels[{int(np.argmax(np.isnan(y)))}] is nan; it must be a label")
     if y.dtype.kind == "O":
         try:
             np.unique(y)
         except TypeError:
-            raise DeclarationError("labels: their types have no common order, such as None and 1") from None
+            raise DeclarationError("labels: their types have no common order") from None
     return y
 
 
@@ -82,21 +77,18 @@ def adaptive_radii(
     """
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
-    Z, z = (X, y) if to is None else (check_points(to[0], "to"), np.asarray(to[1]))
+    Z = X if to is None else check_points(to[0], "to")
+    z = y if to is None else check_labels(to[1], len(Z))
     if Z.shape[1] != X.shape[1]:
         raise DeclarationError(f"to: points have {Z.shape[1]} features; they must have {X.shape[1]}")
-    if to is not None:
-        z = check_labels(z, len(Z))
-    radii, order = np.full(len(X), np.inf), order_of(norm)
+    radii, order = np.full(len(X), np.inf), geometry.order_of(norm)
     for label in np.unique(z):
         other = y != label
         if other.any():
             near = scipy.spatial.KDTree(Z[z == label]).query(X[other], p=order)[0]
             radii[other] = np.minimum(radii[other], near)
     if np.isinf(radii).any():
-        warnings.warn(
-            "some points have no point with another label: their adaptive radius is infinite", stacklevel=2
-        )
+        warnings.warn("points have an infinite radius where no point has another label", stacklevel=2)
     return radii
 
 
@@ -150,10 +142,23 @@ def check_fraction(c: Any) -> float:
     if fraction <= 0:
         raise DeclarationError(f"the fraction c is {fraction:g}; it must be positive")
     if fraction > 0.5:
-        warnings.warn(
-            f"the fraction c is {fraction:g}, above 1/2: balls of different labels overlap", stacklevel=3
-        )
+        warnings.warn(f"the fraction c is {fraction:g}, above 1/2: balls overlap", stacklevel=3)
     return fraction
+
+
+def _sizes(X: Array, y: Array, c: float, norm: Norm, radii: Any, cap: float | None) -> Array:
+    """The radius of each point's ball: as given, or the fraction c of its adaptive radius."""
+    if radii is not None:
+        return geometry.check_radii(radii, len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if cap is not None else "default")
+        adaptive = adaptive_radii(X, y, norm)
+    return check_fraction(c) * capped(adaptive, cap)
+
+
+def _check_draws(draws: Any) -> None:
+    if isinstance(draws, bool) or int(draws) != draws or draws < 1:
+        raise DeclarationError(f"draws is {draws!r}; it must be a whole number, at least 1")
 
 
 def augment(
@@ -215,15 +220,8 @@ def augment(
     """
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
-    if isinstance(draws, bool) or int(draws) != draws or draws < 1:
-        raise DeclarationError(f"draws is {draws!r}; it must be a whole number, at least 1")
-    if radii is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore" if cap is not None else "default")
-            adaptive = adaptive_radii(X, y, norm)
-        size = check_fraction(c) * capped(adaptive, cap)
-    else:
-        size = check_radii(radii, len(X))
+    _check_draws(draws)
+    size = _sizes(X, y, c, norm, radii, cap)
     rng, m = np.random.default_rng(seed), int(draws)
     moved = draw_in_ball((len(X) * m, X.shape[1]), norm, rng).reshape(len(X), m, -1)
     moved = X[:, None] + size[:, None, None] * moved
@@ -294,12 +292,8 @@ def sampled_loss(
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
     check_choice("reduce", reduce, "any", "mean")
-    if int(draws) != draws or draws < 1:
-        raise DeclarationError(f"draws is {draws!r}; it must be a whole number, at least 1")
-    if radii is None:
-        size = check_fraction(c) * capped(adaptive_radii(X, y, norm), cap)
-    else:
-        size = check_radii(radii, len(X))
+    _check_draws(draws)
+    size = _sizes(X, y, c, norm, radii, cap)
     predict = getattr(classifier, "predict", classifier)
     if not callable(predict):
         raise DeclarationError(f"classifier is {classifier!r}; it must be callable or have predict")
@@ -307,9 +301,8 @@ def sampled_loss(
     wrong = np.zeros((int(draws), len(X)), dtype=bool)
     for k in range(int(draws)):
         wrong[k] = np.asarray(predict(X + size[:, None] * draw_in_ball(X.shape, norm, rng))) != y
-    if reduce == "mean":
-        return float(wrong.mean())
-    return float((wrong.any(axis=0) | (np.asarray(predict(X)) != y)).mean())
+    lost = wrong if reduce == "mean" else wrong.any(axis=0) | (np.asarray(predict(X)) != y)
+    return float(lost.mean())
 
 
 def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_printed: bool = False) -> int:
@@ -354,8 +347,7 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     """
     if isinstance(d, bool) or int(d) != d or d < 1:
         raise DeclarationError(f"d is {d!r}; it must be a whole number, at least 1")
-    values: dict[str, Any] = {"eps": eps, "delta": delta}
-    for name, value in values.items():
+    for name, value in (("eps", eps), ("delta", delta)):
         if not 0 < float(as_numbers(value, name)) < 1:
             raise DeclarationError(f"{name} is {value!r}; it must be between 0 and 1")
     if not phi_inverse > 0:

@@ -61,11 +61,11 @@ def augmented(
         raise DeclarationError("labels: all are equal; a learner needs both")
     if learner is not None and not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
         raise DeclarationError(f"learner is {learner!r}; it must be an estimator as of scikit-learn")
-    learner = learner if learner is not None else LogisticRegression(max_iter=2000)
+    learner = clone(learner) if learner is not None else LogisticRegression(max_iter=2000)
     if time_limit is None:
-        fitted = clone(learner).fit(rows.points, rows.labels)
-        return Outcome(_read(fitted, rows.points, rows.labels, problem.feature_names), 0.0)
-    fitted = _fit_within(clone(learner), rows.points, rows.labels, deadline)
+        fitted = learner.fit(rows.points, rows.labels)
+    else:
+        fitted = _fit_within(learner, rows.points, rows.labels, deadline)
     if fitted is None:
         return Outcome(problem.constant(), 0.0, message="the learner did not end in time: the best constant")
     return Outcome(_read(fitted, rows.points, rows.labels, problem.feature_names), 0.0)
@@ -112,8 +112,7 @@ def _read(fitted: Any, X: Array, y: Array, names: tuple[str, ...]) -> Any:
     if getattr(fitted, "n_neighbors", 0) == 1:
         return NearestNeighbour(X, y, feature_names=names)
     raise DeclarationError(
-        f"learner is {type(fitted).__name__}; the exact loss is known of linear ones, trees and the nearest "
-        "neighbour: fit others on the rows of augment"
+        f"learner is {type(fitted).__name__}; it must be linear, a tree or the nearest neighbour"
     )
 
 
@@ -147,10 +146,8 @@ class ExpansionNearestNeighbour:
         """Keep the points, their labels and their balls."""
         self.points = check_points(X, "X")
         self.labels = check_labels(y, len(self.points))
-        one = bool((self.labels == self.labels[0]).all())
-        if self.c == 0 or (one and cap is None):
-            self.radii = np.zeros(len(self.points))
-        else:
+        self.radii = np.zeros(len(self.points))
+        if self.c != 0 and (cap is not None or (self.labels != self.labels[0]).any()):
             self.radii = self.c * capped(adaptive_radii(self.points, self.labels, self.norm), cap)
         return self
 

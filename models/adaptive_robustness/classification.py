@@ -15,7 +15,14 @@ from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, dual_length, length, places_of
+from forcopt.models.adaptive_robustness.geometry import (
+    Norm,
+    check_points,
+    check_radii,
+    dual_length,
+    length,
+    places_of,
+)
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
 from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
@@ -92,14 +99,9 @@ class AdaptiveRobustClassification(Problem):
         if self.radii is None:
             check_fraction(self.fraction)
             if (self.labels == self.labels[0]).all():
-                raise DeclarationError(
-                    "labels: all are equal, so adaptive radii are infinite; give radii or both labels"
-                )
-        elif self.radii.shape not in ((), (n,)) or self.radii.min() < 0:
-            raise DeclarationError(
-                f"radii: the shape is {self.radii.shape}, least {self.radii.min():g}; it must be one number "
-                f"or ({n},), and not negative"
-            )
+                raise DeclarationError("labels: all are equal, so radii are infinite; give radii")
+        else:
+            check_radii(self.radii, n)
         return self
 
     def choose_method(self) -> str:
@@ -149,17 +151,12 @@ class AdaptiveRobustClassification(Problem):
     def coinciding(self) -> Array:
         """Pairs of points at one place with different labels, shape ``(k, 2)``."""
         place = places_of(self.features)
-        rows = [
-            (int(np.flatnonzero((place == p) & (self.labels == 0))[0]), int(i))
-            for p in np.unique(place[self.labels == 0])
-            for i in np.flatnonzero((place == p) & (self.labels == 1))
-        ]
-        rows += [
-            (int(i), int(np.flatnonzero((place == p) & (self.labels == 1))[0]))
-            for p in np.unique(place[self.labels == 1])
-            for i in np.flatnonzero((place == p) & (self.labels == 0))
-        ]
-        return np.array(sorted(set(rows)), dtype=np.int64).reshape(-1, 2)
+        rows: set[tuple[int, int]] = set()
+        for p in np.unique(place):
+            zero, one = (np.flatnonzero((place == p) & (self.labels == k)).tolist() for k in (0, 1))
+            if zero and one:
+                rows |= {(zero[0], i) for i in one} | {(i, one[0]) for i in zero}
+        return np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)
 
     def midway(self, found: Halfspace) -> Halfspace:
         """Move the border of a halfspace away from points, without losing another one.
@@ -212,10 +209,8 @@ class AdaptiveRobustClassification(Problem):
         elif isinstance(decision, Tree):
             room = exact_radii(decision, X, y, self.norm)[1]
         else:
-            raise DeclarationError(
-                f"the decision is a {type(decision).__name__}; it must be a Halfspace, a Tree or a "
-                "NearestNeighbour (l2); for a network, compare exact_radii with balls"
-            )
+            kinds = "a Halfspace, a Tree or a NearestNeighbour (l2); for networks compare exact_radii"
+            raise DeclarationError(f"the decision is a {type(decision).__name__}; it must be {kinds}")
         wrong = np.asarray(decision.predict(X)) != y
         return np.asarray(wrong | (room < self.balls - TOLERANCE * self.extent))
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, check_shape
 from forcopt.declaration import Declared, Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned
@@ -48,9 +48,7 @@ class Classifier(Declared):
         """Check inputs, shape ``(m, d)``; an error calls them `subject`."""
         values = check_points(aligned(X, self.feature_names), subject)
         if values.shape[1] != self.features:
-            raise DeclarationError(
-                f"{subject} has {values.shape[1]} features; the classifier takes {self.features}"
-            )
+            raise DeclarationError(f"{subject} has {values.shape[1]} features, not {self.features}")
         return values
 
 
@@ -71,7 +69,7 @@ class Halfspace(Classifier):
     methods: ClassVar[tuple[str, ...]] = ("closed-form", "draws")
 
     w: Numbers
-    b: float
+    b: float = Field(allow_inf_nan=False)
 
     @field_validator("w")
     @classmethod
@@ -79,11 +77,6 @@ class Halfspace(Classifier):
         if w.ndim != 1 or not len(w):
             raise DeclarationError(f"the shape is {w.shape}; it must be (d,)")
         return w
-
-    @field_validator("b")
-    @classmethod
-    def _is_finite(cls, b: float) -> float:
-        return float(as_numbers(b, "b"))
 
     @property
     def features(self) -> int:
@@ -150,10 +143,7 @@ class NearestNeighbour(Classifier):
         """A KD-tree of the points with the label (or of all others), and their numbers."""
         if (label, same) not in self._trees:
             which = np.flatnonzero((self.labels == label) == same)
-            self._trees[label, same] = (
-                scipy.spatial.KDTree(self.points[which].reshape(-1, self.features)),
-                which,
-            )
+            self._trees[label, same] = scipy.spatial.KDTree(self.points[which]), which
         return self._trees[label, same]
 
     def predict(self, X: Any) -> Array:
@@ -163,10 +153,8 @@ class NearestNeighbour(Classifier):
     def margin(self, X: Any, label: int) -> Array:
         """How much farther the nearest point with another label is than the nearest with this one."""
         values = self.read(X)
-        far = [
-            self.tree(label, same)[0].query(values)[0] if len(self.tree(label, same)[1]) else np.inf
-            for same in (False, True)
-        ]
+        trees = (self.tree(label, same)[0] for same in (False, True))
+        far = [tree.query(values)[0] if tree.n else np.inf for tree in trees]
         with np.errstate(invalid="ignore"):
             return np.broadcast_to(far[0] - far[1], (len(values),))
 
@@ -195,19 +183,14 @@ class ReLUNetwork(Classifier):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if not self.weights or len(self.weights) != len(self.biases):
-            raise DeclarationError(
-                f"there are {len(self.weights)} weights and {len(self.biases)} biases; a layer has both"
-            )
+            raise DeclarationError(f"{len(self.weights)} weights need as many biases, not {len(self.biases)}")
         for k, (matrix, shift) in enumerate(zip(self.weights, self.biases, strict=True)):
             inputs = self.weights[k - 1].shape[1] if k else (matrix.shape[0] if matrix.ndim == 2 else 0)
             if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] != inputs:
                 raise DeclarationError(f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, k)")
             check_shape(shift, matrix.shape[1:], f"biases.{k}")
         if self.weights[-1].shape[1] != 1:
-            raise DeclarationError(
-                f"weights.{len(self.weights) - 1}: the network has {self.weights[-1].shape[1]} outputs; it "
-                "must have one, for two labels"
-            )
+            raise DeclarationError(f"the network has {self.weights[-1].shape[1]} outputs; it must have one")
         return self
 
     @classmethod
@@ -222,9 +205,7 @@ class ReLUNetwork(Classifier):
             For another activation, or more than two classes.
         """
         if not hasattr(model, "coefs_"):
-            raise DeclarationError(
-                f"a {type(model).__name__} has no coefs_; it must be a fitted MLPClassifier"
-            )
+            raise DeclarationError(f"a {type(model).__name__} has no coefs_: fit an MLPClassifier")
         if model.activation != "relu" and len(model.coefs_) > 1:
             raise DeclarationError(f"the network's activation is {model.activation!r}; it must be 'relu'")
         if getattr(model, "out_activation_", "") != "logistic" or len(model.classes_) != 2:
@@ -301,19 +282,16 @@ class Tree(Classifier):
         shape = self.feature.shape
         for name in ("threshold", "left", "right", "label"):
             if len(shape) != 1 or not shape[0] or getattr(self, name).shape != shape:
-                raise DeclarationError(
-                    f"{name}: the shape is {getattr(self, name).shape}; it must be {shape}"
-                )
+                raise DeclarationError(f"{name} has shape {getattr(self, name).shape}; it must be {shape}")
         split = self.left >= 0
-        numbers = np.arange(len(self.left))
         for name in ("left", "right"):
             child = getattr(self, name)[split]
-            if (child <= numbers[split]).any() or (child >= len(split)).any():
+            if (child <= np.flatnonzero(split)).any() or (child >= len(split)).any():
                 raise DeclarationError(f"{name}: children must come after their node, and exist")
         wrong = (self.feature[split] < 0) | (self.feature[split] >= self.dimension)
         if wrong.any():
             raise DeclarationError(
-                f"feature: {self.feature[split][wrong][0]} must be from 0 to {self.dimension - 1}"
+                f"feature {self.feature[split][wrong][0]} is not from 0 to {self.dimension - 1}"
             )
         return self
 
@@ -327,9 +305,7 @@ class Tree(Classifier):
         """
         tree = getattr(model, "tree_", None)
         if tree is None or not hasattr(model, "classes_") or tree.value.shape[1] != 1:
-            raise DeclarationError(
-                f"a {type(model).__name__} has no tree of classes; it must be a fitted DecisionTreeClassifier"
-            )
+            raise DeclarationError(f"a {type(model).__name__} has no tree: fit a DecisionTreeClassifier")
         leaf = tree.children_left < 0
         return cls(
             feature=np.where(leaf, 0, tree.feature),
@@ -337,9 +313,7 @@ class Tree(Classifier):
             left=tree.children_left,
             right=np.where(leaf, -1, tree.children_right),
             label=tree.value[:, 0].argmax(axis=1),
-            dimension=int(tree.n_features_in_)
-            if hasattr(tree, "n_features_in_")
-            else int(model.n_features_in_),
+            dimension=int(model.n_features_in_),
             feature_names=tuple(getattr(model, "feature_names_in_", ())),
         )
 

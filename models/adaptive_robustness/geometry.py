@@ -16,6 +16,9 @@ from forcopt.models.adaptive_robustness.tolerances import TOUCH
 Norm = Literal["l2", "linf"]
 """The norm in which inputs are moved: Euclidean or maximum."""
 
+Pairs = tuple[Array, Array]
+"""Two columns of indices."""
+
 _CHUNK = 4096
 
 
@@ -52,13 +55,11 @@ def check_points(points: Any, subject: str) -> Array:
     """
     values = as_numbers(points, subject)
     if values.ndim != 2 or 0 in values.shape:
-        raise DeclarationError(
-            f"{subject}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
-        )
+        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be (n, d), not empty")
     return values
 
 
-def check_radii(radii: Any, count: int) -> Array:
+def check_radii(radii: Any, count: int, subject: str = "radii") -> Array:
     """Read radii: one number, or one for each point; shape ``(count,)``.
 
     Raises
@@ -66,10 +67,10 @@ def check_radii(radii: Any, count: int) -> Array:
     DeclarationError
         For another shape, or radii that are negative or not finite.
     """
-    values = as_numbers(radii, "radii")
+    values = as_numbers(radii, subject)
     if values.shape not in ((), (count,)):
-        raise DeclarationError(f"radii: the shape is {values.shape}; it must be () or ({count},)")
-    check_entries(values, values < 0, "radii", "it must be at least 0")
+        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be () or ({count},)")
+    check_entries(values, values < 0, subject, "it must be at least 0")
     return np.broadcast_to(values, (count,))
 
 
@@ -107,7 +108,7 @@ def draw_in_ball(shape: tuple[int, int], norm: Norm, rng: np.random.Generator) -
 
 def meeting_pairs(
     points: Array, radii: Array, left: Array, right: Array, norm: Norm, deadline: Deadline | None = None
-) -> tuple[Array, Array] | None:
+) -> Pairs | None:
     """Pairs of open balls that meet, one of `left` and one of `right`.
 
     Balls meet if the distance of their centers is below the sum of their radii; coinciding centers always
@@ -132,7 +133,7 @@ def meeting_pairs(
     necessary.
     """
     order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
-    found: list[tuple[Array, Array]] = []
+    found: list[Pairs] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     right_trees = [(group, scipy.spatial.KDTree(points[group])) for group in _similar(radii, right)]
     for group in _similar(radii, left):
         for part in np.array_split(group, -(-len(group) // _CHUNK)):
@@ -145,13 +146,11 @@ def meeting_pairs(
                 i, j = part[near["i"]], others[near["j"]]
                 meets = (near["v"] < radii[i] + radii[j] - slack) | (near["v"] == 0)
                 found.append((i[meets], j[meets]))
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     i, j = np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
     return _by_first(i, j, len(points))
 
 
-def _by_first(i: Array, j: Array, size: int) -> tuple[Array, Array]:
+def _by_first(i: Array, j: Array, size: int) -> Pairs:
     """Pairs in the order of their first index, by counting."""
     import scipy.sparse as sp
 
@@ -161,15 +160,11 @@ def _by_first(i: Array, j: Array, size: int) -> tuple[Array, Array]:
 
 def _similar(radii: Array, among: Array) -> Sequence[Array]:
     """Indices grouped by their radius, up to a factor of 2^(1/8)."""
-    if not len(among):
-        return []
     step = np.floor(8 * np.log2(np.maximum(radii[among], np.finfo(float).tiny)))
     return [among[step == k] for k in np.unique(step)]
 
 
-def shared_pairs(
-    points: Array, radii: Array, left: Array, right: Array, domain: Array, norm: Norm
-) -> tuple[Array, Array]:
+def shared_pairs(points: Array, radii: Array, left: Array, right: Array, domain: Array, norm: Norm) -> Pairs:
     """Pairs of open balls that share a point of a finite domain; centers belong to the domain, too."""
     import scipy.sparse as sp
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
+from forcopt.language import Model, Variable, sum_squares
 from forcopt.language.atoms import norm as norm_of
-from forcopt.language.atoms import sum_squares
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
 from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
-from forcopt.models.adaptive_robustness.tolerances import (
-    APART,
-    STRICT,
-    TOLERANCE,
-)
+from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
@@ -29,9 +25,7 @@ _PREMISE = (
 )
 
 
-@AdaptiveRobustClassification.formulation(
-    "milp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with the dual norm of linf"
-)
+@AdaptiveRobustClassification.formulation("milp", exact=True, cites="Chowdhury, Urner (2022), Definition 10")
 def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     """Rows ``s (w x + b) >= r - M lost`` with ``norm1(w) <= 1``. Norm ``"linf"``.
 
@@ -49,7 +43,7 @@ def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
 
 
 @AdaptiveRobustClassification.formulation(
-    "misocp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with one second-order cone"
+    "misocp", exact=True, cites="Chowdhury, Urner (2022), Definition 10"
 )
 def misocp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     """As the MILP, with ``norm2(w) <= 1``. Norm ``"l2"``.
@@ -79,18 +73,16 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
     lost = model.variable(name("lost"), n, binary=True)
     if problem.norm == "l2":
-        model.subject_to(norm_of(w) <= 1, name=model.unused_name("unit_norm"))
+        model.subject_to(norm_of(w) <= 1, name=name("unit_norm"))
     else:
         size = model.variable(name("size"), d, lower=0, upper=1)
-        model.subject_to(w <= size, -w <= size, size.sum() <= 1, name=model.unused_name("unit_norm"))
+        model.subject_to(w <= size, -w <= size, size.sum() <= 1, name=name("unit_norm"))
     big = asked + _reach(problem, X, asked)
     signs = problem.signs
-    model.subject_to(
-        (X * signs[:, None]) @ w + signs * b >= asked - APART - big * lost,
-        name=model.unused_name("margin"),
-    )
+    sides = (X * signs[:, None]) @ w + signs * b
+    model.subject_to(sides >= asked - APART - big * lost, name=name("margin"))
     for i, j in _overlapping(problem):
-        model.subject_to(lost[i] + lost[j] >= 1, name=model.unused_name("lose_one"))
+        model.subject_to(lost[i] + lost[j] >= 1, name=name("lose_one"))
 
     def decision(result: ModelSolution) -> Halfspace:
         found, shift = np.asarray(result[w], dtype=float), float(result[b])
@@ -117,16 +109,8 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         shift = (decision.b + normal @ problem.center) / size / unit
         return {w: normal / size, b: np.array(shift), lost: lossy.astype(float)}
 
-    return Handles(
-        lost.sum() * 1.0,
-        decision,
-        start,
-        unit=1.0 / n,
-        premise=_PREMISE if tiny.any() else "",
-        lost=lost,
-        w=w,
-        b=b,
-    )
+    parts: dict[str, Any] = {"premise": _PREMISE if tiny.any() else "", "lost": lost, "w": w, "b": b}
+    return Handles(lost.sum() * 1.0, decision, start, unit=1.0 / n, **parts)
 
 
 def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Array:
@@ -135,20 +119,19 @@ def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Arr
     If some point of its label is kept, it is no farther than from that point, less the room kept there. If
     none is, a constant classifier is as good, whose scores are the largest radius.
     """
-    reach = np.full(len(X), float(asked.max()))
-    for i in range(len(X)):
-        same = problem.labels == problem.labels[i]
-        away = length(X[same] - X[i], problem.norm) - asked[same]
-        reach[i] = max(reach[i], float(away.max()))
-    return reach
+    reach = []
+    for point, label in zip(X, problem.labels, strict=True):
+        same = problem.labels == label
+        reach.append((length(X[same] - point, problem.norm) - asked[same]).max())
+    return np.asarray(np.maximum(reach, asked.max()))
 
 
 def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:
     """Pairs of points of different labels whose balls meet: no halfspace keeps both."""
-    zero, one = np.flatnonzero(problem.labels == 0), np.flatnonzero(problem.labels == 1)
+    zero, one = (np.flatnonzero(problem.labels == label) for label in (0, 1))
     found = meeting_pairs(problem.features, problem.balls, zero, one, problem.norm)
     assert found is not None
-    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+    return np.stack(found, axis=1).tolist()  # type: ignore[no-any-return]
 
 
 @AdaptiveRobustClassification.algorithm(
@@ -178,9 +161,7 @@ def hinge(
     return _fit(problem, problem.balls, penalty, backend, time_limit)
 
 
-@AdaptiveRobustClassification.algorithm(
-    "svm", cites="Cortes, Vapnik (1995): the hinge at c = 0", rank="published"
-)
+@AdaptiveRobustClassification.algorithm("svm", cites="Cortes, Vapnik (1995), c = 0", rank="published")
 def svm(
     problem: AdaptiveRobustClassification,
     *,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -20,20 +21,12 @@ from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
-from forcopt.models.adaptive_robustness.tolerances import (
-    DEPENDENT,
-    EDGE,
-    EDGE_AGAIN,
-    SAME_RADIUS,
-    TIED,
-)
+from forcopt.models.adaptive_robustness.tolerances import DEPENDENT, EDGE, EDGE_AGAIN, SAME_RADIUS, TIED
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 
-@RobustnessRadius.algorithm(
-    "cuts", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs with lazy cells"
-)
+@RobustnessRadius.algorithm("cuts", exact=True, cites="Chowdhury, Urner (2022), Definition 8")
 def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
     """Project the point on the cell of each atom with another label, near ones first.
 
@@ -54,7 +47,7 @@ def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outco
 
 
 def nearest_border(
-    nn: NearestNeighbour, x: Array, label: int, *, deadline: Deadline
+    nn: NearestNeighbour, x: Array, label: int, deadline: Deadline
 ) -> tuple[Array, float, float, int]:
     """The nearest point that is no nearer to the label's atoms than to some other.
 
@@ -92,9 +85,8 @@ def nearest_border(
                 tested = len(cells)
             if least[rank - done] >= radius:
                 continue
-            move, size, used, proved = _project(
-                same, x, atoms[rank - done], float(apart[rank]), cells[0], radius
-            )
+            atom = atoms[rank - done]
+            move, size, used, proved = _project(same, x, atom, float(apart[rank]), cells[0], radius)
             cells += [k for k in used if k not in cells]
             programs += 1
             if move is not None and size < radius:
@@ -137,9 +129,7 @@ def _project(
         near, k = (float(np.linalg.norm(same.data[first] - x)), first) if not tried else same.query(z)
         to_atom = float(np.linalg.norm(z - atom))
         room = apart + to_atom
-        if near >= to_atom - EDGE * room:
-            return None
-        if int(k) in tried and near >= to_atom - EDGE_AGAIN * room:
+        if near >= to_atom - (EDGE_AGAIN if int(k) in tried else EDGE) * room:
             return None
         tried.add(int(k))
         # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2, in units of `apart` and rows of length 1
@@ -192,13 +182,11 @@ def constancy_radii(
     out = np.full(len(points), np.inf)
     for label in np.unique(labels):
         mine = np.flatnonzero(labels == label)
-        if not len(nn.tree(int(label), same=True)[1]):
-            out[mine] = 0.0
+        same, other = (nn.tree(int(label), same=own)[0] for own in (True, False))
+        if not same.n or not other.n:
+            out[mine] = np.inf if same.n else 0.0
             continue
-        if not len(nn.tree(int(label), same=False)[1]):
-            continue
-        own = nn.tree(int(label), same=True)[0].query(points[mine])[0]
-        far = nn.tree(int(label), same=False)[0].query(points[mine])[0]
+        own, far = same.query(points[mine])[0], other.query(points[mine])[0]
         for i, a, b in zip(mine.tolist(), own.tolist(), far.tolist(), strict=True):
             if b <= a:
                 out[i] = 0.0
@@ -413,10 +401,8 @@ def border(nn: NearestNeighbour) -> Border:
     if nn.features != 2:
         raise DeclarationError(f"voronoi is for the plane, and there are {nn.features} features: use cuts")
     atoms, first, place = np.unique(nn.points, axis=0, return_index=True, return_inverse=True)
-    if len(atoms) < len(nn.points):
-        same = nn.labels == nn.labels[first][place.reshape(-1)]
-        if not same.all():
-            raise DeclarationError("two atoms of different labels coincide; voronoi takes none: use cuts")
+    if (nn.labels != nn.labels[first][place.reshape(-1)]).any():
+        raise DeclarationError("two atoms of different labels coincide; voronoi takes none: use cuts")
     labels = nn.labels[first]
     center = atoms.mean(axis=0)
     try:
@@ -424,9 +410,7 @@ def border(nn: NearestNeighbour) -> Border:
             raise scipy.spatial.QhullError("fewer than 4 atoms")
         diagram = scipy.spatial.Voronoi(atoms - center)
     except scipy.spatial.QhullError as error:
-        raise DeclarationError(
-            f"there is no Voronoi diagram ({str(error).splitlines()[0]}): use cuts"
-        ) from None
+        raise DeclarationError(f"no Voronoi diagram ({str(error).splitlines()[0]}): use cuts") from None
     pairs = diagram.ridge_points
     between = labels[pairs[:, 0]] != labels[pairs[:, 1]]
     pairs, ends = pairs[between], np.array(diagram.ridge_vertices)[between]
@@ -524,13 +508,10 @@ def margin_rate(
     tied = top[:, -1] - top[:, -2] <= TIED * top[:, -1]
     if tied.any() and ties != "drop":
         at = X[int(np.argmax(tied))].tolist()
-        raise DeclarationError(
-            f"masses: the labels of point {at} are equally likely; ties='drop' leaves it out"
-        )
-    label = total.argmax(axis=1)
-    radii = np.zeros(len(X))
-    if (~tied).any():
-        radii[~tied] = _radii(X[~tied], label[~tied], method, deadline)
+        raise DeclarationError(f"masses: labels of point {at} are equally likely; ties='drop' leaves it out")
+    label, clear, radii = total.argmax(axis=1), ~tied, np.zeros(len(X))
+    if clear.any():
+        radii[clear] = _radii(X[clear], label[clear], method, deadline)
     return MarginRate(radii, mass, X)
 
 
@@ -538,10 +519,9 @@ def _radii(X: Array, label: Array, method: str | None, deadline: Deadline) -> Ar
     if (label == label[0]).all():
         return np.full(len(X), np.inf)
     nn = NearestNeighbour(X, label)
-    if method == "voronoi" or (method is None and X.shape[1] == 2 and len(X) > 200):
-        try:
+    if method == "voronoi":
+        return border(nn).nearest(X)[1]
+    if method is None and X.shape[1] == 2 and len(X) > 200:
+        with suppress(DeclarationError):
             return border(nn).nearest(X)[1]
-        except DeclarationError:
-            if method == "voronoi":
-                raise
     return constancy_radii(nn, X, label, deadline=deadline)

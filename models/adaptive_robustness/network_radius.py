@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
+from forcopt.language import Expression, Model, Variable, implies
 from forcopt.language.atoms import norm as norm_of
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_robustness import tolerances
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.geometry import draw_in_ball, dual_length, length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
-from forcopt.models.adaptive_robustness.tolerances import (
-    BACK,
-    KNOWN,
-    LEAST_MOVE,
-    LEAST_STEP,
-    LEAST_UNIT,
-    STEPS,
-    SUMS,
-)
+from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_STEP, STEPS, SUMS
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
 _DOUBLINGS = 40
 
 
-@RobustnessRadius.algorithm(
-    "gradient", cites="Madry et al. (2018), projected gradient descent", rank="published"
-)
+@RobustnessRadius.algorithm("gradient", cites="Madry et al. (2018), projected descent", rank="published")
 def gradient(
     problem: RobustnessRadius,
     *,
@@ -95,9 +84,8 @@ def attack(
                 changed.append(z[flipped])
             slopes = sign * slopes
             size = np.linalg.norm(slopes, 2 if problem.norm == "l2" else 1, axis=1, keepdims=True)
-            unit = np.where(size > 0, slopes / np.where(size > 0, size, 1), 0.0)
-            if problem.norm == "linf":
-                unit = np.sign(slopes)
+            l2 = problem.norm == "l2"
+            unit = slopes / np.where(size > 0, size, 1) if l2 else np.sign(slopes)
             # the step of Newton's method along the steepest direction, between bounds that shrink
             newton = np.abs(outputs)[:, None] / np.where(size > 0, size, 1)
             most = 2 * radius / (1 + k / 4)
@@ -131,14 +119,10 @@ def _shrink(
     """Double the radius until a search finds a change; then search below the best until it finds none."""
     low, high = problem.limits
     widest = float(problem.lengths(np.maximum(high - problem.point, problem.point - low)))
-    best: Array | None = None
     for _ in range(_DOUBLINGS):
-        found = search(min(radius, widest))
-        best = _closest(problem, found)
-        if best is not None:
+        best = _closest(problem, search(min(radius, widest)))
+        if best is not None or trace.over or radius >= widest:
             break
-        if trace.over or radius >= widest:
-            return None
         radius *= 2
     if best is None:
         return None
@@ -148,8 +132,7 @@ def _shrink(
         least = float(problem.lengths(best))
         if least == 0:
             break
-        found = search(least * (0.99 if misses else 0.9))
-        nearer = _closest(problem, found)
+        nearer = _closest(problem, search(least * (0.99 if misses else 0.9)))
         misses += nearer is None
         if nearer is not None:
             best = nearer
@@ -167,7 +150,7 @@ def _closest(problem: RobustnessRadius, found: Array) -> Array | None:
         middle = (keep + none) / 2
         changed = problem.changed(problem.point + middle[:, None] * (found - problem.point))
         keep, none = np.where(changed, middle, keep), np.where(changed, none, middle)
-    shares = np.stack([keep, np.minimum(keep * (1 + BACK), 1.0), np.ones(len(found))])
+    shares = np.stack([keep, np.minimum(keep * (1 + tolerances.BACK), 1.0), np.ones(len(found))])
     for k in problem.lengths(keep[:, None] * (found - problem.point) + problem.point).argsort():
         for share in shares[:, k]:  # one by one: side by side, sums may be rounded otherwise
             moved = found[k] if share == 1 else problem.point + share * (found[k] - problem.point)
@@ -176,9 +159,7 @@ def _closest(problem: RobustnessRadius, found: Array) -> Array | None:
     return None
 
 
-@RobustnessRadius.algorithm(
-    "draws", cites="Chowdhury, Urner (2022), section 6, uniform draws", rank="published"
-)
+@RobustnessRadius.algorithm("draws", cites="Chowdhury, Urner (2022), section 6", rank="published")
 def draws(
     problem: RobustnessRadius,
     *,
@@ -261,61 +242,46 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     most = math.inf if known is None else float(problem.lengths(known)) * (1 + KNOWN) + LEAST_MOVE
     low, high = np.maximum(low, x - most), np.minimum(high, x + most)
     if not np.isfinite(high - low).all():
-        raise DeclarationError(
-            "box is missing: no move that changes the label was found, so inputs have no bounds"
-        )
+        raise DeclarationError("box is missing: no move that changes the label gives inputs bounds")
     name = model.unused_name
-    unit = max(float((high - low).max()) / 2, LEAST_UNIT)  # moves count in units of the ball
+    unit = max(float((high - low).max()) / 2, tolerances.LEAST_UNIT)  # moves count in units of the ball
     move = model.variable(name("move"), d, lower=(low - x) / unit, upper=(high - x) / unit)
     radius = model.variable(name("radius"), lower=0, upper=most / unit)
-    if problem.norm == "linf":
-        model.subject_to(move <= radius, -move <= radius, name=model.unused_name("radius"))
-    else:
-        model.subject_to(norm_of(move) <= radius, name=model.unused_name("radius"))
+    inside = (move <= radius, -move <= radius) if problem.norm == "linf" else (norm_of(move) <= radius,)
+    model.subject_to(*inside, name=name("radius"))
     values: Expression = move * unit + x
     bottom, top = low, high
-    layers: list[tuple[Variable, Variable, Array]] = []
     for k, (matrix, shift) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
         before = values @ matrix + shift
         least, largest = _interval(matrix, shift, bottom, top)
         if k == 0:
             least, largest = _first_layer(problem, matrix, shift, most, least, largest)
         open_units = np.flatnonzero((least < 0) & (largest > 0))
-        after = model.variable(
-            name(f"unit{k}"), len(shift), lower=np.maximum(least, 0), upper=np.maximum(largest, 0)
-        )
+        bottom, top = np.maximum(least, 0), np.maximum(largest, 0)
+        after = model.variable(name(f"unit{k}"), len(shift), lower=bottom, upper=top)
         always = np.flatnonzero((least >= 0) & (largest > 0))
         if len(always):
-            model.subject_to(after[always] == before[always], name=model.unused_name(f"layer_{k}_active"))
+            model.subject_to(after[always] == before[always], name=name(f"layer_{k}_active"))
         if len(open_units):
             on = model.variable(name(f"on{k}"), len(open_units), binary=True)
             # the expression with its own bounds, for a big M as small as intervals give
-            sum_ = model.variable(
-                name(f"sum{k}"), len(open_units), lower=least[open_units], upper=largest[open_units]
-            )
-            model.subject_to(
-                sum_ == before[open_units],
-                after[open_units] >= sum_,
-                after[open_units] <= largest[open_units] * on,
-                implies(on, after[open_units] <= sum_),
-                name=model.unused_name(f"layer_{k}"),
-            )
-            layers.append((on, after, open_units))
-        values, bottom, top = after, np.maximum(least, 0), np.maximum(largest, 0)
+            low_sum, high_sum, own = least[open_units], largest[open_units], after[open_units]
+            sum_ = model.variable(name(f"sum{k}"), len(open_units), lower=low_sum, upper=high_sum)
+            rows = (sum_ == before[open_units], own >= sum_, own <= high_sum * on, implies(on, own <= sum_))
+            model.subject_to(*rows, name=name(f"layer_{k}"))
+        values = after
     output = (values @ net.weights[-1] + net.biases[-1])[0]
     scale = float(np.abs(net.weights[-1]).max() or 1.0)
-    model.subject_to(sign * output / scale <= 0, name=model.unused_name("other_label"))
+    model.subject_to(sign * output / scale <= 0, name=name("other_label"))
 
     def decision(result: ModelSolution) -> Array:
         return _confirmed(problem, np.clip(x + unit * result[move], *problem.limits))
 
     def start(decision: Array) -> dict[Variable, Array]:
-        moved = np.asarray(decision, dtype=float)
-        return {move: (moved - x) / unit}
+        return {move: (np.asarray(decision, dtype=float) - x) / unit}
 
-    return Handles(
-        radius * 1.0, decision, start, unit=unit, moved=move * unit + x, radius=radius * unit, output=output
-    )
+    parts: dict[str, Any] = {"moved": move * unit + x, "radius": radius * unit, "output": output}
+    return Handles(radius * 1.0, decision, start, unit=unit, **parts)
 
 
 def _unmoved(problem: RobustnessRadius, model: Model) -> Handles:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,20 +16,14 @@ from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness import geometry
 from forcopt.models.adaptive_robustness.adaptive_radii import (
     adaptive_radii,
     capped,
     check_fraction,
     check_labels,
 )
-from forcopt.models.adaptive_robustness.geometry import (
-    Norm,
-    check_points,
-    length,
-    meeting_pairs,
-    places_of,
-    shared_pairs,
-)
+from forcopt.models.adaptive_robustness.geometry import Norm, Pairs, check_points, length, places_of
 from forcopt.models.adaptive_robustness.tolerances import MASS, MASS_TOLERANCE
 from forcopt.problem import Evaluation, Problem
 
@@ -104,9 +100,9 @@ class RobustClassifier:
         """
         X = check_points(X, "X")
         point, label = np.nonzero(self.safe)
-        if not len(point):
-            return np.zeros(len(X), dtype=np.int64)
         out = np.zeros(len(X), dtype=np.int64)
+        if not len(point):
+            return out
         step = max(1, 4_000_000 // (len(point) * X.shape[1]))
         for at in range(0, len(X), step):
             apart = length(X[at : at + step, None] - self.points[point], self.norm)
@@ -175,24 +171,19 @@ class RobustBayes(Problem):
     @field_validator("points")
     @classmethod
     def _is_table(cls, points: Array) -> Array:
-        check_points(points, "points")
-        return points
+        return check_points(points, "points")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         n, d = self.points.shape
         if self.masses.ndim != 2 or len(self.masses) != n or self.masses.shape[1] < 2:
             raise DeclarationError(
-                f"masses: the shape is {self.masses.shape}; it must be ({n}, labels), with 2 labels or more"
+                f"masses: the shape is {self.masses.shape}; it must be ({n}, 2 labels or more)"
             )
         check_entries(self.masses, self.masses < 0, "masses", "it must not be negative")
         if abs(self.masses.sum() - 1) > MASS_TOLERANCE * max(1, n):
             raise DeclarationError(f"masses: the sum is {self.masses.sum():.9g}; it must be 1")
-        if self.radius.shape not in ((), (n,)):
-            raise DeclarationError(
-                f"radius: the shape is {self.radius.shape}; it must be () or ({n},), one for each point"
-            )
-        check_entries(self.radius, self.radius < 0, "radius", "it must be at least 0")
+        geometry.check_radii(self.radius, n, "radius")
         if not isinstance(self.domain, str) and (self.domain.ndim != 2 or self.domain.shape[1] != d):
             raise DeclarationError(f"domain: the shape is {self.domain.shape}; it must be (m, {d})")
         return self
@@ -239,10 +230,8 @@ class RobustBayes(Problem):
             radius = check_fraction(fraction) * capped(adaptive_radii(points, labels, norm), cap)
         names = np.unique(labels)
         whole = names.dtype.kind in "biu" or (names.dtype.kind == "f" and (names == np.floor(names)).all())
-        if not (whole and names[0] >= 0 and names[-1] < len(names) + 1):
-            column = np.searchsorted(names, labels)
-        else:
-            column = labels.astype(np.int64)
+        numbers = whole and names[0] >= 0 and names[-1] < len(names) + 1
+        column = labels.astype(np.int64) if numbers else np.searchsorted(names, labels)
         masses = np.zeros((len(points), max(2, int(column.max()) + 1)))
         masses[np.arange(len(points)), column] = 1 / len(points)
         return cls(points=points, masses=masses, radius=radius, **fields)
@@ -288,16 +277,14 @@ class RobustBayes(Problem):
         if "conflicts" in self.__dict__:
             return self.conflicts
         parts = []
-        for k in range(self.labels):
-            for other in range(k + 1, self.labels):
-                left, right = np.flatnonzero(self.masses[:, k] > 0), np.flatnonzero(self.masses[:, other] > 0)
-                near = self._meeting(left, right, deadline)
-                if near is None:
-                    return None
-                i, j = near
-                rows = np.empty((len(i), 4), dtype=np.int32)
-                rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = i, k, j, other
-                parts.append(rows)
+        for k, other in combinations(range(self.labels), 2):
+            left, right = (np.flatnonzero(self.masses[:, y] > 0) for y in (k, other))
+            near = self._meeting(left, right, deadline)
+            if near is None:
+                return None
+            rows = np.empty((len(near[0]), 4), dtype=np.int32)
+            rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = near[0], k, near[1], other
+            parts.append(rows)
         found = np.concatenate(parts)
         self.__dict__["conflicts"] = found
         return found
@@ -309,14 +296,12 @@ class RobustBayes(Problem):
         assert found is not None
         return found
 
-    def _meeting(
-        self, left: Array, right: Array, deadline: Deadline | None = None
-    ) -> tuple[Array, Array] | None:
+    def _meeting(self, left: Array, right: Array, deadline: Deadline | None = None) -> Pairs | None:
         if isinstance(self.domain, str):
-            return meeting_pairs(self.points, self.radii, left, right, self.norm, deadline)
-        return shared_pairs(self.points, self.radii, left, right, self.domain, self.norm)
+            return geometry.meeting_pairs(self.points, self.radii, left, right, self.norm, deadline)
+        return geometry.shared_pairs(self.points, self.radii, left, right, self.domain, self.norm)
 
-    def _meeting_safe(self, safe: Array, k: int, other: int) -> tuple[Array, Array]:
+    def _meeting_safe(self, safe: Array, k: int, other: int) -> Pairs:
         """Pairs of safe balls with two labels that meet; out of the conflicts, once these are found."""
         if "conflicts" in self.__dict__ and not (safe & (self.masses == 0)).any():
             i, first, j, second = self.conflicts.T
@@ -348,20 +333,16 @@ class RobustBayes(Problem):
         """
         i, j = pairing.left, pairing.right
         pairs = set(zip(self.conflicts[:, 0].tolist(), self.conflicts[:, 2].tolist(), strict=True))
-        used: list[dict[int, int]] = [{}, {}]
+        used: Counter[tuple[int, int]] = Counter()
         for a, b, amount in zip(i.tolist(), j.tolist(), map(int, pairing.amount), strict=True):
             if amount < 0 or (a, b) not in pairs:
                 raise DeclarationError(f"the pairing matches points {a} and {b}, whose balls do not meet")
-            used[0][a] = used[0].get(a, 0) + amount
-            used[1][b] = used[1].get(b, 0) + amount
-        for label, of in enumerate(used):
-            for point, amount in of.items():
-                # masses are read as the nearest fraction with the pairing's denominator
-                mass = Fraction(float(self.masses[point, label]))
-                if Fraction(amount, pairing.denominator) - mass > Fraction(1, 10**15):
-                    raise DeclarationError(
-                        f"the pairing uses more than the mass of point {point}, label {label}"
-                    )
+            used.update({(a, 0): amount, (b, 1): amount})
+        for (point, label), amount in used.items():
+            # masses are read as the nearest fraction with the pairing's denominator
+            mass = Fraction(float(self.masses[point, label]))
+            if Fraction(amount, pairing.denominator) - mass > Fraction(1, 10**15):
+                raise DeclarationError(f"the pairing uses more than the mass of point {point}, label {label}")
         return pairing.value
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -382,18 +363,15 @@ class RobustBayes(Problem):
         """
         safe = self.classifier(decision.safe if isinstance(decision, RobustClassifier) else decision).safe
         worst, overlap, name = 0.0, 0.0, ""
-        for k in range(self.labels):
-            for other in range(k + 1, self.labels):
-                i, j = self._meeting_safe(safe, k, other)
-                if not len(i):
-                    continue
-                apart = length(self.points[i] - self.points[j], self.norm)
-                reach = self.radii[i] + self.radii[j]
-                share = np.where(reach > 0, 1 - apart / np.where(reach > 0, reach, 1), 1.0)
+        for k, other in combinations(range(self.labels), 2):
+            i, j = self._meeting_safe(safe, k, other)
+            apart = length(self.points[i] - self.points[j], self.norm)
+            reach = self.radii[i] + self.radii[j]
+            share = np.where(reach > 0, 1 - apart / np.where(reach > 0, reach, 1), 1.0)
+            if share.max(initial=0.0) > worst:
                 at = int(share.argmax())
-                if share[at] > worst:
-                    worst, overlap = float(share[at]), float(reach[at] - apart[at])
-                    name = f"the balls of points {i[at]} (label {k}) and {j[at]} (label {other}) meet"
+                worst, overlap = float(share[at]), float(reach[at] - apart[at])
+                name = f"the balls of points {i[at]} (label {k}) and {j[at]} (label {other}) meet"
         point = np.arange(len(self.points))
         agrees = self.masses.sum(axis=1) @ safe[point, self.bayes_labels]
         return Evaluation(

@@ -12,13 +12,7 @@ from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
-from forcopt.models.adaptive_robustness.classifiers import (
-    Classifier,
-    Halfspace,
-    NearestNeighbour,
-    ReLUNetwork,
-    Tree,
-)
+from forcopt.models.adaptive_robustness.classifiers import Classifier, Halfspace, ReLUNetwork, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length
 from forcopt.problem import Evaluation, Method, Outcome, Problem, Solution
 from forcopt.status import Status
@@ -27,9 +21,7 @@ from forcopt.status import Status
 class _FittingMethods:
     """The registered methods; of an instance, the methods for its classifier."""
 
-    def __get__(
-        self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
-    ) -> Mapping[str, Method]:
+    def __get__(self, problem: RobustnessRadius | None, owner: Any) -> Mapping[str, Method]:
         every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
         if problem is None:
             return every
@@ -98,7 +90,7 @@ class RobustnessRadius(Problem):
         check_shape(self.point, (d,), "point")
         if isinstance(self.classifier, Halfspace) and self.label not in (0, 1):
             raise DeclarationError(f"label is {self.label}; a Halfspace predicts 0 or 1")
-        if self.norm != "l2" and isinstance(self.classifier, NearestNeighbour):
+        if self.norm != "l2" and "cuts" in self.classifier.methods:
             raise DeclarationError(f"norm is {self.norm!r}; for the nearest neighbour it must be 'l2'")
         if self.box is None:
             return self
@@ -121,9 +113,7 @@ class RobustnessRadius(Problem):
         """
         kind = type(self.classifier)
         if name in type(self).methods and name not in self.methods:
-            raise DeclarationError(
-                f"method {name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
-            )
+            raise DeclarationError(f"{name!r} takes no {kind.__name__}; these do: {', '.join(kind.methods)}")
         return super().method(name)
 
     def choose_method(self) -> str:
@@ -223,13 +213,12 @@ def exact_radii(
     for x, y in zip(X, check_labels(labels, len(X)), strict=True):
         p = RobustnessRadius(classifier, x, int(y), norm, box)
         s = p.solve(method, **options)
-        no_move = s.status == "infeasible"
         runs = [s]
         if s.status not in ("optimal", "infeasible") and "gradient" in classifier.methods:
             runs.append(p.solve("gradient"))  # an attack may find more than a solver that stopped early
         found = [r.objective for r in runs if r.evaluation is not None and r.evaluation.feasible]
         upper.append(min(found, default=np.inf))
-        lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))
+        lower.append(np.inf if s.status == "infeasible" else max(0.0, min(s.bound, upper[-1])))
     return np.array(lower), np.array(upper)
 
 
@@ -246,9 +235,7 @@ def halfspace_radii(classifier: Halfspace, X: Array, y: Array, norm: Norm) -> Ar
     return np.where(right, away, 0.0)
 
 
-@RobustnessRadius.algorithm(
-    "closed-form", exact=True, cites="Chowdhury, Urner (2022), Definition 8, for halfspaces and trees"
-)
+@RobustnessRadius.algorithm("closed-form", exact=True, cites="Chowdhury, Urner (2022), Definition 8")
 def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
     """The nearest point of a hyperplane, or of the leaves with another label; O(d) and O(leaves d)."""
     if problem.is_misclassified:
@@ -260,17 +247,15 @@ def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -
     size = dual_length(w, problem.norm)
     if size == 0:
         return Outcome(None, status=Status.INFEASIBLE, message="the classifier predicts one label everywhere")
-    unit = w / size
-    step = unit if problem.norm == "l2" else np.sign(w)
+    step = w / size if problem.norm == "l2" else np.sign(w)
     moved = problem.point - score / size * step
     return Outcome(moved, float(problem.lengths(moved)))
 
 
 def _nearest_leaf(problem: RobustnessRadius, tree: Tree) -> Outcome:
     label, low, high = tree.boxes
-    least, most = problem.limits
-    low, high = np.nextafter(low, np.inf), high  # leaves are open below
-    low, high = np.maximum(low, least), np.minimum(high, most)
+    least, most = problem.limits  # leaves are open below
+    low, high = np.maximum(np.nextafter(low, np.inf), least), np.minimum(high, most)
     other = (label != problem.label) & (low <= high).all(axis=1)
     if not other.any():
         return Outcome(None, status=Status.INFEASIBLE, message="no leaf inside of the box has another label")

@@ -13,9 +13,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
-from forcopt.language.objective import lexicographic, minimize
-from forcopt.language.variable import Variable
+from forcopt.language import Model, Variable, lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
@@ -28,8 +26,7 @@ from forcopt.status import Status
 def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
     """The best constant classifier and its loss."""
     safe = np.zeros(problem.masses.shape, dtype=bool)
-    total = problem.masses.sum(axis=0)
-    safe[:, int(total.argmax())] = True
+    safe[:, int(problem.masses.sum(axis=0).argmax())] = True
     return problem.classifier(safe), float(problem.masses[~safe].sum())
 
 
@@ -139,9 +136,8 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
     into = sp.csr_array((edges, head, start), shape=(n, n)).tocsc()
     back, back_start = into.data, into.indptr.astype(np.int64)
     flow = np.zeros(len(head), dtype=np.int64)
-    return Network(
-        start, head, back_start, back, tail, units[:, 0].copy(), units[:, 1].copy(), flow, denominator, exact
-    )
+    supply, demand = units[:, 0].copy(), units[:, 1].copy()
+    return Network(start, head, back_start, back, tail, supply, demand, flow, denominator, exact)
 
 
 @njit(cache=True)
@@ -260,7 +256,7 @@ def saturated_cover(problem: RobustBayes, net: Network) -> RobustClassifier:
     positive = problem.masses > 0
     lost = positive & np.stack([net.supply == 0, net.demand == 0], axis=1)
     # a lost pair none of whose conflicts is safe may be safe: heavy ones first, on the side that gains most
-    best: Array | None = None
+    covers = []
     for first in (0, 1):
         kept = ~lost
         for side in (first, 1 - first):
@@ -268,17 +264,13 @@ def saturated_cover(problem: RobustBayes, net: Network) -> RobustClassifier:
             blocked = np.zeros(len(kept), dtype=bool)
             blocked[own[kept[other, 1 - side] & positive[other, 1 - side]]] = True
             kept[:, side] |= ~blocked & positive[:, side]
-        if best is None or problem.masses[kept].sum() > problem.masses[best].sum():
-            best = kept
-    assert best is not None
+        covers.append(kept)
+    best = max(covers, key=lambda kept: problem.masses[kept].sum())
     return problem.classifier(best & positive, pairing_of(net))
 
 
 @RobustBayes.algorithm(
-    "max-flow",
-    exact=True,
-    cites="Hopcroft, Karp (1973); Dinic (1970); Bhagoji et al. (2019), section 4",
-    prepare=lambda: warm_up(),
+    "max-flow", exact=True, cites="Dinic (1970); Bhagoji et al. (2019), section 4", prepare=lambda: warm_up()
 )
 def max_flow(
     problem: RobustBayes, *, time_limit: float | None = None, on_improvement: OnImprovement | None = None
@@ -306,20 +298,12 @@ def max_flow(
     conflicts = problem.find_conflicts(trace.deadline)
     trace.add(loss, bound)
     if conflicts is None:
-        return Outcome(
-            best,
-            bound,
-            Status.FEASIBLE,
-            message="time ran out before all conflicts were found",
-            trace=trace.steps,
-        )
+        why = "time ran out before all conflicts were found"
+        return Outcome(best, bound, Status.FEASIBLE, 0, why, trace.steps)
     net, n = network(problem, conflicts), len(problem.points)
     levels = (np.empty(n, np.int64), np.empty(n, np.int64))
     total, phases = 0, 0
-    while True:
-        pushed = push(net, levels)
-        if pushed == 0:
-            break
+    while pushed := push(net, levels):
         total, phases = total + pushed, phases + 1
         bound = max(bound, total / net.denominator)
         if trace.deadline.limit is not None or on_improvement is not None:
@@ -328,14 +312,8 @@ def max_flow(
             if value < loss:
                 best, loss = cover, value
             if trace.add(loss, bound) or trace.over:
-                return Outcome(
-                    best,
-                    min(bound, loss),
-                    Status.FEASIBLE,
-                    phases,
-                    "stopped before the flow was largest",
-                    trace.steps,
-                )
+                why = "stopped before the flow was largest"
+                return Outcome(best, min(bound, loss), Status.FEASIBLE, phases, why, trace.steps)
     low, high = levels
     safe = np.stack([low >= 0, high < 0], axis=1) & (problem.masses > 0)
     decision = problem.classifier(safe, pairing_of(net))
@@ -350,10 +328,7 @@ def warm_up() -> Any:
 
 
 @RobustBayes.formulation(
-    "lp",
-    exact=True,
-    cites="Chowdhury, Urner (2022), section 3, as a vertex cover; Bhagoji et al. (2019)",
-    whole="milp",
+    "lp", exact=True, cites="Chowdhury, Urner (2022), section 3; Bhagoji et al. (2019)", whole="milp"
 )
 def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
     """The vertex cover of least weight, whole as the conflict graph is bipartite. Two labels.
@@ -401,15 +376,10 @@ def _write(problem: RobustBayes, model: Model, integer: bool, agree: bool) -> Ha
     lost = model.variable(model.unused_name("lost"), len(pairs), lower=0, upper=1, integer=integer)
     edges = problem.conflicts
     left, right = number[edges[:, 0], edges[:, 1]], number[edges[:, 2], edges[:, 3]]
-    cover = sp.csr_array(
-        (np.ones(2 * len(edges)), (np.tile(np.arange(len(edges)), 2), np.concatenate([left, right]))),
-        shape=(len(edges), len(pairs)),
-    )
     if len(edges):
-        model.subject_to(cover @ lost >= 1, name=model.unused_name("conflict"))
+        model.subject_to(lost[left] + lost[right] >= 1, name=model.unused_name("conflict"))
     if problem.labels > 2:  # a point is safe with one label at most: stronger than its pairs of labels
-        several = np.flatnonzero(positive.sum(axis=1) > 2)
-        for point in several:
+        for point in np.flatnonzero(positive.sum(axis=1) > 2):
             own = number[point][positive[point]]
             model.subject_to(lost[own].sum() >= len(own) - 1, name=model.unused_name("point"))
     loss = (lost * (mass / unit)).sum()

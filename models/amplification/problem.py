@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.amplification.states import Pair, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import (
-    ClusterSample,
-    Design,
-    whole_number,
-)
+from forcopt.models.amplification.states import cluster_pair, stratified_pair
+from forcopt.privacy.amplification import ClusterSample, Design, whole_number
 from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
@@ -62,9 +58,8 @@ class Distinguisher:
         return "before" if self.likelihoods[0] >= self.likelihoods[1] else "after"
 
     def __repr__(self) -> str:
-        return (
-            f"<an outcome among {len(self.density)} samples, likelier {self.direction}: loss {self.loss:.6g}>"
-        )
+        side = f"likelier {self.direction}: loss {self.loss:.6g}"
+        return f"<an outcome among {len(self.density)} samples, {side}>"
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the logarithm of the density over the samples.
@@ -155,11 +150,8 @@ class TightAmplification(Problem):
             raise DeclarationError(f"after has {len(self.after)} samples, before {samples}; they must agree")
         if self.edges.size and (self.edges.min() < 0 or self.edges.max() >= samples):
             raise DeclarationError(f"edges: samples are numbered from 0 to {samples - 1}")
-        if self.steps.shape != self.edges.shape[:1] or (self.steps < 0).any():
-            raise DeclarationError(
-                f"steps: the shape is {self.steps.shape}; there must be one number, not negative, for each "
-                f"of the {len(self.edges)} edges"
-            )
+        check_shape(self.steps, self.edges.shape[:1], "steps")
+        check_entries(self.steps, self.steps < 0, "steps", "it must not be negative")
         return self
 
     # -- designs ---------------------------------------------------------------------------------------------
@@ -206,9 +198,8 @@ class TightAmplification(Problem):
         more = [n + (i == changed and between == "add_remove") for i, n in enumerate(counts)]
         before, after = design.size_law(counts), design.size_law(more)
         private = mechanism or design.neighbours
-        return cls.stratified(
-            counts, before, after, epsilon, changed=changed, mechanism=private, neighbours=between
-        )
+        relations: dict[str, Any] = {"mechanism": private, "neighbours": between}
+        return cls.stratified(counts, before, after, epsilon, changed=changed, **relations)
 
     @classmethod
     def random_size(
@@ -234,17 +225,10 @@ class TightAmplification(Problem):
         )
         population = len(first) - 1
         if population < 1 or (after is not None and len(second) != population + 2):
-            raise DeclarationError(
-                f"law has {population + 1} sizes, after {len(second)}; n + 1 and n + 2 are needed, n >= 1"
-            )
-        return cls.stratified(
-            [population],
-            first,
-            second,
-            epsilon,
-            mechanism=mechanism,
-            neighbours="substitute" if after is None else "add_remove",
-        )
+            sizes = f"law has {population + 1} sizes, after {len(second)}"
+            raise DeclarationError(f"{sizes}; n + 1 and n + 2 are needed, n >= 1")
+        between: Neighbours = "substitute" if after is None else "add_remove"
+        return cls.stratified([population], first, second, epsilon, mechanism=mechanism, neighbours=between)
 
     @classmethod
     def stratified(
@@ -285,10 +269,9 @@ class TightAmplification(Problem):
         if not 0 <= changed < len(n):
             raise DeclarationError(f"changed is {changed}; it must be from 0 to {len(n) - 1}")
         if min(n) < 0 or (neighbours == "substitute" and n[changed] < 1):
-            raise DeclarationError(
-                f"sizes are {n}; they must not be negative, and a substitution needs a record"
-            )
-        return cls._of(stratified_pair(n, before, after, changed, mechanism, neighbours), epsilon)
+            raise DeclarationError(f"sizes are {n}; none is negative, and a substitution needs a record")
+        pair = stratified_pair(n, before, after, changed, mechanism, neighbours)
+        return cls(**pair._asdict(), epsilon=epsilon)
 
     @classmethod
     def cluster_sample(
@@ -298,15 +281,9 @@ class TightAmplification(Problem):
         n = [whole_number(size, "sizes") for size in sizes]
         chosen = whole_number(chosen, "chosen")
         if not (0 <= chosen <= len(n) and 0 <= changed < len(n) and min(n) >= 0):
-            raise DeclarationError(
-                f"sizes are {n}, chosen is {chosen}, changed {changed}; clusters are numbered from 0, and at "
-                "most all are chosen"
-            )
-        return cls._of(cluster_pair(n, chosen, changed, neighbours), epsilon)
-
-    @classmethod
-    def _of(cls, pair: Pair, epsilon: float) -> Self:
-        return cls(**pair._asdict(), epsilon=epsilon)
+            given = f"sizes are {n}, chosen is {chosen}, changed {changed}"
+            raise DeclarationError(f"{given}; clusters are numbered from 0, and at most all are chosen")
+        return cls(**cluster_pair(n, chosen, changed, neighbours)._asdict(), epsilon=epsilon)
 
     # -- evaluation ------------------------------------------------------------------------------------------
 
@@ -359,9 +336,7 @@ def check_law(law: Array) -> Array:
     if law.ndim != 1 or not len(law):
         raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
     if (law < 0).any() or abs(law.sum() - 1) > LAW_SUM:
-        raise DeclarationError(
-            f"the probabilities sum to {law.sum():g}; they must be nonnegative and sum to 1"
-        )
+        raise DeclarationError(f"the probabilities sum to {law.sum():g}; they are nonnegative with sum 1")
     return law
 
 
@@ -381,19 +356,15 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     if largest > LARGEST_LOSS:
         raise DeclarationError(
             f"epsilon is {problem.epsilon:g}: an edge has loss {largest:.4g}, and beyond {LARGEST_LOSS:g} "
-            "linear solvers take its coefficient for 0: see the closed forms of "
-            "forcopt.privacy.amplification"
+            "linear solvers take its coefficient for 0: see forcopt.privacy.amplification"
         )
     laws = np.stack([problem.before, problem.after])
     density = model.variable(model.unused_name("density"), laws.shape, lower=0)
     model.subject_to((laws[::-1] * density).sum() == 1, name=model.unused_name("scale"))
     s, t = problem.edges.T
     factor = np.exp(-problem.epsilon * problem.steps)  # below 1: no coefficient overflows
-    model.subject_to(
-        density[:, s] * factor <= density[:, t],
-        density[:, t] * factor <= density[:, s],
-        name=model.unused_name("privacy"),
-    )
+    one, other = density[:, s], density[:, t]
+    model.subject_to(one * factor <= other, other * factor <= one, name=model.unused_name("privacy"))
 
     def decision(result: ModelSolution) -> Distinguisher:
         fixed = (laws[::-1] * result[density]).sum(axis=1)
@@ -473,21 +444,18 @@ class DPHypothesisTest(Problem):
     def _fits(self) -> Self:
         if len(self.first) != len(self.second):
             raise DeclarationError(
-                f"first has {len(self.first)} counts, second {len(self.second)}; the numbers must be equal"
+                f"first has {len(self.first)} counts, second {len(self.second)}; they must agree"
             )
         return self
 
     def made_private(self, acceptance: Array) -> Array:
         """Move probabilities that a solver got right up to its tolerance just as far as privacy needs."""
         h, factor = np.clip(acceptance, 0.0, 1.0), np.exp(-self.epsilon)
-        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
-            step = order.step
-            for i in order:
-                h[i] = max(h[i], factor * h[i - step])
-        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
-            step = order.step
-            for i in order:
-                h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
+        both = (range(1, len(h)), range(len(h) - 2, -1, -1))
+        for i, step in [(i, order.step) for order in both for i in order]:
+            h[i] = max(h[i], factor * h[i - step])
+        for i, step in [(i, order.step) for order in both for i in order]:
+            h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
         return h
 
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
@@ -509,19 +477,15 @@ class DPHypothesisTest(Problem):
         factor = np.exp(-self.epsilon)
         both = np.stack([h, 1 - h])  # 1 - h is known up to 2^-53
         excess = np.maximum(factor * both[:, 1:] - both[:, :-1], factor * both[:, :-1] - both[:, 1:])
-        violations = {
-            "privacy": max(0.0, float(excess.max(initial=0.0)) - 2.0**-52)
-            * np.exp(min(self.epsilon, EXPONENT)),
-            "probability": max(float(-h.min()), float(h.max()) - 1),
-        }
+        over = max(0.0, float(excess.max(initial=0.0)) - 2.0**-52) * np.exp(min(self.epsilon, EXPONENT))
+        found = {"privacy": over, "probability": max(float(-h.min()), float(h.max()) - 1)}
+        violations = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
         advantage = float(h @ (self.first - self.second))
         within = min(max(advantage, 0.0), 1.0)
         with np.errstate(divide="ignore"):
             loss = float(2 * np.arctanh(within))
         return Evaluation(
-            advantage,
-            {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            {"loss": loss, "loss by Proposition 4": float(np.log1p(within))},
+            advantage, violations, {"loss": loss, "loss by Proposition 4": float(np.log1p(within))}
         )
 
 
@@ -537,11 +501,8 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
     h = model.variable(model.unused_name("acceptance"), len(problem.first), lower=0, upper=1)
     factor = np.exp(-problem.epsilon)
     for answer in (h, 1 - h):
-        model.subject_to(
-            factor * answer[1:] <= answer[:-1],
-            factor * answer[:-1] <= answer[1:],
-            name=model.unused_name("privacy"),
-        )
+        one, other = answer[1:], answer[:-1]
+        model.subject_to(factor * one <= other, factor * other <= one, name=model.unused_name("privacy"))
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),
         decision=lambda result: DPTest(problem.made_private(result[h])),

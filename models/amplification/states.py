@@ -42,12 +42,7 @@ class Pair(NamedTuple):
 
 
 def stratified_pair(
-    sizes: Sequence[int],
-    before: SizeLaw,
-    after: SizeLaw,
-    changed: int,
-    mechanism: SampleRelation,
-    neighbours: Neighbours,
+    sizes: Sequence[int], before: SizeLaw, after: SizeLaw, changed: int, mechanism: str, neighbours: str
 ) -> Pair:
     """Simple random samples within strata, of sizes that may depend on the population.
 
@@ -102,7 +97,7 @@ def stratified_pair(
     return Pair(laws[0].ravel(), laws[1].ravel(), edges, steps)
 
 
-def _box_edges(shape: tuple[int, ...], mechanism: SampleRelation) -> tuple[Array, Array]:
+def _box_edges(shape: tuple[int, ...], mechanism: str) -> tuple[Array, Array]:
     """Neighbouring states: axes count common records, the last one the record of its own."""
     index = np.arange(prod(shape)).reshape(shape)
     strata = len(shape) - 1
@@ -116,9 +111,8 @@ def _box_edges(shape: tuple[int, ...], mechanism: SampleRelation) -> tuple[Array
         moves += [(index[..., 0], index[..., own]) for own in range(1, shape[-1])]
     if mechanism != "add_remove":  # one record is replaced by another
         for one, other in combinations(range(strata), 2):
-            moves.append(
-                (along(along(index, one, True), other, False), along(along(index, one, False), other, True))
-            )
+            up, down = (along(along(index, one, side), other, not side) for side in (True, False))
+            moves.append((up, down))
         for own in range(1, shape[-1]):
             for axis in range(strata):
                 moves.append((along(index[..., 0], axis, True), along(index[..., own], axis, False)))

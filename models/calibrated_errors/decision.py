@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_SHOWN = (FALSE_POSITIVE, TRUE_POSITIVE, POSITIVE_PREDICTIVE, NEGATIVE_PREDICTIVE, SELECTION)
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreKernel(PolicyFile):
     """A random new score for each old score of one group.
@@ -68,16 +71,14 @@ class ScoreKernel(PolicyFile):
 
     def __post_init__(self) -> None:
         if self.kernel.shape != (len(self.values), len(self.outputs)):
-            raise DeclarationError(
-                f"the kernel has shape {self.kernel.shape}; it must be one row for each of "
-                f"{len(self.values)} values and one column for each of {len(self.outputs)} outputs"
-            )
+            shape = (len(self.values), len(self.outputs))
+            raise DeclarationError(f"the kernel has shape {self.kernel.shape}; it must be {shape}")
         wrong = (self.kernel < -ROUNDING).any(axis=1) | (np.abs(self.kernel.sum(axis=1) - 1) > ROUNDING)
         if wrong.any():
-            row = int(np.argmax(wrong))
+            at = int(np.argmax(wrong))
+            total, least = self.kernel[at].sum(), self.kernel[at].min()
             raise DeclarationError(
-                f"kernel[{row}] is no distribution: it sums to {self.kernel[row].sum():.9g}, "
-                f"its least entry is {self.kernel[row].min():.3g}"
+                f"kernel[{at}] is no distribution: its sum is {total:.9g}, its least {least:.3g}"
             )
 
     @classmethod
@@ -204,11 +205,9 @@ class CalibratedScores(PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """The kernel of each group, the cutoff and the shares as plain data."""
-        return {
-            "kernels": {name: kernel.to_dict() for name, kernel in self.kernels.items()},
-            "cutoff": float(self.cutoff),
-            "shares": {name: float(share) for name, share in self.shares.items()},
-        }
+        kernels = {name: kernel.to_dict() for name, kernel in self.kernels.items()}
+        shares = {name: float(share) for name, share in self.shares.items()}
+        return {"kernels": kernels, "cutoff": float(self.cutoff), "shares": shares}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -247,12 +246,10 @@ class CalibratedScores(PolicyFile):
         DeclarationError
             For an unknown group, or a score that its group was not declared to have.
         """
-        names = tuple(self.kernels)
-        old = as_numbers(scores, "scores")
+        old, names = as_numbers(scores, "scores"), tuple(self.kernels)
         codes, _ = read_groups(groups, names)
         same_length(scores=old, groups=codes)
-        rng = np.random.default_rng(seed)
-        new = np.empty(len(old))
+        rng, new = np.random.default_rng(seed), np.empty(len(old))
         for a, name in enumerate(names):
             new[codes == a] = self.kernels[name].draw(old[codes == a], rng, f"scores of group {name!r}")
         return new
@@ -274,16 +271,19 @@ class CalibratedScores(PolicyFile):
         """For each group and new score: how many have it, and the share with label 1 among them."""
         import pandas as pd
 
-        rows = []
+        tables = []
         for name, k in self.kernels.items():
             mass = k.joint.sum(axis=0)
-            some = mass > ROUNDING
-            with_label = k.values @ k.joint
-            rows += [
-                {"group": name, "score": q, "share": m, "share with label 1": y / m}
-                for q, m, y in zip(k.outputs[some], mass[some], with_label[some], strict=True)
-            ]
-        return pd.DataFrame(rows)
+            rows = {
+                "group": name,
+                "score": k.outputs,
+                "share": mass,
+                "share with label 1": k.values @ k.joint,
+            }
+            tables.append(pd.DataFrame(rows)[mass > ROUNDING])
+        found = pd.concat(tables, ignore_index=True)
+        found["share with label 1"] /= found["share"]
+        return found
 
     def rate_table(self) -> pd.DataFrame:
         """For each group, before and after: the rates of the prediction, and the score's squared error."""
@@ -294,13 +294,7 @@ class CalibratedScores(PolicyFile):
         for when, rates in (("before", self._rates(before)), ("after", self.rates)):
             for a, (name, k) in enumerate(self.kernels.items()):
                 row: dict[str, Any] = {"group": name, "scores": when}
-                for rate in (
-                    FALSE_POSITIVE,
-                    TRUE_POSITIVE,
-                    POSITIVE_PREDICTIVE,
-                    NEGATIVE_PREDICTIVE,
-                    SELECTION,
-                ):
+                for rate in _SHOWN:
                     event, given = rates.total(rate.event)[a], rates.total(rate.given)[a]
                     row[rate.name] = event / given if given > 0 else np.nan
                 row["squared error"] = k.total_error - (k.added_error if when == "before" else 0.0)

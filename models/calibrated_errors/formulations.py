@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from forcopt.clock import Deadline
@@ -52,9 +54,7 @@ def qp(problem: CalibratedEqualErrors, model: Model) -> Handles:
         If there is no relaxation.
     """
     if problem.relaxation is None:
-        raise DeclarationError(
-            "method 'qp' needs a relaxation, the matrix of the penalty; without one use 'lp'"
-        )
+        raise DeclarationError("method 'qp' needs a relaxation, the penalty's matrix; else use 'lp'")
     return _stage_1(problem, model)
 
 
@@ -73,15 +73,8 @@ def _stage_1(problem: CalibratedEqualErrors, model: Model) -> Handles:
         by_group = dict(zip(problem.groups, targets, strict=True))
         return problem.transported(by_group, result.backend, deadline)
 
-    return Handles(
-        objective=loss,
-        decision=lambda result: stage_2(result, Deadline()),
-        timed_decision=stage_2,
-        accept=accept,
-        rates=rates,
-        loss=loss,
-        fairness=fairness,
-    )
+    parts: dict[str, Any] = {"accept": accept, "rates": rates, "loss": loss, "fairness": fairness}
+    return Handles(loss, lambda result: stage_2(result, Deadline()), timed_decision=stage_2, **parts)
 
 
 @CalibratedEqualErrors.algorithm(
@@ -126,15 +119,12 @@ def as_predicted(problem: CalibratedEqualErrors, *, time_limit: float | None = N
         Seconds; the run is linear in the number of scores and stays below any limit of use.
     """
     Deadline(time_limit)  # refuses a malformed limit
-    kernels = {name: ScoreKernel.unchanged(*score) for name, score in problem.scores.items()}
-    decision = problem.decision(kernels)
+    decision = problem.decision({name: ScoreKernel.unchanged(*s) for name, s in problem.scores.items()})
     errors = problem.evaluate(decision).objective
     return Outcome(decision, bound=errors if problem.relaxation is None else None)
 
 
-@CalibratedEqualErrors.algorithm(
-    "equal-odds", cites="Hardt, Price and Srebro (2016), sections 3.2 and 4", rank="published"
-)
+@CalibratedEqualErrors.algorithm("equal-odds", cites="Hardt et al. (2016), section 4", rank="published")
 def equal_odds(
     problem: CalibratedEqualErrors, *, backend: str | None = None, time_limit: float | None = None
 ) -> Outcome:
@@ -157,13 +147,10 @@ def equal_odds(
     model.minimize(problem.loss(rates))
     result = model.solve(backend, time_limit=deadline.left)
     if not result.status.has_solution:
-        return Outcome(
-            None, bound=result.bound, status=result.status, message=result.reason or result.message
-        )
+        return Outcome(None, result.bound, result.status, message=result.reason or result.message)
     ends = np.cumsum([score.shape[1] for score in problem.scores.values()])[:-1]
     accepted = np.split(np.clip(result[accept], 0.0, 1.0), ends)
-    kernels = {
-        name: ScoreKernel(values, masses, np.array([0.0, 1.0]), np.stack([1 - h, h], axis=1))
-        for (name, (values, masses)), h in zip(problem.scores.items(), accepted, strict=True)
-    }
+    kernels = {}
+    for (name, score), h in zip(problem.scores.items(), accepted, strict=True):
+        kernels[name] = ScoreKernel(score[0], score[1], np.array([0.0, 1.0]), np.stack([1 - h, h], axis=1))
     return Outcome(problem.decision(kernels), bound=result.bound, status=Status.APPROXIMATE)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -107,9 +108,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     family: ClassVar[str] = "calibrated"
     default_method: ClassVar[str] = "lp"
-    refuses_channel: ClassVar[str] = (
-        "calibration needs the counts of single scores, which inverted reports make negative"
-    )
+    refuses_channel: ClassVar[str] = "calibration needs counts by score, which inverted reports make negative"
 
     scores: Mapping[str, Numbers]
     weights: Mapping[str, float] | None = None
@@ -190,16 +189,16 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if abs(self.cutoff - self.cost_ratio / (1 + self.cost_ratio)) > ROUNDING:
+        own = self.cost_ratio / (1 + self.cost_ratio)
+        if abs(self.cutoff - own) > ROUNDING:
             raise DeclarationError(
                 f"cutoff {self.cutoff:g} and cost_ratio {self.cost_ratio:g} contradict each other: "
-                f"that ratio has the cutoff {self.cost_ratio / (1 + self.cost_ratio):g}; give one of them"
+                f"that ratio has the cutoff {own:g}; give one of them"
             )
         self.check_cutoffs()
         if self.parity is not None and len(self.parity.records):
-            raise DeclarationError(
-                f"constraint: {type(self.parity).__name__} looks at single records; scores are of groups"
-            )
+            kind = type(self.parity).__name__
+            raise DeclarationError(f"constraint: {kind} looks at single records; scores are of groups")
         return self
 
     def choose_method(self) -> str:
@@ -237,9 +236,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
                 )
             table = np.asarray(pair, dtype=float)
             if table.ndim != 2 or len(table) != 2 or (table[0] < table[1]).any() or (table[1] < 0).any():
-                raise DeclarationError(
-                    f"counts of {name!r} must be people, and how many of them have label 1"
-                )
+                raise DeclarationError(f"counts of {name!r} must be people, and those with label 1")
             people, positive = table[:, table[0] > 0]
             sizes[name] = float(people.sum())
             scores[name] = np.array([positive / people, people / sizes[name]])
@@ -286,10 +283,8 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             For each value of each group in turn, the probability of predicting 1; numbers or an expression,
             shape ``(sum of N,)``.
         """
-        blocks = [
-            share * masses * np.array([1 - values, values])
-            for share, (values, masses) in zip(self.shares, self.scores.values(), strict=True)
-        ]
+        scores = zip(self.shares, self.scores.values(), strict=True)
+        blocks = [share * mass * np.array([1 - values, values]) for share, (values, mass) in scores]
         mass = np.array([block.sum(axis=1) for block in blocks])
         positives = sp.csr_array(sp.block_diag(blocks)) @ accepted
         return GroupRates(positives.reshape(len(self.groups), 2), mass, self.groups)
@@ -320,11 +315,9 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             otherwise); as metrics the rates of each group and the mean squared errors.
         """
         if tuple(decision.kernels) != self.groups:
-            raise DeclarationError(
-                f"the decision is for groups {', '.join(decision.kernels)}, not {', '.join(self.groups)}"
-            )
-        accepted, within = [], 0.0
-        found, metrics = {}, {}
+            theirs, ours = ", ".join(decision.kernels), ", ".join(self.groups)
+            raise DeclarationError(f"the decision is for groups {theirs}, not {ours}")
+        accepted, within, found, metrics = [], 0.0, {}, {}
         for (name, k), share in zip(decision.kernels.items(), self.shares, strict=True):
             if not np.array_equal(k.values, self.scores[name][0]):
                 raise DeclarationError(f"the decision is for another score of group {name!r}")
@@ -339,27 +332,17 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             found |= self.parity.violation(rates)
         found["interval"] = within
         for rate in (FALSE_POSITIVE, TRUE_POSITIVE):
-            metrics |= {
-                f"{rate.name} of {g}": float(v) for g, v in zip(self.groups, rates.rate(rate), strict=True)
-            }
-        return Evaluation(
-            objective=float(self.loss(rates)),
-            violations={name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics,
-        )
+            values = zip(self.groups, rates.rate(rate), strict=True)
+            metrics |= {f"{rate.name} of {g}": float(v) for g, v in values}
+        broken = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(float(self.loss(rates)), broken, metrics)
 
     # -- stage 2 ---------------------------------------------------------------------------------------------
 
     def transport(self, group: str, target: Any, outputs: Any = None) -> CalibratedTransport:
         """Stage 2 for a group: meet these rates, with these new scores only if `outputs` are given."""
-        return CalibratedTransport(
-            score=self.scores[group],
-            target=target,
-            cutoff=self.cutoff,
-            interval=self.interval,
-            margin=self.margin,
-            outputs=outputs,
-        )
+        own: dict[str, Any] = {name: getattr(self, name) for name in ("cutoff", "interval", "margin")}
+        return CalibratedTransport(score=self.scores[group], target=target, outputs=outputs, **own)
 
     def transported(
         self, targets: Mapping[str, Any], backend: str | None = None, deadline: Deadline | None = None
@@ -389,10 +372,8 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             if s.status is Status.LIMIT:
                 raise TimeoutError(f"{s.message} in stage 2, for group {name!r}")
             if s.decision is None:
-                raise BackendError(
-                    f"stage 2 for group {name!r} at rates {np.asarray(target).tolist()} ends {s.status}: "
-                    f"{s.message or s.reason}"
-                )
+                why = f"{s.status}: {s.message or s.reason}"
+                raise BackendError(f"stage 2 for group {name!r} at rates {np.asarray(target)} ends {why}")
             kernels[name] = s.decision
         return self.decision(kernels)
 
@@ -409,25 +390,19 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             for name, (values, masses) in self.scores.items()
         }
 
-    @cached_property
-    def _rocs(self) -> dict[str, list[Point]]:
-        return {}
-
     def _chains(self, deadline: Deadline | None = None) -> dict[str, list[Point]]:
         """Give the exact ROC curve of each group."""
+        known: dict[str, list[Point]] = self.__dict__.setdefault("_rocs", {})
         for name in self.groups:
             check_time(deadline, "stage 1")
-            if name not in self._rocs:
-                self._rocs[name] = roc(*self._exact[name])
-        return self._rocs
+            if name not in known:
+                known[name] = roc(*self._exact[name])
+        return known
 
     @cached_property
     def _exact_base_rates(self) -> dict[str, Fraction]:
-        found = {}
-        for name in self.groups:
-            values, masses = self._exact[name]
-            found[name] = sum((p * s for p, s in zip(values, masses, strict=True)), Fraction(0)) / sum(masses)
-        return found
+        scores = self._exact.items()
+        return {name: Fraction(sum(map(mul, *score))) / sum(score[1]) for name, score in scores}
 
     def _exact_cutoffs(self, margin: float | None) -> tuple[Fraction, Fraction]:
         cutoff, interval = simplest_fraction(self.cutoff), simplest_fraction(self.interval)
@@ -438,8 +413,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     def _exact_loss(self) -> Point:
         """The cost of a unit of the common false positive rate, and of a unit of the true positive rate."""
         shares = [simplest_fraction(w) for w in self.shares]
-        rates = self._exact_base_rates.values()
-        base = sum((w * r for w, r in zip(shares, rates, strict=True)), Fraction(0)) / sum(shares)
+        base = sum(map(mul, shares, self._exact_base_rates.values()), Fraction(0)) / sum(shares)
         cutoff = simplest_fraction(self.cutoff)
         return cutoff / (1 - cutoff) * (1 - base), -base
 
@@ -476,13 +450,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         lower, upper = self._exact_cutoffs(margin)
         half_planes: dict[tuple[str, str], HalfPlane] = {}
         for name, base in self._exact_base_rates.items() if calibrated else ():
-            half_planes[name, POSITIVE_PREDICTIVE.name] = (
-                -upper * (1 - base),
-                (1 - upper) * base,
-                Fraction(0),
+            at_zero, at_one = (
+                (-upper * (1 - base), (1 - upper) * base),
+                (-lower * (1 - base), (1 - lower) * base),
             )
-            at_one = lower * (1 - base), -(1 - lower) * base
-            half_planes[name, NEGATIVE_PREDICTIVE.name] = (-at_one[0], -at_one[1], sum(at_one, Fraction(0)))
+            half_planes[name, POSITIVE_PREDICTIVE.name] = (*at_zero, Fraction(0))
+            half_planes[name, NEGATIVE_PREDICTIVE.name] = (*at_one, -sum(at_one, Fraction(0)))
         return FeasibleRegion.build(chains, half_planes, deadline)
 
     def best_rates(self, deadline: Deadline | None = None) -> Point | None:
@@ -503,9 +476,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             If the time limit passes.
         """
         if self.relaxation is not None or self.parity != EqualizedOdds():
-            raise DeclarationError(
-                "the polygon holds equal rates only: EqualizedOdds(0), without a relaxation"
-            )
+            raise DeclarationError("the polygon holds equal rates only: EqualizedOdds(0), no relaxation")
         region = self.feasible_region(deadline=deadline)
         return None if region.is_empty else region.minimize(*self._exact_loss)
 
@@ -545,19 +516,16 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         for name, chain in self._chains().items():
             height = value_at(chain, [apex[0]])[0]
             if height < apex[1]:
-                return (
-                    f"at a false positive rate of {float(apex[0]):.6g} calibration needs a true positive "
-                    f"rate of {float(apex[1]):.6g} at least, and the scores of {name!r} reach "
-                    f"{float(height):.6g}"
-                )
+                x, least, reached = (f"{float(value):.6g}" for value in (*apex, height))
+                needs = f"at a false positive rate of {x} calibration needs a true positive rate of {least}"
+                return f"{needs} at least, and the scores of {name!r} reach {reached}"
         return ""
 
 
 def demands(problem: CalibratedEqualErrors) -> Notion:
     """All constraints of stage 1 on the rates."""
-    if problem.parity is None:
-        return problem.calibration
-    return AllOf(notions=(problem.parity, problem.calibration))
+    parity, calibration = problem.parity, problem.calibration
+    return calibration if parity is None else AllOf(notions=(parity, calibration))
 
 
 @dataclass(frozen=True, eq=False)
@@ -624,30 +592,25 @@ class Recalibration(PolicyFile):
                 raise DeclarationError(f"bins is {bins}; there must be at least one")
             edges = np.quantile(raw, np.arange(1, bins) / bins, method="higher")
         cuts = np.unique(as_numbers(edges, "edges"))
-        place = np.searchsorted(cuts, raw, side="right")
-        people = {n: np.bincount(place[codes == a], minlength=len(cuts) + 1) for a, n in enumerate(names)}
-        positive = {
-            n: np.bincount(place[(codes == a) & (actual == 1)], minlength=len(cuts) + 1)
-            for a, n in enumerate(names)
-        }
+        counts = np.zeros((2, len(names), len(cuts) + 1), dtype=np.int64)
+        np.add.at(counts, (actual, codes, np.searchsorted(cuts, raw, side="right")), 1)
+        people, positive = (dict(zip(names, t, strict=True)) for t in (counts.sum(axis=0), counts[1]))
         return cls(cuts, people, positive)
 
     def to_dict(self) -> dict[str, Any]:
         """Edges and counts as plain data."""
-        tables = {"people": self.people, "positive": self.positive}
-        counts = {
-            field: {name: np.asarray(c).tolist() for name, c in t.items()} for field, t in tables.items()
-        }
-        return {"edges": np.asarray(self.edges).tolist(), **counts}
+        people, positive = (
+            {n: np.asarray(c).tolist() for n, c in t.items()} for t in (self.people, self.positive)
+        )
+        return {"edges": np.asarray(self.edges).tolist(), "people": people, "positive": positive}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The recalibration of plain data."""
-        people, positive = (
-            {name: np.asarray(counts) for name, counts in data[field].items()}
-            for field in ("people", "positive")
+        tables = (
+            {name: np.asarray(c) for name, c in data[field].items()} for field in ("people", "positive")
         )
-        return cls(numbers_from_plain(data["edges"]), people, positive)
+        return cls(numbers_from_plain(data["edges"]), *tables)
 
     def transform(self, scores: Any, groups: Any) -> Array:
         """The calibrated score of each record, by its group and bin.

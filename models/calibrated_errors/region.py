@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def roc(values: Sequence[Fraction], masses: Sequence[Fraction]) -> list[Point]:
     >>> [" ".join(map(str, point)) for point in chain]
     ['0 0', '1/3 3/4', '1 1']
     """
-    positive = sum((p * s for p, s in zip(values, masses, strict=True)), Fraction(0))
+    positive = sum(map(mul, values, masses), Fraction(0))
     negative = sum(masses, Fraction(0)) - positive
     x, y = Fraction(0), Fraction(0)
     chain = [(x, y)]
@@ -194,12 +195,11 @@ class FeasibleRegion:
         True
         """
         x, y = (value if isinstance(value, Fraction) else simplest_fraction(value) for value in rates)
-        if len(self.vertices) < 3:
-            return (x, y) in self.vertices or (
-                len(self.vertices) == 2
-                and _side(*self.vertices, (x, y)) == 0
-                and min(self.vertices) <= (x, y) <= max(self.vertices)
-            )
+        if len(self.vertices) == 2:
+            first, last = sorted(self.vertices)
+            return _side(first, last, (x, y)) == 0 and first <= (x, y) <= last
+        if len(self.vertices) < 2:
+            return (x, y) in self.vertices
         edges = [*pairwise(self.vertices), (self.vertices[-1], self.vertices[0])]
         sides = [_side(start, end, (x, y)) for start, end in edges]
         return min(sides) >= 0 or max(sides) <= 0
@@ -221,17 +221,9 @@ class FeasibleRegion:
             axes.plot(xs, ys, color=COLOURS[i % len(COLOURS)], label=f"ROC of {name}")
             axes.plot([1 - x for x in xs], [1 - y for y in ys], color=COLOURS[i % len(COLOURS)], alpha=0.4)
         touching = [h for h in self.half_planes.values() if any(_height(h, z) == 0 for z in self.vertices)]
-        for a, b, c in dict.fromkeys(touching or self.half_planes.values()):
-            ends = clip(
-                [
-                    (Fraction(0), Fraction(0)),
-                    (Fraction(0), Fraction(1)),
-                    (Fraction(1), Fraction(1)),
-                    (Fraction(1), Fraction(0)),
-                ],
-                (a, b, c),
-            )
-            edge = [(float(x), float(y)) for x, y in ends if _height((a, b, c), (x, y)) == 0]
+        square = [(Fraction(x), Fraction(y)) for x, y in ((0, 0), (0, 1), (1, 1), (1, 0))]
+        for side in dict.fromkeys(touching or self.half_planes.values()):
+            edge = [(float(x), float(y)) for x, y in clip(square, side) if _height(side, (x, y)) == 0]
             if len(edge) > 1:
                 axes.plot(*zip(*edge, strict=True), color="#D55E00", linestyle="--", linewidth=1)
         if self.vertices:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, check_entries
@@ -45,11 +44,9 @@ class Cutoffs:
             Naming the fields.
         """
         if self.lower < 0 or self.upper > 1:
-            raise DeclarationError(
-                f"interval is {self.interval:g}, cutoff {self.cutoff:g} and margin {self.margin:g}; "
-                f"cutoff - max(interval, margin) = {self.lower:g} and cutoff + interval = {self.upper:g} "
-                "must be from 0 to 1"
-            )
+            own = f"interval is {self.interval:g}, cutoff {self.cutoff:g} and margin {self.margin:g}"
+            sums = f"cutoff - max(interval, margin) = {self.lower:g} and cutoff + interval = {self.upper:g}"
+            raise DeclarationError(f"{own}; {sums} must be from 0 to 1")
 
 
 def read_score(score: Array) -> Array:
@@ -149,9 +146,7 @@ class CalibratedTransport(Cutoffs, Problem):
     @classmethod
     def _is_pair(cls, target: Array) -> Array:
         if target.shape != (2,):
-            raise DeclarationError(
-                f"the shape is {target.shape}; it must be (2,): false and true positive rate"
-            )
+            raise DeclarationError(f"the shape is {target.shape}; it must be (2,): false, true positive rate")
         if target.min() < -FEASIBILITY_TOLERANCE or target.max() > 1 + FEASIBILITY_TOLERANCE:
             raise DeclarationError(f"{target.tolist()} are no rates; both must be from 0 to 1")
         return np.clip(target, 0.0, 1.0)
@@ -221,10 +216,7 @@ class CalibratedTransport(Cutoffs, Problem):
         if not np.array_equal(decision.values, self.score[0]):
             raise DeclarationError("the decision is for another score")
         rates = decision.rates(self.cutoff)
-        within = np.zeros(len(decision.outputs), dtype=bool)
-        if self.interval:
-            near = np.abs(decision.outputs - self.cutoff)
-            within = near < self.interval - ROUNDING
+        within = np.abs(decision.outputs - self.cutoff) < self.interval - ROUNDING
         if self.outputs is not None:
             within |= np.abs(decision.outputs[:, None] - self.outputs).min(axis=1) > ROUNDING
         found = {
@@ -233,11 +225,11 @@ class CalibratedTransport(Cutoffs, Problem):
             "true positive rate": abs(rates[1] - self.target[1]),
             "forbidden scores": float(decision.joint[:, within].sum()),
         }
-        return Evaluation(
-            objective=decision.added_error,
-            violations={name: float(v) for name, v in found.items() if v > FEASIBILITY_TOLERANCE},
-            metrics={"squared error": decision.total_error},
-        )
+        broken = {name: float(v) for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(decision.added_error, broken, {"squared error": decision.total_error})
+
+
+_PRINTED = "Reich and Vijaykumar (2021), linear program (14)-(18) and (22)"
 
 
 def _rows(problem: CalibratedTransport, model: Model, accepted: Any) -> Any:
@@ -249,9 +241,7 @@ def _rows(problem: CalibratedTransport, model: Model, accepted: Any) -> Any:
     return rates
 
 
-@CalibratedTransport.formulation(
-    "lp", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22)", rank="published"
-)
+@CalibratedTransport.formulation("lp", exact=True, cites=_PRINTED, rank="published")
 def lp(problem: CalibratedTransport, model: Model) -> Handles:
     """Linear program over the mass that goes from each old score to each output: N M columns, N + M + 2 rows.
 
@@ -281,17 +271,11 @@ def lp(problem: CalibratedTransport, model: Model) -> Handles:
     means = np.where(grid == problem.lower, lower, np.where(grid == problem.upper, upper, grid))
     model.subject_to(calibration_gaps(joint, values, means) == 0, name=model.unused_name("calibrated"))
     rates = _rows(problem, model, joint[:, grid >= problem.cutoff - ROUNDING].sum(axis=1))
-    return Handles(
-        objective=(joint * (values[:, None] - grid) ** 2).sum(),
-        decision=lambda result: _kernel(problem, grid, result[joint]),
-        joint=joint,
-        rates=rates,
-    )
+    error = (joint * (values[:, None] - grid) ** 2).sum()
+    return Handles(error, lambda result: _kernel(problem, grid, result[joint]), joint=joint, rates=rates)
 
 
-@CalibratedTransport.formulation(
-    "pools", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22); reduced"
-)
+@CalibratedTransport.formulation("pools", exact=True, cites=f"{_PRINTED}; reduced")
 def pools(problem: CalibratedTransport, model: Model) -> Handles:
     """The linear program over all outputs from 0 to 1, in 3 N columns and N + 4 rows.
 
@@ -317,14 +301,13 @@ def pools(problem: CalibratedTransport, model: Model) -> Handles:
     values, masses = problem.score
     lower, upper = problem.bounds
     refused, accepted = values <= problem.lower + ROUNDING, values >= problem.upper - ROUNDING
-    keep = model.variable(
-        model.unused_name("keep"), len(values), lower=0, upper=np.where(refused | accepted, masses, 0.0)
-    )
-    up = model.variable(model.unused_name("up"), len(values), lower=0, upper=masses)
-    down = model.variable(model.unused_name("down"), len(values), lower=0, upper=masses)
-    model.subject_to(keep + up + down == masses, name=model.unused_name("mass"))
-    model.subject_to((values - upper) @ up == 0, name=model.unused_name("up_calibrated"))
-    model.subject_to((values - lower) @ down == 0, name=model.unused_name("down_calibrated"))
+    name, most = model.unused_name, np.where(refused | accepted, masses, 0.0)
+    keep = model.variable(name("keep"), len(values), lower=0, upper=most)
+    up = model.variable(name("up"), len(values), lower=0, upper=masses)
+    down = model.variable(name("down"), len(values), lower=0, upper=masses)
+    model.subject_to(keep + up + down == masses, name=name("mass"))
+    model.subject_to((values - upper) @ up == 0, name=name("up_calibrated"))
+    model.subject_to((values - lower) @ down == 0, name=name("down_calibrated"))
     rates = _rows(problem, model, accepted * keep + up)
     grid = np.unique(np.concatenate([values, [problem.lower, problem.upper]]))
 
@@ -335,14 +318,8 @@ def pools(problem: CalibratedTransport, model: Model) -> Handles:
             joint[np.arange(len(values)), column] += mass
         return _kernel(problem, grid, joint)
 
-    return Handles(
-        objective=(values - upper) ** 2 @ up + (values - lower) ** 2 @ down,
-        decision=decision,
-        keep=keep,
-        up=up,
-        down=down,
-        rates=rates,
-    )
+    error = (values - upper) ** 2 @ up + (values - lower) ** 2 @ down
+    return Handles(error, decision, keep=keep, up=up, down=down, rates=rates)
 
 
 def _kernel(problem: CalibratedTransport, grid: Array, joint: Array) -> ScoreKernel:
@@ -350,9 +327,7 @@ def _kernel(problem: CalibratedTransport, grid: Array, joint: Array) -> ScoreKer
     values, masses = problem.score
     joint = np.clip(joint, 0.0, None)  # a solver may leave the bounds by its tolerance
     rows = joint.sum(axis=1, keepdims=True)
-    nearest = np.abs(values[:, None] - grid).argmin(axis=1)
-    kernel = sp.coo_array((np.ones(len(values)), (np.arange(len(values)), nearest))).toarray()
-    kernel = np.pad(kernel, ((0, 0), (0, len(grid) - kernel.shape[1])))
+    kernel = np.eye(len(grid))[np.abs(values[:, None] - grid).argmin(axis=1)]
     some = masses > 0
     kernel[some] = joint[some] / rows[some]
     return ScoreKernel(values, masses, grid, kernel)

@@ -19,16 +19,9 @@ from forcopt.models.counting_queries.tolerances import (
     TRIED_POWER,
     WHOLE_SIZE,
 )
+from forcopt.privacy import BoundedNoise, DiscreteGaussian, DiscreteLaplace
 from forcopt.privacy.losses import gaussian_shift
-from forcopt.privacy.noises import (
-    BoundedNoise,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    KNorm,
-    Laplace,
-    Noise,
-)
+from forcopt.privacy.noises import Gaussian, KNorm, Laplace, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -107,9 +100,9 @@ def least_size(
             break
         high = there
         if abs(there - log(start)) > 40:
+            kind = type(law(start)).__name__
             raise DeclarationError(
-                f"no size of {type(law(start)).__name__} gives delta {problem.delta:g} at epsilon "
-                f"{problem.epsilon:g}"
+                f"no size of {kind} gives delta {problem.delta:g} at epsilon {problem.epsilon:g}"
             )
     root = float(scipy.optimize.brentq(over, low, high, xtol=tolerance, rtol=1e-15)) if low < high else low
     grow = tolerance
@@ -121,9 +114,7 @@ def least_size(
 def needs_delta(problem: CountingQueries, law: str) -> None:
     """Refuse pure privacy for a law whose loss is unbounded."""
     if problem.delta == 0:
-        raise DeclarationError(
-            f"delta is 0, and the loss of {law} noise is unbounded: use laplace (p = 1) or k-norm"
-        )
+        raise DeclarationError(f"delta is 0, and {law} noise has no bound: use laplace (p = 1) or k-norm")
 
 
 def calibrated(
@@ -231,9 +222,8 @@ def bounded(
         if power is None:
             near = scipy.optimize.minimize_scalar(limit, bounds=(log(1.2), log(60.0)), method="bounded").x
             bounds = (max(log(0.6), near - 0.6), near + 0.8)
-            scipy.optimize.minimize_scalar(
-                objective, bounds=bounds, method="bounded", options={"xatol": 5e-3}
-            )
+            options: dict[str, Any] = {"bounds": bounds, "method": "bounded", "options": {"xatol": 5e-3}}
+            scipy.optimize.minimize_scalar(objective, **options)
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]
         law = at(power, SIZE)[1]

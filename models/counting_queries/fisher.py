@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import scipy
@@ -120,9 +121,8 @@ def fisher_shape(
         curvature = 4 / shape.step**2
         off = np.full(points - 2, -curvature)
         off[0] *= sqrt(2)  # the even half-line: psi is mirrored at 0
-        energy, _ = scipy.linalg.eigh_tridiagonal(
-            2 * curvature + potential[:-1], off, select="i", select_range=(0, 0)
-        )
+        least: dict[str, Any] = {"select": "i", "select_range": (0, 0)}
+        energy, _ = scipy.linalg.eigh_tridiagonal(2 * curvature + potential[:-1], off, **least)
         root = _from_the_end((potential - float(energy[0])) / curvature)
         shape, steps = FisherShape(grid, root, queries), steps + 1
         found = shape.expected_max + shape.information
@@ -148,9 +148,7 @@ def _from_the_end(excess: Array) -> Array:
     return np.asarray(np.maximum(out, 0.0) / out.max())
 
 
-@CountingQueries.algorithm(
-    "fisher", cites="Gaussian limit of the loss; Huber (1981), section 4.5", rank="published"
-)
+@CountingQueries.algorithm("fisher", cites="Huber (1981), section 4.5", rank="published")
 def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | None = None) -> Outcome:
     """The law that is best if the sum of the losses is Gaussian, as for many queries, on the integers.
 
@@ -185,6 +183,5 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
         size = least_size(problem, law, max(start, 1.0), deadline, FISHER_SIZE)
     except TimeoutError as error:
         return Outcome(None, status=Status.LIMIT, message=str(error), iterations=steps)
-    return Outcome(
-        law(size), iterations=steps, message=f"the limit in k is {shape.objective:.6g} sqrt(k) / mu"
-    )
+    message = f"the limit in k is {shape.objective:.6g} sqrt(k) / mu"
+    return Outcome(law(size), iterations=steps, message=message)

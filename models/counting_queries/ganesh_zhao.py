@@ -62,9 +62,7 @@ def out_of_range(queries: int, epsilon: float, delta: float, shape: float) -> st
         return f"log(1 / delta) = {log(1 / delta):.4g} must be at most k / 36 = {k / 36:.4g}"
     tail = 2 * float(gammainc(k / p, k / p / 2) + gammaincc(k / p, 2 * k / p))
     if delta < tail:
-        return (
-            f"delta = {delta:g} must be at least twice the tail of Gamma(k / p) beyond a factor 2, {tail:.4g}"
-        )
+        return f"delta = {delta:g} must be at least twice the tail of Gamma(k / p) beyond 2, {tail:.4g}"
     # Lemma 14: the loss is at most epsilon
     power = (epsilon / (185 * sqrt(p * log(1 / delta)))) ** p  # k^(p/2) / scale^p
     if 128 * p ** (1 / p) / 185 * epsilon + 4 * p * p * power > epsilon:
@@ -182,9 +180,8 @@ def shape_search(
     def at(p: float, tolerance: float) -> tuple[float, float, float]:
         nonlocal correction, count
         guess = log(sqrt(problem.queries * fisher_information(p)) / mu)
-        scale = least_size(
-            searched, lambda s: law(p, s, whole), float(np.exp(guess + correction)), deadline, tolerance
-        )
+        start = float(np.exp(guess + correction))
+        scale = least_size(searched, lambda s: law(p, s, whole), start, deadline, tolerance)
         correction, count = log(scale) - guess, count + 1
         return law(p, scale, whole).expected_max(k), p, scale
 
@@ -353,7 +350,7 @@ def sparse_vector(
     broken = out_of_range(k, epsilon / 2, delta / 3, p)
     if broken:
         raise DeclarationError(
-            f"sparse-vector: Theorem 17 does not apply with half of epsilon and a third of delta: {broken}"
+            f"sparse-vector: Theorem 17 fails at half of epsilon and a third of delta: {broken}"
         )
     scale = theorem17_scale(k, epsilon / 2, delta / 3, p)
     noise = GeneralizedGaussian(shape=float(p), scale=scale)
@@ -436,8 +433,8 @@ def _inert(
         sv = SparseVector(corrections=corrections, threshold=0.75 * alpha, epsilon=epsilon, delta=delta)
         raise DeclarationError(
             f"{method}: with multiplier {multiplier:g} an entry is above alpha / 2 with probability "
-            f"{chance:.3g}, and {corrections} may be corrected, with noise of scale {sv.scales[1]:.4g}: "
-            f"simulate it with {sv!r}"
+            f"{chance:.3g}, and {corrections} may be corrected, with noise of scale "
+            f"{sv.scales[1]:.4g}: simulate it with {sv!r}"
         )
     why = f"c = {4 * k / log(k) ** (2 + 2 * t):.3g} < 1" if not corrections else f"chance {chance:.2g}"
     return Outcome(law, message=f"sparse vector is inert at these constants ({why}): no entry is corrected")

@@ -76,9 +76,8 @@ class LatticeLaw:
         largest = folded[:, 0]
         within = np.minimum(folded, top) @ base
         at = order[np.searchsorted((self.orbits @ base)[order], within)]
-        out = self.probabilities[at] * np.where(
-            largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0
-        )
+        decay = np.where(largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0)
+        out = self.probabilities[at] * decay
         return np.asarray(out.reshape((2 * reach + 1,) * k))
 
 
@@ -132,10 +131,7 @@ class LatticeNoise(Problem):
         k, r = self.queries, self.radius
         pairs = sum(comb(2 * r + j, j) * comb(r + k - j, k - j) for j in range(1, k + 1))
         if pairs > PAIRS:
-            raise DeclarationError(
-                f"radius is {r}: {k} queries have {pairs:,} orbits of pairs; it must be so small that at "
-                f"most {PAIRS:,} remain"
-            )
+            raise DeclarationError(f"radius is {r}: {k} queries have {pairs:,} pairs; at most {PAIRS:,} fit")
         return self
 
     @cached_property
@@ -227,24 +223,15 @@ class LatticeNoise(Problem):
             allowed one, or with delta 0 the largest factor over ``e^epsilon``, relatively).
         """
         if not isinstance(decision, LatticeLaw) or decision.orbits.shape[1] != self.queries:
-            raise DeclarationError(
-                f"the decision is {decision!r}; it must be a LatticeLaw of {self.queries} numbers"
-            )
+            raise DeclarationError(f"the decision is {decision!r}; it must be a LatticeLaw of {self.queries}")
         top = int(decision.orbits.max())
         k, margin = self.queries, top + 2
         p = decision.grid(margin)
         norm = np.abs(np.stack(np.meshgrid(*[np.arange(-margin, margin + 1)] * k, indexing="ij"))).max(axis=0)
-        far = (
-            np.arange(margin + 1, margin + int(60 / self.epsilon) + 200, dtype=float)
-            if decision.decay
-            else np.zeros(0)
-        )
+        end = margin + int(60 / self.epsilon) + 200 if decision.decay else margin + 1
+        far = np.arange(margin + 1, end, dtype=float)
         surface = float(decision.probabilities[decision.orbits[:, 0] == top].max())
-        shell = (
-            ((2 * far + 1) ** k - (2 * far - 1) ** k) * surface * decision.decay ** (far - top)
-            if far.size
-            else far
-        )
+        shell = ((2 * far + 1) ** k - (2 * far - 1) ** k) * surface * decision.decay ** (far - top)
         mass, cost = float(p.sum() + shell.sum()), float((p * norm).sum() + shell @ far)
         excess = 0.0
         for moved in range(1, k + 1):

@@ -18,8 +18,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language import block, semidefinite, symmetric
-from forcopt.language.model import Model
+from forcopt.language import Model, block, semidefinite, symmetric
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.calibration import is_number, is_whole
 from forcopt.models.counting_queries.tolerances import (
@@ -108,9 +107,7 @@ class LinearQueries(Problem):
     @classmethod
     def _is_matrix(cls, w: Array) -> Array:
         if w.ndim != 2 or 0 in w.shape:
-            raise DeclarationError(
-                f"the shape is {w.shape}; it must be (queries, counts), at least one of each"
-            )
+            raise DeclarationError(f"the shape is {w.shape}; it must be (queries, counts), not empty")
         if not w.any():
             raise DeclarationError("it is 0 everywhere; there is nothing to answer")
         return w
@@ -146,28 +143,21 @@ class LinearQueries(Problem):
         """
         if not isinstance(categories, Mapping):
             raise DeclarationError(
-                f"categories is a {type(categories).__name__}; it must map each attribute to its categories"
+                f"categories is a {type(categories).__name__}; it must map attributes to categories"
             )
         for name, column in categories.items():
             if len(np.unique(np.asarray(column))) < len(column):
                 raise DeclarationError(
-                    f"categories of {name!r} repeat; list each once: the values that occur in records are "
-                    "not public"
+                    f"categories of {name!r} repeat; each is listed once, as the records are not public"
                 )
         sizes = [len(column) for column in categories.values()]
         if not is_whole(order) or not 1 <= order <= len(sizes):
-            raise DeclarationError(
-                f"order is {order!r}; it must be a whole number from 1 to {len(sizes)}, the attributes"
-            )
+            raise DeclarationError(f"order is {order!r}; it must be a whole number from 1 to {len(sizes)}")
         if 0 in sizes:
             raise DeclarationError("an attribute of categories has none")
         if np.prod(sizes) > 5000:
-            raise DeclarationError(
-                f"the product of the categories is {np.prod(sizes)}; at most 5,000 cells fit"
-            )
-        cells = np.stack(np.meshgrid(*[np.arange(s) for s in sizes], indexing="ij"), axis=-1).reshape(
-            -1, len(sizes)
-        )
+            raise DeclarationError(f"the categories have {np.prod(sizes)} cells; at most 5,000 fit")
+        cells = np.indices(sizes).reshape(len(sizes), -1).T
         rows = []
         for chosen in combinations(range(len(sizes)), order):
             code = np.ravel_multi_index(tuple(cells[:, list(chosen)].T), [sizes[i] for i in chosen])
@@ -207,9 +197,8 @@ class LinearQueries(Problem):
         """
         left, right = as_numbers(decision.left, "left"), as_numbers(decision.right, "right")
         if left.shape != (len(self.workload), right.shape[0]) or right.shape[1] != self.workload.shape[1]:
-            raise DeclarationError(
-                f"the factors have shapes {left.shape} and {right.shape}; the workload {self.workload.shape}"
-            )
+            shapes = f"{left.shape} and {right.shape}"
+            raise DeclarationError(f"the factors have shapes {shapes}; the workload {self.workload.shape}")
         missed = self.workload - left @ right
         if self.neighbours == "substitute":  # the number of people is known, and its multiples are free
             missed = missed - missed.mean(axis=1, keepdims=True)
@@ -218,11 +207,8 @@ class LinearQueries(Problem):
         rows = (left**2).sum(axis=1)
         deviation = self.sigma * sensitivity
         norms = {"max": sqrt(float(rows.max())), "mean": sqrt(float(rows.mean()))}
-        metrics = {
-            "factorization norm": sensitivity * norms[self.error],
-            "deviation": deviation,
-            **{name: deviation * norm for name, norm in norms.items()},
-        }
+        metrics = {name: deviation * norm for name, norm in norms.items()}
+        metrics |= {"factorization norm": sensitivity * norms[self.error], "deviation": deviation}
         violations = {"factorization": wrong} if wrong > FEASIBILITY_TOLERANCE else {}
         return Evaluation(metrics[self.error], violations, metrics)
 
@@ -240,12 +226,9 @@ class LinearQueries(Problem):
         found = self.evaluate(decision)
         if not found.feasible:
             raise DeclarationError(f"the factors miss the workload by {found.violation:.3g}")
-        return AdditiveMechanism(
-            Gaussian(scale=found.metrics["deviation"] * (1 + CALIBRATED)),
-            sensitivity=sqrt(self._sensitivity(decision.right)) * (1 + CALIBRATED),
-            norm="l2",
-            dimension=len(decision.right),
-        )
+        noise, size = found.metrics["deviation"], sqrt(self._sensitivity(decision.right))
+        scaled: dict[str, Any] = {"sensitivity": size * (1 + CALIBRATED), "dimension": len(decision.right)}
+        return AdditiveMechanism(Gaussian(scale=noise * (1 + CALIBRATED)), norm="l2", **scaled)
 
     def _sensitivity(self, right: Array) -> float:
         """The largest squared norm of one person's changes."""
@@ -373,14 +356,10 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         i, j = np.triu_indices(n, 1)
         sensitivities = diagonal[i] + diagonal[j] - 2 * inner[i, j]
     if q:
-        model.subject_to(
-            semidefinite(block([[symmetric(outer), core], [core.T, inner]])),
-            name=model.unused_name("factors"),
-        )
-        model.subject_to(
-            (squares if problem.error == "max" else squares.sum() / q) <= norm,
-            name=model.unused_name("error"),
-        )
+        whole = block([[symmetric(outer), core], [core.T, inner]])
+        model.subject_to(semidefinite(whole), name=model.unused_name("factors"))
+        errors = squares if problem.error == "max" else squares.sum() / q
+        model.subject_to(errors <= norm, name=model.unused_name("error"))
     model.subject_to(sensitivities <= norm, name=model.unused_name("sensitivity"))
     share = 1.0 if problem.error == "max" or not q else sqrt(q / len(w))
 
@@ -396,14 +375,8 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         right[:, columns] = (vectors * roots).T
         return Factorization(left, right)
 
-    return Handles(
-        objective=norm,
-        decision=decision,
-        unit=problem.sigma * share * size,
-        norm=norm,
-        squares=squares,
-        sensitivities=sensitivities,
-    )
+    parts: dict[str, Any] = {"norm": norm, "squares": squares, "sensitivities": sensitivities}
+    return Handles(norm, decision, unit=problem.sigma * share * size, **parts)
 
 
 @LinearQueries.algorithm(
@@ -477,13 +450,9 @@ def fixed_point(
         v = _weights(v * (c / c.max()))
     left, right = _original(problem, rows, columns, *factors)
     closed = upper - lower <= gap * upper
-    return Outcome(
-        Factorization(left, right),
-        bound=problem.sigma * share * lower * (1 - BOUND_ROUNDING),
-        status=Status.OPTIMAL if closed else Status.FEASIBLE,
-        iterations=steps,
-        trace=trace.steps,
-    )
+    bound = problem.sigma * share * lower * (1 - BOUND_ROUNDING)
+    status = Status.OPTIMAL if closed else Status.FEASIBLE
+    return Outcome(Factorization(left, right), bound, status, steps, trace=trace.steps)
 
 
 def _error(problem: LinearQueries, squares: Array) -> float:

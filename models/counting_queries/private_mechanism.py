@@ -80,18 +80,14 @@ class PrivateMechanism(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.loss.ndim != 2 or 0 in self.loss.shape:
-            raise DeclarationError(
-                f"loss has shape {self.loss.shape}; it must be (inputs, outputs), at least one"
-            )
+            raise DeclarationError(f"loss has shape {self.loss.shape}; it is (inputs, outputs), not empty")
         inputs = len(self.loss)
         if self.edges.size and not (self.edges.min() >= 0 and self.edges.max() < inputs):
             raise DeclarationError(f"edges: inputs are numbered from 0 to {inputs - 1}")
         if self.prior is not None:
             check_shape(self.prior, (inputs,), "prior")
             if (self.prior < 0).any() or abs(self.prior.sum() - 1) > LAW_SUM:
-                raise DeclarationError(
-                    f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1"
-                )
+                raise DeclarationError(f"prior sums to {self.prior.sum():g}; it is nonnegative with sum 1")
         return self
 
     @classmethod
@@ -108,9 +104,7 @@ class PrivateMechanism(Problem):
             See the class.
         """
         if not (is_whole(most) and most >= 0 and is_whole(queries) and queries >= 1):
-            raise DeclarationError(
-                f"most is {most!r}, queries {queries!r}; they must be whole, from 0 and from 1 up"
-            )
+            raise DeclarationError(f"most is {most!r}, queries {queries!r}; they are whole, from 0 and 1")
         points = np.array(list(product(range(int(most) + 1), repeat=int(queries))))
         distance = np.abs(points[:, None] - points[None]).max(axis=2)
         near = np.argwhere(np.triu(distance == 1))
@@ -202,15 +196,10 @@ class PrivateMechanism(Problem):
         for a, b in self.ordered.tolist():
             lost = (max(p - below * q, zero) for p, q in zip(table[a], table[b], strict=True))
             delta = max(delta, sum(lost, zero))
-        data = {
-            "kind": "privacy",
-            "probabilities": {
-                str(a): {str(o): str(p) for o, p in enumerate(row) if p} for a, row in enumerate(table)
-            },
-            "neighbours": [[str(a), str(b)] for a, b in self.edges.tolist()],
-            "epsilon": str(Fraction(self.epsilon)),
-            "delta": str(delta),
-        }
+        chances = {str(a): {str(o): str(p) for o, p in enumerate(row) if p} for a, row in enumerate(table)}
+        edges = [[str(a), str(b)] for a, b in self.edges.tolist()]
+        data = {"kind": "privacy", "probabilities": chances, "neighbours": edges}
+        data |= {"epsilon": str(Fraction(self.epsilon)), "delta": str(delta)}
         Path(path).write_text(json.dumps(data), encoding="utf-8")
         return delta
 
@@ -253,10 +242,8 @@ class ChosenOutput(Mechanism):
     def covers(self, change: Sensitivity, shape: tuple[int, ...]) -> None:
         """Refuse a query of several numbers, or of one that a unit changes by more than 1."""
         if shape != (1,) or change.linf > 1:
-            raise DeclarationError(
-                f"the matrix answers one count that a unit changes by 1; the query has {shape[0]} numbers, "
-                f"which it changes by {change.linf:g}"
-            )
+            given = f"the query has {shape[0]} numbers, which it changes by {change.linf:g}"
+            raise DeclarationError(f"the matrix answers one count that a unit changes by 1; {given}")
 
     def margin(self, level: float) -> float:
         """NaN: the outputs are chosen for their loss, and are no noisy counts."""
@@ -298,11 +285,11 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
     excess = None
     if len(one) and problem.delta > 0:
         excess = model.variable(model.unused_name("excess"), (len(one), problem.loss.shape[1]), lower=0)
-        model.subject_to(
+        rows = (
             factor * matrix[one] - matrix[other] <= half * excess,
             excess.sum(axis=1) <= problem.delta * half,
-            name=model.unused_name("privacy"),
         )
+        model.subject_to(*rows, name=model.unused_name("privacy"))
     elif len(one):
         model.subject_to(factor * matrix[one] <= matrix[other], name=model.unused_name("privacy"))
     scale = float(np.abs(problem.loss).max()) or 1.0
@@ -375,9 +362,7 @@ def randomized_response(problem: PrivateMechanism, *, time_limit: float | None =
     """
     inputs, outputs = problem.loss.shape
     if inputs != outputs:
-        raise DeclarationError(
-            f"randomized-response needs as many outputs as inputs, not {outputs} and {inputs}"
-        )
+        raise DeclarationError(f"randomized-response needs {inputs} outputs, one an input, not {outputs}")
     eye, e = np.eye(inputs), exp(problem.epsilon)
     noisy = (eye * (e - 1) + 1) / (e + inputs - 1)
     return Outcome(problem.delta * eye + (1 - problem.delta) * noisy)
@@ -389,9 +374,7 @@ def geometric(problem: PrivateMechanism, *, time_limit: float | None = None) -> 
     n, outputs = problem.loss.shape
     steps = {tuple(sorted(pair)) for pair in problem.edges.tolist()}
     if n != outputs or not steps <= {(i, i + 1) for i in range(n - 1)}:
-        raise DeclarationError(
-            "geometric needs inputs 0, 1, .. of which neighbours follow each other, and outputs alike"
-        )
+        raise DeclarationError("geometric needs inputs 0, 1, .. whose neighbours are next, and outputs alike")
     a = exp(-problem.epsilon)
     x = np.arange(n)
     if n == 1 or a == 1:

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.tolerances import DELTA_SLACK
-from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import KNorm, Noise, TabulatedNoise
+from forcopt.privacy import AdditiveMechanism, KNorm, Noise, TabulatedNoise
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
 
@@ -117,11 +116,8 @@ class CountingQueries(Problem):
             count = 1 if isinstance(decision, KNorm) else self.queries
             excess = (decision.profile(1.0) ** count).largest_loss / self.epsilon - 1
         violations = {"privacy": excess} if excess > DELTA_SLACK else {}
-        metrics = {
-            "log delta": log_delta,
-            "max": self.replace(error="max").expected_error(decision),
-            "mean": self.replace(error="mean").expected_error(decision),
-        }
+        errors = {error: self.replace(error=error).expected_error(decision) for error in ("max", "mean")}
+        metrics = {"log delta": log_delta, **errors}
         return Evaluation(metrics[self.error], violations, metrics)
 
     def mechanism(self, law: Noise) -> AdditiveMechanism:
@@ -136,9 +132,7 @@ class CountingQueries(Problem):
             For a law that is not private enough, and for joint noise.
         """
         if broken := self.evaluate(law).violations:
-            raise DeclarationError(
-                f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively"
-            )
+            raise DeclarationError(f"the law is not private enough: delta is {broken['privacy']:.3g} over")
         if isinstance(law, KNorm):
             raise DeclarationError("KNorm is joint noise; draw from it with sample")
         return AdditiveMechanism(noise=law, sensitivity=1.0, norm="linf", dimension=self.queries)
@@ -152,8 +146,7 @@ class CountingQueries(Problem):
             p, values = law.probabilities, law.values
             if law.not_log_concave is not None:
                 raise DeclarationError(
-                    f"the table is not log-concave at {law.not_log_concave}, so that all ones need not be "
-                    "the worst change"
+                    f"the table is not log-concave at {law.not_log_concave}: worst is unknown"
                 )
             if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=SMALLEST):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")

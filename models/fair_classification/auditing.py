@@ -151,14 +151,11 @@ def audit(
     codes, names = read_groups(reports)
     same_length(predictions=predicted, labels=actual, reports=codes)
     if predicted.min() < 0 or predicted.max() > 1:
-        raise DeclarationError(
-            f"predictions hold {predicted.min():g} and {predicted.max():g}; they must be from 0 to 1"
-        )
+        ends = f"{predicted.min():g} and {predicted.max():g}"
+        raise DeclarationError(f"predictions hold {ends}; they must be from 0 to 1")
     unbiased = channel.inverse(len(names))[:, codes]
-    found = {
-        rate.name: _audited(rate, predicted, actual, codes, unbiased, names, 1 - confidence, method)
-        for rate in notion.rates
-    }
+    given = predicted, actual, codes, unbiased, names, 1 - confidence, method
+    found = {rate.name: _audited(rate, *given) for rate in notion.rates}
     return Audit(names, found, confidence)
 
 
@@ -172,19 +169,17 @@ def _audited(
     miss: float,
     method: str,
 ) -> AuditedRate:
-    event, given = (
-        predicted * np.array(table[1])[actual] + (1 - predicted) * np.array(table[0])[actual]
-        for table in (rate.event, rate.given)
-    )
+    tables = [np.array(table)[:, actual] for table in (rate.event, rate.given)]
+    event, given = (predicted * table[1] + (1 - predicted) * table[0] for table in tables)
     n, count = len(actual), len(names)
     mass = unbiased @ given / n
     by_report = np.bincount(codes, given, count)
     for subject, cell in (("an estimated", mass * n), ("a reported", by_report)):
         if (cell <= 0).any():
             a = int(np.argmin(cell))
+            over = f"{subject} {cell[a]:.6g} records over which its {rate.name} is taken"
             raise DeclarationError(
-                f"group {names[a]!r} has {subject} {cell[a]:.6g} records over which its {rate.name} is "
-                "taken; this number must be positive: gather more"
+                f"group {names[a]!r} has {over}; this number must be positive: gather more"
             )
     values = unbiased @ event / n / mass
     influence = unbiased * (event - values[:, None] * given) / mass[:, None]
@@ -202,14 +197,7 @@ def _audited(
         at_once = width * np.sqrt(np.log(2 * count / miss) / (2 * n)) / mass
         either = at_once[pairs].sum(axis=1)
     naive = np.bincount(codes, event, count) / by_report
-    return AuditedRate(
-        values=values,
-        intervals=np.column_stack([values - half, values + half]),
-        naive=naive,
-        disparity=float(np.ptp(values)),
-        disparity_interval=(
-            float(max((np.abs(apart) - either).max(), 0.0)),
-            float((np.abs(apart) + either).max()),
-        ),
-        naive_disparity=float(np.ptp(naive)),
-    )
+    distance = np.abs(apart)
+    ends = float(max((distance - either).max(), 0.0)), float((distance + either).max())
+    intervals, naive_gap = np.column_stack([values - half, values + half]), float(np.ptp(naive))
+    return AuditedRate(values, intervals, naive, float(np.ptp(values)), ends, naive_gap)

@@ -13,13 +13,11 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.fairness import GroupRates
-from forcopt.fairness.records import read_groups
-from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy
+from forcopt.fairness import GroupRates, read_groups
+from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy, Schema
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.learning.hypotheses import aligned, as_cells, names_of
 from forcopt.learning.policy import mixed
-from forcopt.learning.tables import Schema
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import finished, panel
@@ -252,16 +250,13 @@ class GroupProxy:
             or chance.shape[1] != len(names)
             or len(set(names)) < len(names)
         ):
-            raise DeclarationError(
-                f"proxy has shape {chance.shape} for the groups {', '.join(names)}; it must be (n, K), with "
-                "K different names"
-            )
+            given = f"shape {chance.shape} for the groups {', '.join(names)}"
+            raise DeclarationError(f"proxy has {given}; it must be (n, K), with K different names")
         wrong = (chance < 0).any(axis=1) | (np.abs(chance.sum(axis=1) - 1.0) > SUM)
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise DeclarationError(
-                f"proxy[{at}] is {chance[at].tolist()}; it must be probabilities, which sum to 1"
-            )
+            law = chance[at].tolist()
+            raise DeclarationError(f"proxy[{at}] is {law}; it must be probabilities, which sum to 1")
         return GroupColumn(chance.argmax(axis=1), names, proxy=chance)
 
 
@@ -361,13 +356,12 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         weights = as_numbers(self.weights, "weights")
         object.__setattr__(self, "classifiers", tuple(self.classifiers))
         if weights.shape != (len(self.classifiers),) or not len(weights):
-            raise DeclarationError(
-                f"weights has shape {weights.shape}; it must be ({len(self.classifiers)},), at least one"
-            )
+            count = len(self.classifiers)
+            raise DeclarationError(f"weights has shape {weights.shape}; it must be ({count},), at least one")
         if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
+            least, total = weights.min(), weights.sum()
             raise DeclarationError(
-                f"weights has least entry {weights.min():g} and sum {weights.sum():g}; they must be "
-                "probabilities"
+                f"weights has least entry {least:g} and sum {total:g}; they must be probabilities"
             )
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
@@ -433,25 +427,22 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         DeclarationError
             For a classifier without a plain form, which is no learner.
         """
+        found: dict[str, Any] = {"classifiers": [classifier_to_dict(c) for c in self.classifiers]}
+        known = {"classes": self.classes, "features": list(self.features), "raw": self.raw}
+        usual = {"classes": 2, "features": [], "raw": False}
         return {
-            "classifiers": [classifier_to_dict(c) for c in self.classifiers],
+            **found,
             "weights": self.weights.tolist(),
-            **({} if self.classes == 2 else {"classes": self.classes}),
-            **({"features": list(self.features)} if self.features else {}),
-            **({"raw": True} if self.raw else {}),
+            **{k: v for k, v in known.items() if v != usual[k]},
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
         classifiers = tuple(map(classifier_from_dict, data["classifiers"]))
-        return cls(
-            classifiers,
-            np.asarray(data["weights"]),
-            classes=int(data.get("classes", 2)),
-            features=tuple(data.get("features", ())),
-            raw=bool(data.get("raw", False)),
-        )
+        classes, features = int(data.get("classes", 2)), tuple(data.get("features", ()))
+        weights, raw = np.asarray(data["weights"]), bool(data.get("raw", False))
+        return cls(classifiers, weights, classes=classes, features=features, raw=raw)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None, problem: Any = None) -> Figure:
         """Draw the probability of each classifier; with the problem, its error against its disparity.

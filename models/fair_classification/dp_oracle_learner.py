@@ -21,17 +21,9 @@ from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.lagrangian import Inequalities, check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.tolerances import LOUDER
-from forcopt.privacy import (
-    AdditiveMechanism,
-    ExponentialMechanism,
-    Laplace,
-    Ledger,
-    PrivacyBudget,
-    Profile,
-    Randomness,
-    randomness,
-)
+from forcopt.privacy import Laplace, Ledger, PrivacyBudget, Profile, Randomness, randomness
 from forcopt.privacy.ledger import pay
+from forcopt.privacy.mechanism import AdditiveMechanism, ExponentialMechanism
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -169,14 +161,12 @@ def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Se
 
 def _budget(problem: FairClassification) -> PrivacyBudget:
     if problem.privacy is None or problem.privacy.floor is None:
-        raise DeclarationError(
-            "dp-oracle-learner needs privacy with a floor that may be known to all, such as "
-            "PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500); the least count of the data is not public"
-        )
+        example = "PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)"
+        raise DeclarationError(f"dp-oracle-learner needs privacy with a public floor, such as {example}")
     for rate in problem.constraint.rates:
         if not rate.is_linear:
             raise DeclarationError(
-                f"dp-oracle-learner takes rates that are linear in the predictions, not the {rate.name}"
+                f"dp-oracle-learner takes rates linear in the predictions, not the {rate.name}"
             )
     if problem.weights is not None:
         raise DeclarationError("dp-oracle-learner takes no weights: floor counts records")
@@ -234,9 +224,8 @@ def plan(
         regret = bound * gains * sqrt(log(size + 1) / (2 * t))
         means = [_mean_noise(noise, s, t, log(k / beta)) for k in (4 * size, 4)]
         learner = 2 * s.game * bound / epsilon * (capacity + log(4 * t / beta))
-        return PrivatePlan(
-            t, step, bound, epsilon, noise, s.game * bound, learner, regret + bound * sum(means)
-        )
+        gap = regret + bound * sum(means)
+        return PrivatePlan(t, step, bound, epsilon, noise, s.game * bound, learner, gap)
 
     if rounds is None:
         grid = sorted({round(2 ** (k / 2)) for k in range(1 + int(2 * np.log2(MOST_ROUNDS)))})
@@ -368,15 +357,14 @@ def dp_oracle_learner(
         plays[found] = plays.get(found, 0) + 1
         auditor.learn(rows @ noise._send(_rates(problem, found), rng) - ends)
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
-    return Outcome(
-        decision,
-        status=Status.APPROXIMATE,
-        private=True,
-        profile=profile,
-        iterations=rounds,
-        message=_message(privacy, planned, beta, rounds, deadline.end, rng, louder),
-        guarantee=planned.gap if rounds == planned.rounds and not louder else np.inf,
-    )
+    full = rounds == planned.rounds and not louder
+    message = _message(privacy, planned, beta, rounds, deadline.end, rng, louder)
+    private: dict[str, Any] = {
+        "private": True,
+        "profile": profile,
+        "guarantee": planned.gap if full else np.inf,
+    }
+    return Outcome(decision, None, Status.APPROXIMATE, rounds, message, **private)
 
 
 def _laplace(mechanism: Callable[[Laplace], AdditiveMechanism], scale: float) -> AdditiveMechanism:
@@ -461,7 +449,5 @@ def _message(
         return f"{private}; {end} after {rounds} of {planned.rounds} rounds: no bound"
     if louder:
         return f"{private}; the mechanism adds more noise than was planned: no bound"
-    return (
-        f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
-        f"and no inequality exceeded by more than {planned.excess:.4g}"
-    )
+    promise = f"with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum"
+    return f"{private}; {promise} and no inequality exceeded by more than {planned.excess:.4g}"

@@ -63,11 +63,8 @@ def elicitation_failure(records: int, pairs: int, dimension: int, epsilon: float
     >>> [round(term, 3) for term in elicitation_failure(5829, 5829, dimension=1, epsilon=0.5)]
     [60.356, -10871.288]
     """
-    for name, value, least in (
-        ("records", 2 * records, dimension),
-        ("pairs", pairs, 1),
-        ("dimension", dimension, 1),
-    ):
+    sizes = ("records", 2 * records, dimension), ("pairs", pairs, 1), ("dimension", dimension, 1)
+    for name, value, least in sizes:
         if value < least:
             raise DeclarationError(f"{name} is {value}; it must be at least {least}")
     if not epsilon > 0:
@@ -75,9 +72,8 @@ def elicitation_failure(records: int, pairs: int, dimension: int, epsilon: float
     growth = dimension * log(2 * e * records / dimension)
     first = log(2 * records**2) / (8 * epsilon**2) + 1
     second = 2 * log(2 * pairs) / epsilon**2 + 1
-    return LogChances(
-        log(8) + growth * first - records * epsilon**2 / 32, growth * second - 8 * pairs * epsilon**2
-    )
+    of_records = log(8) + growth * first - records * epsilon**2 / 32
+    return LogChances(of_records, growth * second - 8 * pairs * epsilon**2)
 
 
 def elicitation_sample(dimension: int, epsilon: float, delta: float) -> tuple[int, int]:

@@ -160,15 +160,13 @@ class FairClassifier(GroupedClassifier):
         )
         options = dict(self.options or {})
         if not isinstance(options.get("ledger"), str | None):
-            raise DeclarationError(
-                "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
-                "its own; name the file of the ledger"
-            )
+            rule = "the copy would spend from a ledger of its own; name the file of the ledger"
+            raise DeclarationError(f"options: scikit-learn copies an estimator, and {rule}")
         solution = self._solved(problem, self.method, **options)
         if isinstance(solution.decision, SeesGroups):
+            rule = "which predict is not given here; solve a FairClassification by it"
             raise DeclarationError(
-                f"method is {self.method!r}, whose predictions need the group of each record, which predict "
-                "is not given here; solve a FairClassification by it"
+                f"method is {self.method!r}, whose predictions need the group of each record, {rule}"
             )
         self.policy_: Policy = self._policy(solution, front=solution.decision)
         if self.keep_solution:

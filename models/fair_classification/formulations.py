@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement
-from forcopt.language.constraint import Constraint
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Constraint, Model, Variable
 from forcopt.learning import Hypothesis, Oracle, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.lagrangian import Lagrangian, check_options
@@ -22,9 +21,7 @@ from forcopt.status import Status
 
 
 @FairClassification.formulation(
-    "lp",
-    exact=True,
-    cites="Jagielski et al. (2019), program (2); Jung et al. (2021), program (1) to (3)",
+    "lp", exact=True, cites="Jagielski et al. (2019), program (2); Jung et al. (2021), program (1) to (3)"
 )
 def lp(problem: FairClassification, model: Model) -> Handles:
     """Linear program with a column for each hypothesis (a probability for each row, for `AllFunctions`).
@@ -50,10 +47,11 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     rates = moments.rates(hull.mapped[1:])
     fairness = problem.demand.rows(rates)
     model.subject_to(fairness)
+
     return Handles(
-        objective=error,
-        decision=lambda solution: problem.policy(*hull.mixture(solution)),
-        start=lambda decision: hull.start(*problem.mixture(decision)),
+        error,
+        lambda solution: problem.policy(*hull.mixture(solution)),
+        lambda decision: hull.start(*problem.mixture(decision)),
         rates=rates,
         error=error,
         fairness=fairness,
@@ -83,12 +81,10 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
         none = solution.status is Status.INFEASIBLE
         message = "proved: no single classifier is fair; a mixture may be" if none else solution.message
         return Outcome(None, status=Status.FAILED if none else solution.status, message=message)
-    proved = (
-        "the best single classifier" if solution.status is Status.OPTIMAL else "not proved to be the best"
-    )
-    return Outcome(
-        handles.decision(solution), iterations=solution.nodes, message=f"{proved}; {solution.message}"
-    )
+    best = solution.status is Status.OPTIMAL
+    proved = "the best single classifier" if best else "not proved to be the best"
+    message = f"{proved}; {solution.message}"
+    return Outcome(handles.decision(solution), iterations=solution.nodes, message=message)
 
 
 NEARBY = (1.25, 0.8)
@@ -104,9 +100,7 @@ times as much as with all scores, and a fit at such prices helps little later.""
 
 
 @FairClassification.algorithm(
-    "column-generation",
-    exact=True,
-    cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)",
+    "column-generation", exact=True, cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)"
 )
 def generate(
     problem: FairClassification,
@@ -157,17 +151,13 @@ def generate(
             price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"
         return gap <= near
 
-    ended = column_generation(
-        model,
-        price,
-        backend,
-        total=1.0,
-        gap=GAP,
-        rows_on_demand=len(problem.lagrangian.first) >= MANY_ROWS,
-        time_limit=time_limit,
-        rounds=rounds,
-        on_improvement=improved,
-    )
+    options: dict[str, Any] = {
+        "total": 1.0,
+        "gap": GAP,
+        "rows_on_demand": len(problem.lagrangian.first) >= MANY_ROWS,
+    }
+    options |= {"time_limit": time_limit, "rounds": rounds, "on_improvement": improved}
+    ended = column_generation(model, price, backend, **options)
     solution, reason = ended.solution, price.reason
     if not solution.status.has_solution:
         status, message = solution.status, "; ".join(filter(None, [reason, solution.message]))
@@ -183,14 +173,10 @@ def generate(
         reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
     weights = np.concatenate([solution[start], solution[ended.variable]])
     decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], price.multipliers)
-    return Outcome(
-        decision,
-        bound=solution.bound if oracle.exact else None,
-        status=solution.status if oracle.exact else Status.APPROXIMATE,
-        iterations=ended.rounds,
-        message="; ".join(filter(None, [reason, f"{price.calls} calls of the oracle"])),
-        trace=solution.trace if oracle.exact else [],
-    )
+    message = "; ".join(filter(None, [reason, f"{price.calls} calls of the oracle"]))
+    if not oracle.exact:
+        return Outcome(decision, None, Status.APPROXIMATE, ended.rounds, message)
+    return Outcome(decision, solution.bound, solution.status, ended.rounds, message, solution.trace)
 
 
 class _Pricer:
@@ -268,9 +254,8 @@ class _Pricer:
         """The answers of a heuristic oracle to other prices may suit these prices."""
         for multiple in multiples:
             answer = self._ask(self.lagrangian.price(multiple * multipliers))
-            found = min(
-                [answer, *self.oracle.recall(costs)], key=lambda h: float((costs * h.predictions).sum())
-            )
+            answers = [answer, *self.oracle.recall(costs)]
+            found = min(answers, key=lambda h: float((costs * h.predictions).sum()))
             best = self._column(found)
             if dual.reduced_cost(best) < -WORTH_RECALLING:
                 self.lower = -np.inf

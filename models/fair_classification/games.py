@@ -20,10 +20,7 @@ from forcopt.models.fair_classification.tolerances import LEAST_BOUND
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-_ENDED = {
-    "gap": "the gap is within the accuracy",
-    "rounds": "all rounds were played",
-}
+_ENDED = {"gap": "the gap is within the accuracy", "rounds": "all rounds were played"}
 
 
 class Auditor(Protocol):
@@ -159,17 +156,10 @@ class LagrangianGame:
         decision = self.problem.policy(weights, self.met.hypotheses, self.prices[self.kept], budget)
         exact = self.oracle.exact
         name = "duality gap" if exact else "duality gap, if the learner's fits are optimal,"
-        return Outcome(
-            decision,
-            bound=self.lower if exact else None,
-            status=Status.APPROXIMATE,
-            iterations=end.rounds,
-            message=(
-                f"{why}: {name} {self.upper - self.lower:.3g} with multipliers of sum at most "
-                f"{budget:.4g}; {self.calls} calls of the oracle"
-            ),
-            trace=self.trace.steps,
-        )
+        game = f"{name} {self.upper - self.lower:.3g} with multipliers of sum at most {budget:.4g}"
+        message = f"{why}: {game}; {self.calls} calls of the oracle"
+        bound = self.lower if exact else None
+        return Outcome(decision, bound, Status.APPROXIMATE, end.rounds, message, self.trace.steps)
 
 
 MOST_ROUNDS = 1000
@@ -342,19 +332,18 @@ def no_regret(
     is_budget = budgets(game)
     priced = game.size - int(is_budget.sum())
     pairs = ExponentiatedGradient(priced, bound, sqrt(log(max(priced, 1) + 1) / rounds))
-    budget = GradientDescent(
-        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=bound / sqrt(rounds)
-    )
+    none, rate = np.zeros(int(is_budget.sum())), bound / sqrt(rounds)
+    budget = GradientDescent(none, lambda prices: np.clip(prices, 0.0, bound), rate=rate)
     trace = Trace(Deadline(time_limit), on_improvement)
-    state = LagrangianGame(
-        problem,
-        PairsAndBudgets(pairs, budget, is_budget),
-        bound=bound,
-        repair=repair,
-        backend=backend,
-        trace=trace,
-        lagrangian=game,
-    )
+    auditor = PairsAndBudgets(pairs, budget, is_budget)
+    options: dict[str, Any] = {
+        "bound": bound,
+        "repair": repair,
+        "backend": backend,
+        "trace": trace,
+        "lagrangian": game,
+    }
+    state = LagrangianGame(problem, auditor, **options)
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
     return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))

@@ -59,11 +59,7 @@ def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dat
 
 
 def stakeholders(
-    features: Any,
-    groups: Any,
-    people: int = 43,
-    shown: int = 50,
-    seed: int | np.random.Generator | None = 0,
+    features: Any, groups: Any, people: int = 43, shown: int = 50, seed: int | np.random.Generator | None = 0
 ) -> list[tuple[int, int, int, str]]:
     """The answers of simulated stakeholders to random pairs: ``"same"`` or ``"none"``.
 
@@ -96,9 +92,8 @@ def stakeholders(
     """
     X, race = as_numbers(features, "features"), np.asarray(groups)
     if X.ndim != 2 or len(X) < 2 or race.shape != (len(X),):
-        raise DeclarationError(
-            f"features has shape {X.shape}, groups {race.shape}; they must be (n, d) and (n,), n at least 2"
-        )
+        shapes = f"features has shape {X.shape}, groups {race.shape}"
+        raise DeclarationError(f"{shapes}; they must be (n, d) and (n,), n at least 2")
     if people < 1 or shown < 1:
         raise DeclarationError(f"people is {people} and shown {shown}; both must be at least 1")
     rng = np.random.default_rng(seed)

@@ -13,9 +13,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import ClassRates, GroupRates, Notion
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model
 from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING
@@ -203,9 +201,8 @@ class Inequalities(NamedTuple):
         last = len(kept) + np.arange(len(i))
         places = np.concatenate([np.arange(len(kept)), last, last]), np.concatenate([kept, i, j])
         join = sp.csr_array((data, places), shape=(len(kept) + len(i), len(entries)))
-        names = [self.names[k] for k in kept] + [
-            f"{self.names[a]} - {self.names[b]}" for a, b in zip(i, j, strict=True)
-        ]
+        pairs = zip(i, j, strict=True)
+        names = [self.names[k] for k in kept] + [f"{self.names[a]} - {self.names[b]}" for a, b in pairs]
         slack = join @ self.slack
         slack.eliminate_zeros()
         new = self.origin.max(initial=-1) + 1 + np.arange(len(i))
@@ -300,9 +297,7 @@ class Lagrangian:
             scale[entries != 0] = np.ptp(entries)
             alone &= slack[entries != 0].nnz == np.count_nonzero(entries)
         if not alone or not (np.isfinite(low) & np.isfinite(high) | self.levels).all():
-            raise DeclarationError(
-                "constraint: its inequalities have an auxiliary column without bounds: no game can price it"
-            )
+            raise DeclarationError("constraint: an auxiliary column has no bounds: no game can price it")
         self.names, self.bounds = found.names, scale * found.bounds
         self.rows = sp.csr_array(sp.diags_array(scale) @ (found.moments @ moments.matrix))
         self._columns = sp.csr_array(self.rows.T)
@@ -518,9 +513,8 @@ class HypothesisPool:
                 solution, weights, multipliers = self._mix(bound, backend, deadline)
             if solution.status is not Status.OPTIMAL:
                 if not deadline.passed:
-                    raise BackendError(
-                        f"mixing {len(self.hypotheses)} classifiers failed: {solution.message}"
-                    )
+                    count = len(self.hypotheses)
+                    raise BackendError(f"mixing {count} classifiers failed: {solution.message}")
                 return best or (self.averaged if sum(self.counts) else self._first(), None)
             best = weights, multipliers
             known = len(self.hypotheses)

@@ -13,21 +13,9 @@ from scipy.sparse import issparse
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    ERROR,
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    AllOf,
-    Classwise,
-    CostTable,
-    Merged,
-    Notion,
-    RateParity,
-    RateRatio,
-    read_binary,
-)
+from forcopt.fairness import AllOf, Classwise, CostTable, Merged, Notion, RateParity, RateRatio, read_binary
 from forcopt.fairness.costs import check_costs
+from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE
 from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
 from forcopt.learning.hypotheses import aligned, as_cells, take_names
 from forcopt.learning.tolerances import SUM
@@ -141,9 +129,7 @@ class FairClassification(Problem):
     @classmethod
     def _is_table(cls, features: Array) -> Array:
         if features.ndim != 2 or 0 in features.shape:
-            raise DeclarationError(
-                f"the shape is {features.shape}; it must be (n, d), with n and d at least 1"
-            )
+            raise DeclarationError(f"the shape is {features.shape}; it must be (n, d), n and d at least 1")
         return features
 
     @field_validator("labels", "weights")
@@ -152,19 +138,15 @@ class FairClassification(Problem):
         if column is not None and "features" in info.data:
             n = info.data["features"].shape[0]
             if column.shape != (n,):
-                raise DeclarationError(
-                    f"the shape is {column.shape}; it must be ({n},), as features has {n} rows"
-                )
+                raise DeclarationError(f"the shape is {column.shape}; it must be ({n},), as of features")
         return column
 
     @field_validator("weights")
     @classmethod
     def _is_weight(cls, weights: Array | None) -> Array | None:
         if weights is not None and (weights.min() < 0 or weights.sum() <= 0):
-            raise DeclarationError(
-                f"its least entry is {weights.min():g} and its sum {weights.sum():g}; "
-                "weights must not be negative, and not all be 0"
-            )
+            given = f"its least entry is {weights.min():g} and its sum {weights.sum():g}"
+            raise DeclarationError(f"{given}; weights must not be negative, and not all be 0")
         return weights
 
     @model_validator(mode="after")
@@ -173,25 +155,20 @@ class FairClassification(Problem):
         self._has_classes()
         check_costs(self.costs, self.class_count)
         if self.feature_names and len(set(self.feature_names)) != self.features.shape[1]:
-            raise DeclarationError(
-                f"feature_names are {', '.join(self.feature_names)}; they must be {self.features.shape[1]} "
-                "different names, one for each feature"
-            )
+            names, count = ", ".join(self.feature_names), self.features.shape[1]
+            raise DeclarationError(f"feature_names are {names}; they must be {count} different names")
         if not isinstance(self.hypotheses, Learner):
             kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
             if issparse(self.features):
-                raise DeclarationError(
-                    f"features is sparse; {kind} takes dense features only, a Learner both"
-                )
+                raise DeclarationError(f"features is sparse; {kind} takes dense features, a Learner both")
             rule = f"{kind} takes no missing values, a Learner may"
             check_entries(self.features, np.isnan(self.features), "features", rule)
         if len(self.groups.codes) != n:
             raise DeclarationError(f"groups has {len(self.groups.codes)} entries for {n} records")
         records = self.constraint.records
         if len(records) and records.max() >= n:
-            raise DeclarationError(
-                f"constraint: a pair names record {records.max()}; there are {n} records, from 0"
-            )
+            most = records.max()
+            raise DeclarationError(f"constraint: a pair names record {most}; there are {n} records, from 0")
         parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
         for part in parts:
             self._compares_groups(part)
@@ -213,9 +190,9 @@ class FairClassification(Problem):
     def _has_classes(self) -> None:
         count = len(self.classes) or 2
         if self.classes and (count < 3 or len(set(self.classes)) < count):
+            names = ", ".join(self.classes)
             raise DeclarationError(
-                f"classes: {', '.join(self.classes)} are not three or more different names; two classes need "
-                "no names"
+                f"classes: {names} are not three or more different names; two need no names"
             )
         rule = f"from 0 to {count - 1}" if self.classes else "0 or 1"
         check_entries(self.labels, self.labels >= count, "labels: the array", f"it must be {rule}")
@@ -224,9 +201,9 @@ class FairClassification(Problem):
         if self.privacy is not None:
             raise DeclarationError(f"privacy: private learning has two classes, not {count}")
         if len(self.constraint.records):
+            kind = f"{type(self.constraint).__name__} looks at single records"
             raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records and compares "
-                f"their predictions of 1; there are {count} classes"
+                f"constraint: {kind} and compares their predictions of 1; there are {count} classes"
             )
 
     def _compares_groups(self, notion: Notion) -> None:
@@ -237,10 +214,8 @@ class FairClassification(Problem):
             some_missing |= not names <= set(notion.values)
             names, where, notion = set(notion.values.values()), f"groups by {notion.column}", notion.notion
         if some_missing and len(names) == 1 and isinstance(notion, RateParity | RateRatio):
-            raise DeclarationError(
-                f"{where}: {names.pop()!r} is the only named group, and the groups of other records are "
-                f"missing; {type(notion).__name__} compares two groups or more"
-            )
+            alone = f"{names.pop()!r} is the only named group, and the groups of other records are missing"
+            raise DeclarationError(f"{where}: {alone}; {type(notion).__name__} compares two groups or more")
 
     def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
         if self.costs is not None:
@@ -251,9 +226,8 @@ class FairClassification(Problem):
             raise DeclarationError("privacy is for true groups; a proxy is computed from features and labels")
         least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
         if privacy.floor is not None and least < privacy.floor:  # how many there are is private
-            raise DeclarationError(
-                f"privacy.floor is {privacy.floor:g}, but a group and label has fewer records"
-            )
+            floor = privacy.floor
+            raise DeclarationError(f"privacy.floor is {floor:g}, but a group and label has fewer records")
 
     def choose_method(self) -> str:
         """Choose ``dp-oracle-learner`` if there is `privacy`, else ``column-generation``."""
@@ -270,14 +244,9 @@ class FairClassification(Problem):
     @cached_property
     def moments(self) -> Moments:
         """The linear map from predictions to the constraint's moments."""
-        return Moments(
-            self.groups.shares,
-            self.labels,
-            self.record_weights,
-            self.constraint,
-            self.groups.names,
-            self.classes,
-        )
+        groups = self.groups
+        names = groups.names, self.classes
+        return Moments(groups.shares, self.labels, self.record_weights, self.constraint, *names)
 
     @property
     def class_count(self) -> int:
@@ -353,17 +322,17 @@ class FairClassification(Problem):
             if self.classes:
                 codes = _codes(decision)
                 if codes.max(initial=0) >= self.class_count:
+                    count = self.class_count
                     raise DeclarationError(
-                        f"the decision predicts class {codes.max()}; there are {self.class_count} classes"
+                        f"the decision predicts class {codes.max()}; there are {count} classes"
                     )
                 decision = as_cells(codes, self.class_count).reshape(-1, self.class_count)
         values = as_numbers(decision, "the decision")
         if values.shape != shape:
             raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
         if values.min() < -PROBABILITY or values.max() > 1 + PROBABILITY:
-            raise DeclarationError(
-                f"the decision holds {values.min():g} and {values.max():g}; probabilities are from 0 to 1"
-            )
+            ends = f"{values.min():g} and {values.max():g}"
+            raise DeclarationError(f"the decision holds {ends}; probabilities are from 0 to 1")
         if self.classes and np.abs(values.sum(axis=1) - 1.0).max() > SUM:
             raise DeclarationError("the decision: the probabilities of a record's classes do not sum to 1")
         return np.clip(values, 0.0, 1.0)
@@ -442,13 +411,9 @@ class FairClassification(Problem):
         if fits and self.oracle.exact and self.oracle.closed_form:
             gaps = self.saddle_gaps(decision, multipliers, decision.multiplier_bound)
             metrics |= {"learner gap": gaps.learner, "auditor gap": gaps.auditor, "lower bound": gaps.bound}
-        return Evaluation(
-            objective=self.lagrangian.error(predicted.reshape(-1)),
-            violations={
-                name: v for name, v in self.demand.violation(rates).items() if v > FEASIBILITY_TOLERANCE
-            },
-            metrics=metrics,
-        )
+        found = self.demand.violation(rates)
+        broken = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(self.lagrangian.error(predicted.reshape(-1)), broken, metrics)
 
     def saddle_gaps(self, decision: Any, multipliers: Any, bound: float | None = None) -> SaddleGaps:
         """The gaps of a decision and multipliers to a saddle point of the game; one call of the oracle.
@@ -474,10 +439,9 @@ class FairClassification(Problem):
         """
         prices = as_numbers(multipliers, "multipliers")
         if prices.shape != (self.lagrangian.size,) or prices.min(initial=0.0) < 0:
-            raise DeclarationError(
-                f"multipliers has shape {prices.shape} and least entry {prices.min(initial=0.0):g}; it must "
-                f"have shape ({self.lagrangian.size},) and not be negative"
-            )
+            given = f"shape {prices.shape} and least entry {prices.min(initial=0.0):g}"
+            rule = f"it must have shape ({self.lagrangian.size},) and not be negative"
+            raise DeclarationError(f"multipliers has {given}; {rule}")
         best = self.oracle.fresh().best(self.lagrangian.price(prices)).predictions
         return self.lagrangian.gaps(self.predicted(decision).reshape(-1), prices, best, bound)
 

@@ -94,9 +94,11 @@ class TwoStepClassifier(PolicyFile):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The classifier of plain data."""
-        return cls(
-            RandomizedClassifier.from_dict(data["base"]), RandomizedPostprocessor.from_dict(data["remix"])
+        base, remix = (
+            RandomizedClassifier.from_dict(data["base"]),
+            RandomizedPostprocessor.from_dict(data["remix"]),
         )
+        return cls(base, remix)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the rates of each group before and after the second step, see `RandomizedPostprocessor`."""
@@ -178,14 +180,10 @@ def two_step(
     reports = np.array(problem.groups.names)[problem.groups.codes]
     looser = constraint if first_tolerance is None else type(constraint)(tolerance=first_tolerance)
     try:
-        start = FairClassification(
-            features=rows_of(problem.features, learn),
-            labels=problem.labels[learn],
-            groups=GroupColumn(problem.groups.codes[learn], problem.groups.names),
-            constraint=looser,
-            hypotheses=problem.hypotheses,
-            costs=problem.costs,
-        )
+        groups = GroupColumn(problem.groups.codes[learn], problem.groups.names)
+        own: dict[str, Any] = {"constraint": looser, "hypotheses": problem.hypotheses, "costs": problem.costs}
+        records, labels = rows_of(problem.features, learn), problem.labels[learn]
+        start = FairClassification(features=records, labels=labels, groups=groups, **own)
     except DeclarationError as error:  # the part happens to lack a group
         return Outcome(None, status=Status.FAILED, message=f"step 1: {error}")
     limit: dict[str, Any] = {"rounds": rounds} if "rounds" in start.method(first).options else {}
@@ -194,19 +192,13 @@ def two_step(
         return Outcome(None, status=learnt.status, message=f"step 1: {learnt.message}")
     drawn = learnt.decision.predict(rows_of(problem.features, remix), seed=rng)
     try:
-        second = FairPostprocessing.from_predictions(
-            drawn,
-            channel.observe(reports[remix]),
-            problem.labels[remix],
-            constraint,
-            negative_cells=negative_cells,
-            costs=problem.costs,
-        )
+        seen, labels = channel.observe(reports[remix]), problem.labels[remix]
+        options: dict[str, Any] = {"negative_cells": negative_cells, "costs": problem.costs}
+        second = FairPostprocessing.from_predictions(drawn, seen, labels, constraint, **options)
     except DeclarationError as error:  # the second part happens to be too small for the channel
         return Outcome(None, status=Status.FAILED, message=f"step 2: {error}")
-    mixed = second.solve(
-        "lp", backend=backend, time_limit=None if deadline.left is None else max(deadline.left, GRACE)
-    )
+    left = None if deadline.left is None else max(deadline.left, GRACE)
+    mixed = second.solve("lp", backend=backend, time_limit=left)
     if mixed.decision is None:
         return Outcome(None, status=mixed.status, message=f"step 2: {mixed.message}")
     projected = (channel.debias(second.counts.sum(axis=0)) < 0).any()
@@ -220,12 +212,8 @@ def two_step(
     ]
     if mixed.status is not Status.OPTIMAL:
         words.append(f"step 2: {mixed.message}")
-    return Outcome(
-        TwoStepClassifier(learnt.decision, mixed.decision),
-        status=Status.APPROXIMATE,
-        iterations=learnt.iterations,
-        message="; ".join(words),
-    )
+    made, message = TwoStepClassifier(learnt.decision, mixed.decision), "; ".join(words)
+    return Outcome(made, None, Status.APPROXIMATE, learnt.iterations, message)
 
 
 def disparity_bound(problem: FairClassification, *, records: Any = None, beta: float = 0.05) -> float:
@@ -248,9 +236,8 @@ def disparity_bound(problem: FairClassification, *, records: Any = None, beta: f
     n = len(rows) / 2 if records is None else len(rows)
     mass = problem.groups.shares[rows].T @ np.eye(2)[problem.labels[rows]] / len(rows)
     inverse = channel.inverse(count)
-    within = float(inverse.max() - inverse.min()) * np.sqrt(
-        np.log(2 * len(constraint.rates) * count / beta) / (2 * n)
-    )
+    root = np.sqrt(np.log(2 * len(constraint.rates) * count / beta) / (2 * n))
+    within = float(inverse.max() - inverse.min()) * root
     given = np.array([mass @ np.array(rate.given[0], dtype=float) for rate in constraint.rates])
     return constraint.tolerance + 2 * within / given.min() if given.min() > 0 else float("inf")
 

@@ -34,9 +34,9 @@ def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | 
             raise DeclarationError(f"the groups came through {groups.channel}, not through {channel}")
         groups = groups.reports
     elif channel is not None:
+        ways = "reports (pass channel.observe(groups)) or true ones (take for_true_groups() to predict)"
         raise DeclarationError(
-            "these groups may be reports (pass channel.observe(groups)) or true ones (take "
-            "for_true_groups() to predict): reports sent through the channel twice would be less fair"
+            f"these groups may be {ways}: reports sent through the channel twice would be less fair"
         )
     return read_groups(groups, known)[0]
 
@@ -137,12 +137,9 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """Probabilities, groups, base rates and channel as plain data; undefined rates are None."""
-        return {
-            "probabilities": self.probabilities.tolist(),
-            "groups": list(self.groups),
-            "base_rates": plain_numbers(self.base_rates),
-            "channel": None if self.channel is None else self.channel.to_dict(),
-        }
+        channel = None if self.channel is None else self.channel.to_dict()
+        known = {"probabilities": self.probabilities.tolist(), "groups": list(self.groups)}
+        return {**known, "base_rates": plain_numbers(self.base_rates), "channel": channel}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -156,16 +153,13 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
         probabilities, base = (numbers_from_plain(data[name]) for name in ("probabilities", "base_rates"))
         groups = tuple(map(str, data["groups"]))
         if probabilities.shape != (2, len(groups)) or base.shape != probabilities.shape:
-            raise DeclarationError(
-                f"probabilities has shape {probabilities.shape} and base_rates {base.shape}; both must be "
-                f"(2, {len(groups)})"
-            )
+            shapes = f"probabilities has shape {probabilities.shape} and base_rates {base.shape}"
+            raise DeclarationError(f"{shapes}; both must be (2, {len(groups)})")
         if not ((probabilities >= 0) & (probabilities <= 1)).all():
             raise DeclarationError(f"probabilities holds {probabilities.tolist()}; they must be from 0 to 1")
         channel = data["channel"]
-        return cls(
-            probabilities, groups, base, None if channel is None else RandomizedResponse.from_dict(channel)
-        )
+        seen = None if channel is None else RandomizedResponse.from_dict(channel)
+        return cls(probabilities, groups, base, seen)
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))
@@ -193,13 +187,8 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             axes.fill(*reachable.T, facecolor=color, edgecolor=color, alpha=0.12)
             axes.plot(*base, marker=marker, linestyle="", color=color, markerfacecolor="white")
             axes.plot(*after, marker=marker, linestyle="", color=color, label=name)
-        axes.set(
-            xlabel="false positive rate",
-            ylabel="true positive rate",
-            xlim=(0, 1),
-            ylim=(0, 1),
-            aspect="equal",
-        )
+        axes.set(xlabel="false positive rate", ylabel="true positive rate")
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(loc="lower right")
         return finished(figure, path)
 
@@ -233,9 +222,8 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
     def __post_init__(self) -> None:
         p, count = as_numbers(self.probabilities, "probabilities"), len(self.classes)
         if p.shape != (count, len(self.groups), count):
-            raise DeclarationError(
-                f"probabilities has shape {p.shape}; it must be {(count, len(self.groups), count)}"
-            )
+            shape = (count, len(self.groups), count)
+            raise DeclarationError(f"probabilities has shape {p.shape}; it must be {shape}")
         if p.min() < -SUM or np.abs(p.sum(axis=2) - 1.0).max() > SUM:
             raise DeclarationError("probabilities: the last axis holds numbers that are no probabilities")
         exact, total = np.maximum(p, 0.0), np.maximum(p, 0.0).sum(axis=2, keepdims=True)
@@ -272,12 +260,8 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """Probabilities, classes and groups as plain data."""
-        return {
-            "probabilities": self.probabilities.tolist(),
-            "classes": list(self.classes),
-            "groups": list(self.groups),
-            **_plain(self.channel),
-        }
+        known = {"classes": list(self.classes), "groups": list(self.groups)}
+        return {"probabilities": self.probabilities.tolist(), **known, **_plain(self.channel)}
 
     def for_true_groups(self) -> RandomizedRemix:
         """The same for those whose true group is known, see `RandomizedPostprocessor.for_true_groups`."""
@@ -333,16 +317,16 @@ class RandomizedThresholds(PolicyFile):
 
     def __post_init__(self) -> None:
         if not len(self.groups) == len(self.thresholds) == len(self.weights):
+            counts = f"{len(self.groups)} groups, {len(self.thresholds)} lists of thresholds"
             raise DeclarationError(
-                f"there are {len(self.groups)} groups, {len(self.thresholds)} lists of thresholds and "
-                f"{len(self.weights)} of weights; each group needs both"
+                f"there are {counts} and {len(self.weights)} of weights; each group needs both"
             )
         thresholds, weights = [], []
         for name, cuts, chances in zip(self.groups, self.thresholds, self.weights, strict=True):
             t, w = np.asarray(cuts, dtype=float), as_numbers(chances, "weights")
             if t.ndim != 1 or t.shape != w.shape or not len(t) or np.isnan(t).any():
                 raise DeclarationError(
-                    f"group {name!r}: thresholds {t.tolist()} and weights {w.tolist()} differ"
+                    f"group {name!r}: thresholds {t.tolist()}, weights {w.tolist()} differ"
                 )
             if w.min() < -NEGLIGIBLE or abs(w.sum() - 1.0) > SUM:
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
@@ -395,10 +379,8 @@ class RandomizedThresholds(PolicyFile):
             return self
         mixed = self.channel.transition(len(self.groups))
         cuts = np.concatenate(self.thresholds)
-        laws = [
-            np.concatenate([share * w for share, w in zip(column, self.weights, strict=True)])
-            for column in mixed.T
-        ]
+        parts = (zip(column, self.weights, strict=True) for column in mixed.T)
+        laws = [np.concatenate([share * w for share, w in part]) for part in parts]
         return RandomizedThresholds(self.groups, (cuts,) * len(self.groups), tuple(laws))
 
     @property
@@ -414,14 +396,9 @@ class RandomizedThresholds(PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """Groups, thresholds and weights as plain data; infinite thresholds as text."""
-        return {
-            "groups": list(self.groups),
-            "thresholds": [
-                [t if np.isfinite(t) else str(t) for t in cuts.tolist()] for cuts in self.thresholds
-            ],
-            "weights": [weights.tolist() for weights in self.weights],
-            **_plain(self.channel),
-        }
+        cuts = [[t if np.isfinite(t) else str(t) for t in own.tolist()] for own in self.thresholds]
+        law = {"thresholds": cuts, "weights": [weights.tolist() for weights in self.weights]}
+        return {"groups": list(self.groups), **law, **_plain(self.channel)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

@@ -202,12 +202,8 @@ def _from_noisy_counts(
     chance = model.variable("chance", shape=counts.shape[:2], lower=0, upper=1)
     if rising:
         model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
-    rates = GroupRates(
-        (noisy * chance[:, :, None]).sum(axis=0),
-        noisy.sum(axis=0),
-        groups,
-        noise=CountNoise(noise, np.full(len(groups), len(counts))),
-    )
+    error = CountNoise(noise, np.full(len(groups), len(counts)))
+    rates = GroupRates((noisy * chance[:, :, None]).sum(axis=0), noisy.sum(axis=0), groups, noise=error)
     if reason := emptied(rates, notion):
         return released(None, status=Status.FAILED, message=reason)
     model.subject_to(notion.rows(rates))
@@ -332,8 +328,5 @@ def _decision(groups: tuple[str, ...], cuts: Array, chance: Array) -> Randomized
     weights = np.diff(ends, axis=0)
     thresholds = np.concatenate([[-np.inf], cuts, [np.inf]])
     kept = [np.flatnonzero(column > 0) for column in weights.T]
-    return RandomizedThresholds(
-        groups,
-        tuple(thresholds[k] for k in kept),
-        tuple(column[k] for column, k in zip(weights.T, kept, strict=True)),
-    )
+    law = tuple(column[k] for column, k in zip(weights.T, kept, strict=True))
+    return RandomizedThresholds(groups, tuple(thresholds[k] for k in kept), law)

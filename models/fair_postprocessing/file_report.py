@@ -22,15 +22,8 @@ from forcopt.data.intake import (
     typed,
 )
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    ERROR,
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    EqualizedOdds,
-    GroupReport,
-    Notion,
-)
+from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
+from forcopt.fairness.notions import EqualizedOdds, Notion
 from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
 from forcopt.notebook import picture_html
 from forcopt.problem.policy import Policy
@@ -95,17 +88,15 @@ class FairReport:
             ]
             gaps = ", ".join(f"{name} {gap:.1%}" for name, gap in rates.difference().items())
             alt = f"The rates of the groups with their intervals, as in the table. Differences: {gaps}."
-            answer[title] = picture(picture_html(rates.plot()), alt) + table(
-                f"Differences: {gaps}", head, rows
-            )
+            drawing = picture(picture_html(rates.plot()), alt)
+            answer[title] = drawing + table(f"Differences: {gaps}", head, rows)
         promised = [f"On new records: {self.promise}"] if self.promise else []
         for name, (at, _, high) in self.policy.promise["fresh"]["gap"].items():
             most = f"{high:.1%} at most in the population they come from, all with 95 % probability together."
             promised.append(f"{name}: two groups differ by {at:.1%} on the test records, and by {most}")
         known = {**self.question, "error": self.errors[0], "error_before": self.errors[1]}
-        text = report(
-            "fair", known, question=self.question, findings=self.findings, answer=answer, promised=promised
-        )
+        parts: dict[str, Any] = {"question": self.question, "findings": self.findings, "answer": answer}
+        text = report("fair", known, **parts, promised=promised)
         Path(path).write_text(text, encoding="utf-8")
 
 
@@ -202,10 +193,8 @@ def fair_report(
     if (most := getattr(notion, "tolerance", None)) is not None:  # a bound on differences
         gaps = {rate.name: tested[rate.name][0] for rate in notion.rates if rate.name in tested}
         wide = "; ".join(f"{name} differs by {gap:.1%}" for name, gap in gaps.items() if gap > most)
-        demand = {
-            "demand": f"{' and '.join(gaps)} within {most:.1%}",
-            "on the test records": f"missed: {wide}" if wide else "kept",
-        }
+        most_words = f"{' and '.join(gaps)} within {most:.1%}"
+        demand = {"demand": most_words, "on the test records": f"missed: {wide}" if wide else "kept"}
     question = {
         "label": label,
         "better label": better,
@@ -302,9 +291,8 @@ def notion_from(text: str) -> Notion:
     kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
     number, plain = value.strip().rstrip("%"), name.strip().lower().replace("-", "_")
     if plain not in kinds or not is_number(number):
-        raise DeclarationError(
-            f"notion is {text!r}; it must be one of {', '.join(kinds)}, such as equalized_odds=2%"
-        )
+        listed = ", ".join(kinds)
+        raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
     share = float(number) / (100 if value.strip().endswith("%") else 1)
     if not 0 <= share < 1:
         raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")

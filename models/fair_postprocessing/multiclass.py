@@ -14,9 +14,7 @@ from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
 from forcopt.fairness.records import same_length
-from forcopt.language.expression import Expression
-from forcopt.language.joins import stack
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, stack
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
 from forcopt.models.fair_postprocessing.problem import Postprocessing
 from forcopt.privacy import ObservedGroups, RandomizedResponse
@@ -96,10 +94,8 @@ class MulticlassPostprocessing(Postprocessing):
     def _fits_together(self) -> Self:
         shape = self.counts.shape
         if len(shape) != 3 or shape[0] != shape[2] or shape[0] < 2 or shape[1] < 1:
-            raise DeclarationError(
-                f"counts: the shape is {shape}; it must be (C, K, C): prediction, group, label, with C at "
-                "least 2 and K at least 1"
-            )
+            rule = "(C, K, C): prediction, group, label, with C at least 2 and K at least 1"
+            raise DeclarationError(f"counts: the shape is {shape}; it must be {rule}")
         check_entries(self.counts, self.counts < 0, "counts", "it must not be negative")
         if not self.counts.any():
             raise DeclarationError("counts: all are 0; at least one record is needed")
@@ -171,9 +167,8 @@ class MulticlassPostprocessing(Postprocessing):
         check_entries(weight, weight < 0, "weights", "it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
-        return cls(
-            counts=counts, constraint=constraint, groups=names, classes=found, costs=costs, channel=channel
-        )
+        fields: dict[str, Any] = {"classes": found, "costs": costs, "channel": channel}
+        return cls(counts=counts, constraint=constraint, groups=names, **fields)
 
     # -- rates -----------------------------------------------------------------------------------------------
 
@@ -220,11 +215,9 @@ class MulticlassPostprocessing(Postprocessing):
         p = self.probabilities(decision)
         rates = self.rates(p)
         violations = self.demand.violation(rates)
-        return Evaluation(
-            objective=float(self.error(p)),
-            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=self.demand.disparity(rates) | self.demand.left_out(rates),
-        )
+        broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
+        metrics = self.demand.disparity(rates) | self.demand.left_out(rates)
+        return Evaluation(float(self.error(p)), broken, metrics)
 
     def probabilities(self, decision: Any) -> Array:
         """The probabilities of a decision, shape ``(C, K, C)``.
@@ -272,11 +265,5 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
         law = found / found.sum(axis=2, keepdims=True)
         return RandomizedRemix(law, problem.classes, problem.groups, problem.channel)
 
-    return Handles(
-        objective=error,
-        decision=decision,
-        start=lambda given: {p: problem.probabilities(given)},
-        probabilities=p,
-        error=error,
-        fairness=fairness,
-    )
+    parts: dict[str, Any] = {"probabilities": p, "error": error, "fairness": fairness}
+    return Handles(error, decision, lambda given: {p: problem.probabilities(given)}, **parts)

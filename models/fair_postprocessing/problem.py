@@ -13,18 +13,8 @@ from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    FALSE_POSITIVE,
-    SELECTION,
-    TRUE_POSITIVE,
-    CostTable,
-    GroupRates,
-    Notion,
-    Rate,
-    loss_rate,
-    tabulate,
-)
-from forcopt.fairness.costs import check_costs
+from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, Rate, tabulate
+from forcopt.fairness.costs import CostTable, check_costs, loss_rate
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.numeric import project_box
@@ -47,10 +37,10 @@ def emptied(rates: GroupRates, notion: Notion) -> str:
         if over.noise is not None and (records <= 0).any():
             a = int(np.argmin(records))
             enough = over.noise.counts[a] * int(np.sum(rate.given[0])) * over.noise.bound
-            return (
-                f"the noise leaves {records[a]:.6g} records of group {over.groups[a]!r} for its "
-                f"{rate.name}; more than {enough:.6g} true ones would have been enough"
+            left = (
+                f"the noise leaves {records[a]:.6g} records of group {over.groups[a]!r} for its {rate.name}"
             )
+            return f"{left}; more than {enough:.6g} true ones would have been enough"
     return ""
 
 
@@ -84,9 +74,8 @@ class Postprocessing(Problem):
         if self.channel is not None and privacy is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         if len(self.constraint.records):
-            raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records; {self._held}"
-            )
+            kind = type(self.constraint).__name__
+            raise DeclarationError(f"constraint: {kind} looks at single records; {self._held}")
 
     @property
     def loss(self: Any) -> Rate:
@@ -105,20 +94,14 @@ class Postprocessing(Problem):
         Private problems are declared without a look at the counts of groups: a refusal would reveal an empty
         one.
         """
-        undefined = {
-            f"undefined {rate.name}": 1.0
-            for rate, over in self.constraint.demands(rates)
-            if not over.defines(rate)
-        }
+        demands = self.constraint.demands(rates)
+        undefined = {f"undefined {rate.name}": 1.0 for rate, over in demands if not over.defines(rate)}
         violations = {**(undefined or self.constraint.violation(rates)), **(others or {})}
         disparity = {} if undefined else self.constraint.disparity(rates)
         metrics = {"largest disparity": max(disparity.values(), default=float(bool(undefined)))}
         metrics |= self.constraint.left_out(rates) | rates.named(FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)
-        return Evaluation(
-            objective=error,
-            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics | disparity,
-        )
+        broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(error, broken, metrics | disparity)
 
 
 class FairPostprocessing(Postprocessing):
@@ -203,7 +186,7 @@ class FairPostprocessing(Postprocessing):
     def _is_table(cls, counts: Array) -> Array:
         if counts.ndim != 3 or counts.shape[0] != 2 or counts.shape[1] < 1 or counts.shape[2] != 2:
             raise DeclarationError(
-                f"the shape is {counts.shape}; it must be (2, K, 2): prediction, group (at least one), label"
+                f"the shape is {counts.shape}; it must be (2, K, 2): prediction, group, label"
             )
         check_entries(counts, counts < 0, "the array", "it must not be negative")
         return counts
@@ -355,12 +338,10 @@ class FairPostprocessing(Postprocessing):
             table = np.maximum(released, 0.0)
             base = GroupRates(table[1], table.sum(axis=0), self.groups)
         nobody = np.full(len(self.groups), np.nan)
-        rates = [
-            base.rate(rate) if base.defines(rate) else nobody for rate in (FALSE_POSITIVE, TRUE_POSITIVE)
-        ]
-        return RandomizedPostprocessor(
-            self.probabilities(probabilities), self.groups, np.stack(rates), self.channel
-        )
+        both = (FALSE_POSITIVE, TRUE_POSITIVE)
+        rates = [base.rate(rate) if base.defines(rate) else nobody for rate in both]
+        p = self.probabilities(probabilities)
+        return RandomizedPostprocessor(p, self.groups, np.stack(rates), self.channel)
 
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and the rates of each group.
@@ -393,15 +374,13 @@ class FairPostprocessing(Postprocessing):
         """
         if isinstance(decision, RandomizedPostprocessor):
             if decision.groups != self.groups:
-                raise DeclarationError(
-                    f"the decision is for groups {', '.join(decision.groups)}, not {', '.join(self.groups)}"
-                )
+                theirs, ours = ", ".join(decision.groups), ", ".join(self.groups)
+                raise DeclarationError(f"the decision is for groups {theirs}, not {ours}")
             return decision.probabilities
         values = as_numbers(decision, "the decision")
         if values.shape != (2, len(self.groups)):
-            raise DeclarationError(
-                f"the decision has shape {values.shape}; it must be (2, {len(self.groups)})"
-            )
+            shape = (2, len(self.groups))
+            raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
         return values
 
 

@@ -14,13 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import (
-    CostTable,
-    GroupRates,
-    Notion,
-    read_binary,
-    read_groups,
-)
+from forcopt.fairness import CostTable, GroupRates, Notion, read_binary, read_groups
 from forcopt.language.model import Model
 from forcopt.learning.thresholds import middles
 from forcopt.models.fair_postprocessing.decision import RandomizedThresholds
@@ -304,9 +298,7 @@ class ScorePostprocessing(Postprocessing):
             rate for which a group has no records, as may be with `privacy`, is a violation of 1.
         """
         if not isinstance(decision, RandomizedThresholds):
-            raise DeclarationError(
-                f"the decision is a {type(decision).__name__}; it must be RandomizedThresholds"
-            )
+            raise DeclarationError(f"the decision is {decision!r}; it must be RandomizedThresholds")
         if decision.channel != self.channel:
             raise DeclarationError(f"the decision is for groups seen through {decision.channel}")
         count = len(self.group_names)
@@ -346,12 +338,8 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
         found = np.maximum(solution[mixture], 0.0)
         parts = [found[i:j] / found[i:j].sum() for i, j in pairwise(ends.tolist())]
         kept = [np.flatnonzero(part) for part in parts]
-        return RandomizedThresholds(
-            problem.group_names,
-            tuple(own[k] for own, k in zip(cuts, kept, strict=True)),
-            tuple(part[k] for part, k in zip(parts, kept, strict=True)),
-            problem.channel,
-        )
+        found, law = (tuple(own[k] for own, k in zip(values, kept, strict=True)) for values in (cuts, parts))
+        return RandomizedThresholds(problem.group_names, found, law, problem.channel)
 
     def start(decision: RandomizedThresholds) -> dict[Any, Array]:
         values = np.zeros(len(group))
@@ -361,18 +349,12 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
             belows = np.searchsorted(known, decision.thresholds[a]).tolist()
             for below, t, w in zip(belows, decision.thresholds[a], decision.weights[a], strict=True):
                 if w > 0 and below not in place:
+                    name = problem.group_names[a]
                     raise DeclarationError(
-                        f"group {problem.group_names[a]!r}: the threshold {t:g} is no vertex of its ROC hull"
+                        f"group {name!r}: the threshold {t:g} is no vertex of its ROC hull"
                     )
                 values[ends[a] + place.get(below, 0)] += w
         return {mixture: values}
 
-    return Handles(
-        objective=error,
-        decision=decision,
-        start=start,
-        mixture=mixture,
-        rates=rates,
-        error=error,
-        fairness=fairness,
-    )
+    parts: dict[str, Any] = {"mixture": mixture, "rates": rates, "error": error, "fairness": fairness}
+    return Handles(error, decision, start, **parts)

@@ -23,13 +23,7 @@ from forcopt.learning.tolerances import ROUNDING
 from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
-from forcopt.problem.estimator import (
-    Combine,
-    GroupedClassifier,
-    Training,
-    parted,
-    subset,
-)
+from forcopt.problem.estimator import Combine, GroupedClassifier, Training, parted, subset
 from forcopt.problem.policy import Policy, Vocabulary, crossing_title
 
 
@@ -162,20 +156,16 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         """
         self._check_front()
         if self.privacy is None and self.edges is not None:
-            raise DeclarationError(
-                "edges is given without privacy; without it every score may be a threshold"
-            )
+            raise DeclarationError("edges is given without privacy; else every score may be a threshold")
         if self.names is not None and self.privacy is None:
             raise DeclarationError("names is given without privacy; then the groups are those that occur")
         if self.privacy is not None and self.combine != "cross":
-            raise DeclarationError(
-                f"combine is {self.combine!r}; the crossings that occur are private, so with privacy use "
-                "'cross' and names"
-            )
+            rule = "the crossings that occur are private, so with privacy use 'cross' and names"
+            raise DeclarationError(f"combine is {self.combine!r}; {rule}")
         given = self._training(X, y, sensitive_features, sample_weight)
         if given.constraint.promise and not self.prefit and self.held_out is None:
             raise DeclarationError(
-                "constraint: its confidence holds for a score of other records; pass held_out=0.5, or prefit"
+                "constraint: its confidence needs a score of other records; pass held_out=0.5"
             )
         given = self._fit_estimator(given)
         blind = given.groups is None
@@ -186,14 +176,13 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         if len(self.classes_) > 2:
             names = tuple(map(str, self.classes_))
             of_labels = [names[c] for c in given.labels.tolist()]
+            options: dict[str, Any] = {
+                "classes": names,
+                "weights": given.weights,
+                "costs": self._costs(given),
+            }
             problem = MulticlassPostprocessing.from_predictions(
-                score,
-                groups,
-                of_labels,
-                given.constraint,
-                classes=names,
-                weights=given.weights,
-                costs=self._costs(given),
+                score, groups, of_labels, given.constraint, **options
             )
         else:
             problem = ScorePostprocessing(
@@ -230,9 +219,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
     def _edges(self) -> Any:
         """The public thresholds, a rounding below the numbers: a score that is one of them reaches it."""
         if self.edges is None and not hasattr(self.estimator_, "predict_proba"):
-            raise DeclarationError(
-                "edges is None; with privacy and an estimator without predict_proba, give public thresholds"
-            )
+            raise DeclarationError("edges is None; with privacy and no predict_proba, give public thresholds")
         edges = np.arange(1, 20) / 20 if self.edges is None else as_numbers(self.edges, "edges")
         return edges - ROUNDING * np.maximum(1.0, np.abs(edges))
 
@@ -240,9 +227,8 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         return self.estimator
 
     def _learns_frames(self) -> bool:
-        return self.estimator is not None and (
-            not self.prefit or hasattr(self.estimator, "feature_names_in_")
-        )
+        named = hasattr(self.estimator, "feature_names_in_")
+        return self.estimator is not None and (not self.prefit or named)
 
     def _fit_estimator(self, given: Training) -> Training:
         """Fit on the records that are not held out; gives those that thresholds are fitted on."""
@@ -250,7 +236,7 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         if self.held_out is not None:
             if self.prefit or not 0 < self.held_out < 1:
                 raise DeclarationError(
-                    f"held_out is {self.held_out!r}; it must be between 0 and 1, and None with prefit"
+                    f"held_out is {self.held_out!r}; it must be in (0, 1), and None with prefit"
                 )
             seed = self.random_state if isinstance(self.random_state, Integral) else None
             learnt, given = parted(given, self.held_out, seed)

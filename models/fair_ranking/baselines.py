@@ -14,6 +14,7 @@ from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
 
+By = tuple[str, ...] | str | None
 _YANG = "Yang, Loftus and Stoyanovich (2021)"
 
 
@@ -50,9 +51,7 @@ def _loss(problem: FairRanking) -> float:
     return float((shifts.max() - shifts.min()) * problem.position_weights.sum())
 
 
-@FairRanking.algorithm(
-    "counterfactual", guarantee=_loss, cites=f"{_YANG}, section 2.2, algorithm of the paper", rank="published"
-)
+@FairRanking.algorithm("counterfactual", guarantee=_loss, cites=f"{_YANG}, section 2.2", rank="published")
 def counterfactual(
     problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None
 ) -> Outcome:
@@ -63,17 +62,13 @@ def counterfactual(
     """
     given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
     if not given:
-        raise DeclarationError(
-            "'counterfactual' sorts by the scores of a CounterfactualOrder; none is demanded"
-        )
+        raise DeclarationError("'counterfactual' sorts by a CounterfactualOrder; none is demanded")
     ranking = Ranking.by_score(given[0].scores, problem.length, seed)
     return Outcome(ranking, bound=problem.best if problem.scores is not None else None)
 
 
 @FairRanking.algorithm("quotas", cites=f"{_YANG}, section 3, quotas", rank="published")
-def quotas(
-    problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
-) -> Outcome:
+def quotas(problem: FairRanking, *, by: By = None, time_limit: float | None = None) -> Outcome:
     """Each group's best in proportion to its size, rounded by largest remainders; then by score.
 
     Parameters
@@ -89,12 +84,8 @@ def quotas(
     return Outcome(Ranking(chosen[np.argsort(-y[chosen], kind="stable")]), bound=problem.best)
 
 
-@FairRanking.algorithm(
-    "det-const-sort", cites="Geyik, Ambler and Kenthapadi (2019), Algorithm 3", rank="published"
-)
-def det_const_sort(
-    problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
-) -> Outcome:
+@FairRanking.algorithm("det-const-sort", cites="Geyik et al. (2019), Algorithm 3", rank="published")
+def det_const_sort(problem: FairRanking, *, by: By = None, time_limit: float | None = None) -> Outcome:
     """Place whoever raises a group's floor, and move better ones up as far as floors allow.
 
     Parameters

@@ -10,8 +10,7 @@ from forcopt.arrays import Array
 from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
-from forcopt.language.model import Model
-from forcopt.language.objective import maximize
+from forcopt.language import Model, maximize
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_ranking.formulations import pooled_exposures, regression_on_semiorder, unit_of
 from forcopt.models.fair_ranking.problem import FairRanking, RankingLottery
@@ -42,19 +41,15 @@ def generate_rankings(
     if problem.integer:
         raise DeclarationError("'column-generation' finds lotteries; integer=True asks for one ranking")
     if not generates(problem):
-        raise DeclarationError(
-            "'column-generation' takes demands on groups, and one CounterfactualOrder if none of them is on "
-            "a prefix; use 'assignment'"
-        )
+        kinds = "demands on groups, and one CounterfactualOrder if none of them is on a prefix"
+        raise DeclarationError(f"'column-generation' takes {kinds}; use 'assignment'")
     oracle = _Oracle(problem) if all(notion.groupwise for notion in problem.notions) else _Ordered(problem)
     model = Model("mixture of rankings")
-    zero = model.lift(np.zeros(1))
-    one = model.subject_to(zero == 1, name="mixture")
+    one = model.subject_to(model.lift(np.zeros(1)) == 1, name="mixture")
     rows = None
     if len(oracle.low):
-        rows = model.subject_to(
-            model.lift(np.zeros(len(oracle.low))).between(oracle.low, oracle.high), name="demands"
-        )
+        sums = model.lift(np.zeros(len(oracle.low)))
+        rows = model.subject_to(sums.between(oracle.low, oracle.high), name="demands")
     model.optimize(maximize(model.lift(0.0)))
 
     def price(dual: Duals) -> Pricing:
@@ -66,9 +61,13 @@ def generate_rankings(
         column = Column(oracle.worth(found), coefficients, data=found)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
-    found = column_generation(
-        model, price, backend, total=1.0, gap=gap, time_limit=time_limit, on_improvement=on_improvement
-    )
+    options: dict[str, Any] = {
+        "total": 1.0,
+        "gap": gap,
+        "time_limit": time_limit,
+        "on_improvement": on_improvement,
+    }
+    found = column_generation(model, price, backend, **options)
     solution = found.solution
     decision = None
     if solution.status.has_solution:
@@ -85,14 +84,8 @@ def generate_rankings(
 def generates(problem: FairRanking) -> bool:
     """Whether `generate_rankings` takes the demands."""
     orders = [notion for notion in problem.notions if not notion.groupwise]
-    if not orders:
-        return True
-    return (
-        len(orders) == 1
-        and isinstance(orders[0], CounterfactualOrder)
-        and problem.scores is not None
-        and all(limit.prefix is None for limit in problem.limits)
-    )
+    free = problem.scores is not None and all(limit.prefix is None for limit in problem.limits)
+    return not orders or (free and len(orders) == 1 and isinstance(orders[0], CounterfactualOrder))
 
 
 class _Oracle:

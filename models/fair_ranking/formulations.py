@@ -12,10 +12,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder, Ranked
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Constraint, Expression, Model, Variable
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
 from forcopt.models.fair_ranking.tolerances import LEFT_OUT, NOISE, NOT_ZERO, SHARE
 from forcopt.problem import Handles, Outcome
@@ -74,9 +71,7 @@ def regression_on_semiorder(
     w = np.zeros(n + 1)
     w[: len(weights)] = weights
     by_score = np.argsort(-scores, kind="stable")
-    done: list[Array] = []
-    starts: list[int] = []
-    means: list[float] = []
+    blocks: list[tuple[Array, int, float]] = []
     finished = True
     tasks = [(by_score, 0)]  # members by falling score, and the first of their positions
     while tasks:
@@ -89,12 +84,11 @@ def regression_on_semiorder(
             else:
                 upper = _upper_set(values[members] - mean, scores[members], slack)
         if upper is None:
-            done.append(members)
-            starts.append(first)
-            means.append(mean)
+            blocks.append((members, first, mean))
         else:
             tasks.append((members[~upper], first + int(upper.sum())))
             tasks.append((members[upper], first))
+    done, starts, means = zip(*blocks, strict=True)
     return Blocks(np.concatenate(done), np.array(starts), np.array(means), finished)
 
 
@@ -125,9 +119,7 @@ def pooled_exposures(blocks: Blocks, weights: Array) -> Array:
     return e
 
 
-@FairRanking.algorithm(
-    "isotonic", exact=True, cites="Barlow et al. (1972); Maxwell and Muckstadt (1985); Rado (1952)"
-)
+@FairRanking.algorithm("isotonic", exact=True, cites="Barlow et al. (1972); Maxwell and Muckstadt (1985)")
 def isotonic(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
     """Pool candidates whose scores run against the order; each pool shares its positions.
 
@@ -205,8 +197,8 @@ def milp(problem: FairRanking, model: Model, reduce: bool = True) -> Handles:
 
 def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
     kept = problem.kept if reduce else np.arange(problem.size)
-    n, k = len(kept), problem.length
-    x = model.variable(model.unused_name("position"), (n, k), lower=0.0, upper=1.0, integer=problem.integer)
+    n, k, name = len(kept), problem.length, model.unused_name
+    x = model.variable(name("position"), (n, k), lower=0.0, upper=1.0, integer=problem.integer)
     model.subject_to(x.sum(axis=0) == 1, name=model.unused_name("fill"))
     if n > 1:
         model.subject_to(x.sum(axis=1) <= 1, name=model.unused_name("once"))
@@ -220,12 +212,10 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
 
     def counts(codes: Array, groups: int) -> Expression:
         member = sp.csr_array((np.ones(n), (codes, np.arange(n))), shape=(groups, n))
-        c = model.variable(
-            model.unused_name("count"), (groups, k), lower=0.0, upper=k, integer=problem.integer
-        )
-        model.subject_to(c[:, 0] == member @ x[:, 0], name=model.unused_name("first"))
+        c = model.variable(name("count"), (groups, k), lower=0.0, upper=k, integer=problem.integer)
+        model.subject_to(c[:, 0] == member @ x[:, 0], name=name("first"))
         if k > 1:
-            model.subject_to(c[:, 1:] - c[:, :-1] == member @ x[:, 1:], name=model.unused_name("next"))
+            model.subject_to(c[:, 1:] - c[:, :-1] == member @ x[:, 1:], name=name("next"))
         return c + 0.0
 
     demands: list[Constraint] = []
@@ -247,22 +237,13 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
             raise DeclarationError("the decision ranks a candidate that this formulation leaves out")
         return {x: found, e: found @ w} if split else {x: found}
 
-    return Handles(
-        objective=objective,
-        decision=lambda result: _read(problem, kept, result[x]),
-        start=start,
-        unit=unit,
-        marginals=x,
-        exposures=e,
-        kept=kept,
-        demands=demands,
-    )
+    def read(result: Any) -> Any:
+        if problem.integer:
+            return Ranking(kept[np.argmax(result[x], axis=0)])
+        return problem.lottery(marginals=tidy(kept, result[x], problem.size))
 
-
-def _read(problem: FairRanking, kept: Array, values: Array) -> Any:
-    if problem.integer:
-        return Ranking(kept[np.argmax(values, axis=0)])
-    return problem.lottery(marginals=tidy(kept, values, problem.size))
+    parts: dict[str, Any] = {"marginals": x, "exposures": e, "kept": kept, "demands": demands}
+    return Handles(objective, read, start, unit=unit, **parts)
 
 
 def tidy(kept: Array, values: Array, size: int) -> Any:

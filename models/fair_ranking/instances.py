@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.fairness.ranking import (
-    CounterfactualOrder,
-    ExposureParity,
-    InGroupFairness,
-    PrefixQuotas,
-    RankingNotion,
-    SelectionParity,
-)
+from forcopt.fairness import CounterfactualOrder, ExposureParity, InGroupFairness
+from forcopt.fairness.ranking import PrefixQuotas, RankingNotion, SelectionParity
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_ranking.problem import FairRanking
 
@@ -61,10 +55,10 @@ def moving_company(n: int = 2000, seed: int | np.random.Generator | None = None)
 
     x = by_sex()
     both = female & black
-    of_race = rng.normal(
-        np.where(both, -1.1, np.where(black, -1.0, 0.0)),
-        np.sqrt(np.where(both, 0.9, np.where(black, 1.0, 0.5))),
+    mean, variance = (
+        np.select([both, black], pair, other) for pair, other in (([-1.1, -1], 0), ([0.9, 1], 0.5))
     )
+    of_race = rng.normal(mean, np.sqrt(variance))
     y = 0.8 * x + 0.2 * (0.6 * by_sex() + 0.4 * of_race)
     return DataFrame({"G": np.where(female, "F", "M"), "R": np.where(black, "B", "W"), "X": x, "Y": y})
 
@@ -111,13 +105,8 @@ def random_ranking(
         groups["abcdefgh"[at]] = tuple(map(str, codes))
         scores = scores - 0.5 * codes
     scores = np.round(np.maximum(scores, 0.0), 6)
-    return FairRanking(
-        scores=np.asarray(scores, dtype=np.float64),
-        positions=positions,
-        groups=groups,
-        constraint=constraint,
-        **fields,
-    )
+    scores = np.asarray(scores, dtype=np.float64)
+    return FairRanking(scores, positions=positions, groups=groups, constraint=constraint, **fields)
 
 
 def _drawn(n: int, k: int, levels: tuple[int, ...], constraint: RankingNotion, integer: bool) -> FairRanking:

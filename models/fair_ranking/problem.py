@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -15,21 +15,10 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness.ranking import (
-    Candidates,
-    CounterfactualOrder,
-    GroupLimit,
-    InGroupFairness,
-    Ranked,
-    RankingNotion,
-)
-from forcopt.models.fair_ranking.measures import (
-    average_precision,
-    in_group_ratio,
-    selection_rates,
-    sensitivity,
-    utility_loss,
-)
+from forcopt.fairness import CounterfactualOrder, InGroupFairness, RankingNotion
+from forcopt.fairness.ranking import Candidates, GroupLimit, Ranked
+from forcopt.models.fair_ranking import measures
+from forcopt.models.fair_ranking.measures import average_precision, selection_rates
 from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.notebook import picture_html
 from forcopt.numeric import birkhoff, decompose_permutahedron
@@ -214,14 +203,8 @@ class RankingLottery:
         figure, axes = panel(ax, (6.0, 3.5))
         labels = np.full(self.count, "all") if groups is None else np.array([str(g) for g in groups])
         for at, name in enumerate(np.unique(labels)):
-            axes.step(
-                np.arange((labels == name).sum()),
-                np.sort(self.exposures[labels == name])[::-1],
-                where="mid",
-                label=name,
-                marker=MARKERS[at % len(MARKERS)],
-                markersize=4,
-            )
+            own, marker = np.sort(self.exposures[labels == name])[::-1], MARKERS[at % len(MARKERS)]
+            axes.step(np.arange(len(own)), own, where="mid", label=name, marker=marker, markersize=4)
         axes.set(xlabel="candidates, from most to least exposed", ylabel="expected weight of position")
         axes.legend(frameon=False)
         return finished(figure, path)
@@ -286,9 +269,7 @@ class FairRanking(Problem):
     family: ClassVar[str] = "ranking"
     sense: ClassVar[Literal["min", "max"]] = "max"
     default_method: ClassVar[str] = "assignment"
-    refuses_channel: ClassVar[str] = (
-        "its demands are on the few candidates of one list, whose true groups no inverted report estimates"
-    )
+    refuses_channel: ClassVar[str] = "no inverted report estimates the groups of the few candidates of a list"
 
     scores: Numbers | None = None
     utilities: Numbers | None = None
@@ -317,9 +298,7 @@ class FairRanking(Problem):
             raise DeclarationError("weights must not be negative, and the first must be positive")
         if (np.diff(w) > 0).any():
             at = int(np.argmax(np.diff(w) > 0))
-            raise DeclarationError(
-                f"weights rise from {w[at]:g} at position {at + 1} to {w[at + 1]:g}; they must not rise"
-            )
+            raise DeclarationError(f"weights rise from {w[at]:g} to {w[at + 1]:g}; they must not rise")
         for name, levels in self.groups.items():
             if len(levels) != n:
                 raise DeclarationError(f"groups.{name} has {len(levels)} entries for {n} candidates")
@@ -327,7 +306,7 @@ class FairRanking(Problem):
             self.constraint.check(self.candidates)
             if not self.integer and any(isinstance(c, InGroupFairness) for c in self.notions):
                 raise DeclarationError(
-                    "constraint: in-group fairness is a demand on one ranking; declare integer=True"
+                    "constraint: in-group fairness is of one ranking; declare integer=True"
                 )
         return self
 
@@ -364,12 +343,8 @@ class FairRanking(Problem):
         found = fit.counterfactual(frame, baseline, resolving, rho=rho)
         order: RankingNotion = CounterfactualOrder(scores=found.scores, slack=slack)
         groups = {a: tuple(map(str, frame[a])) for a in fit.model.sensitive if a not in fit.model.knots}
-        given = {
-            "scores": found.scores - found.shifts,
-            "groups": groups,
-            "constraint": order if constraint is None else order & constraint,
-        }
-        return cls(**{**given, **fields})
+        both = order if constraint is None else order & constraint
+        return cls(**{"scores": found.scores - found.shifts, "groups": groups, "constraint": both, **fields})
 
     # -- derived from the fields -------------------------------------------------------------------------
 
@@ -470,7 +445,7 @@ class FairRanking(Problem):
         >>> p.infeasibility_reason()
         'no choice of the first 1 meets the quotas together'
         """
-        from forcopt.models.fair_ranking.dynamic import infeasible_prefix
+        from forcopt.models.fair_ranking.prefix_counts import infeasible_prefix
 
         at = infeasible_prefix(self)
         return "" if at is None else f"no choice of the first {at} meets the quotas together"
@@ -484,9 +459,8 @@ class FairRanking(Problem):
 
     def lottery(self, **given: Any) -> RankingLottery:
         """The decision with ``exposures=``, ``marginals=`` or ``lottery=`` (probabilities and rankings)."""
-        return RankingLottery(
-            self.position_weights, self.size, **{f"given_{name}": value for name, value in given.items()}
-        )
+        known: dict[str, Any] = {f"given_{name}": value for name, value in given.items()}
+        return RankingLottery(self.position_weights, self.size, **known)
 
     def read(self, decision: Any) -> RankingLottery:
         """A decision as a lottery.
@@ -513,13 +487,11 @@ class FairRanking(Problem):
         if (order != given).any():
             raise DeclarationError("the ranking must name candidates by whole numbers")
         if order.ndim != 1 or len(order) < self.length:
-            raise DeclarationError(
-                f"the ranking has shape {order.shape}; it must have {self.length} positions"
-            )
+            raise DeclarationError(f"the ranking has shape {order.shape}; it must have {self.length} places")
         order = order[: self.length]
         if order.min() < 0 or order.max() >= self.size or len(np.unique(order)) < len(order):
             raise DeclarationError(
-                f"a ranking must name {self.length} different candidates from 0 to {self.size - 1}"
+                f"a ranking names {self.length} different candidates from 0 to {self.size - 1}"
             )
         return self.lottery(lottery=(np.ones(1), order[None, :]))
 
@@ -557,13 +529,12 @@ class FairRanking(Problem):
         if self.integer:
             violations["integrality"] = 1.0 - float(lottery.probabilities.max())
         if self.constraint is not None:
-            ranked = Ranked(self.candidates, e, _Counts(lottery), np.arange(self.size), _Chosen(lottery))
+            ranked = Ranked(
+                self.candidates, e, partial(_counts, lottery), np.arange(self.size), _Chosen(lottery)
+            )
             violations |= self.constraint.violation(ranked)
-        return Evaluation(
-            objective=objective,
-            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=self._metrics(lottery, objective),
-        )
+        broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(objective, broken, self._metrics(lottery, objective))
 
     @cached_property
     def best(self) -> float:
@@ -583,12 +554,10 @@ class FairRanking(Problem):
                 found[f"exposure {name}"] = float(value)
         if lottery.given_lottery is not None and len(lottery.probabilities) == 1 and self.scores is not None:
             order = lottery.rankings[0]
-            found["average precision"] = average_precision(
-                order, Ranking.by_score(self.scores).order, self.length
-            )
+            ideal = Ranking.by_score(self.scores).order
+            found["average precision"] = average_precision(order, ideal, self.length)
             if self.groups and len(names) <= _MOST_SHOWN:
-                labels = [names[c] for c in codes]
-                rates = selection_rates(order, labels, self.length)
+                rates = selection_rates(order, [names[c] for c in codes], self.length)
                 found |= {f"selection rate {name}": rate for name, rate in rates.items()}
         return found
 
@@ -620,25 +589,20 @@ class FairRanking(Problem):
         names, codes, _ = self.candidates.cells(None)
         labels = [names[c] for c in codes]
         return {
-            "loss": utility_loss(order, ideal, self.scores, k, offset),
+            "loss": measures.utility_loss(order, ideal, self.scores, k, offset),
             "average precision": average_precision(order, ideal, k),
             "selection rates": selection_rates(order, labels, k),
-            "sensitivity": sensitivity(order, ideal, labels, k),
-            "in-group ratio": in_group_ratio(order, self.scores, labels, k, offset),
+            "sensitivity": measures.sensitivity(order, ideal, labels, k),
+            "in-group ratio": measures.in_group_ratio(order, self.scores, labels, k, offset),
         }
 
 
-class _Counts:
+def _counts(lottery: RankingLottery, codes: Array, groups: int) -> Array:
     """The expected numbers of members of groups in prefixes."""
-
-    def __init__(self, lottery: RankingLottery) -> None:
-        self.lottery = lottery
-
-    def __call__(self, codes: Array, groups: int) -> Array:
-        x = self.lottery.marginals.tocoo()
-        k = x.shape[1]
-        flat = np.bincount(codes[x.row] * k + x.col, x.data, minlength=groups * k)
-        return np.asarray(np.cumsum(flat.reshape(groups, k), axis=1))
+    x = lottery.marginals.tocoo()
+    k = x.shape[1]
+    flat = np.bincount(codes[x.row] * k + x.col, x.data, minlength=groups * k)
+    return np.asarray(np.cumsum(flat.reshape(groups, k), axis=1))
 
 
 class _Chosen:

@@ -11,31 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Name
 from forcopt.errors import DeclarationError
-from forcopt.fairness import Notion
-from forcopt.fairness.records import read_binary
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.learning import (
-    Finite,
-    Hypotheses,
-    Hypothesis,
-    Learner,
-    ListedHypotheses,
-    Oracle,
-    RandomizedPolicy,
-)
-from forcopt.learning.files import (
-    classifier_from_dict,
-    classifier_to_dict,
-    distribution,
-    finite_numbers,
-)
-from forcopt.learning.finite import ListedOracle
+from forcopt.fairness import Notion, read_binary
+from forcopt.language import Constraint, Expression, Model
+from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle, RandomizedPolicy
+from forcopt.learning.files import classifier_from_dict, classifier_to_dict, distribution, finite_numbers
+from forcopt.learning.finite import Finite, ListedHypotheses, ListedOracle
 from forcopt.learning.hypotheses import take_names
 from forcopt.learning.learner import Estimator
 from forcopt.models.fair_classification.decision import (
@@ -179,23 +163,23 @@ class LexifairClassification(Lexifair):
             raise DeclarationError(
                 "learner: there are hypotheses, too; the class of classifiers is one of both"
             )
-        listed = self.hypotheses if isinstance(self.hypotheses, ListedHypotheses) else None
-        for name, n in (
-            ("hypotheses", None if listed is None else listed.records),
-            ("features", None if self.features is None else self.features.shape[0]),
-        ):
-            if n not in (None, len(self.labels)):
+        sizes = {}
+        if isinstance(self.hypotheses, ListedHypotheses):
+            sizes["hypotheses"] = self.hypotheses.records
+        if self.features is not None:
+            sizes["features"] = self.features.shape[0]
+        for name, n in sizes.items():
+            if n != len(self.labels):
                 raise DeclarationError(f"{name} has {n} records, labels {len(self.labels)} entries")
         if isinstance(self.hypotheses, Finite) and self.hypotheses.table.max() > 1:
-            raise DeclarationError(
-                f"hypotheses: the table holds {self.hypotheses.table.max():g}; it must be from 0 to 1, as "
-                "labels have two classes"
-            )
+            most = self.hypotheses.table.max()
+            raise DeclarationError(f"hypotheses: the table holds {most:g}; it must be from 0 to 1")
         if self.constraint is not None:
             records = self.constraint.records
             if len(records) and records.max() >= len(self.labels):
+                most = len(self.labels)
                 raise DeclarationError(
-                    f"constraint: a pair names record {records.max()}; there are {len(self.labels)} records"
+                    f"constraint: a pair names record {records.max()}; there are {most} records"
                 )
             for rate, rates in self.constraint.demands(self.rates(np.zeros(len(self.labels)))):
                 rates.rate(rate)
@@ -241,11 +225,8 @@ class LexifairClassification(Lexifair):
     @cached_property
     def _map(self) -> sp.csr_array:
         """Errors of groups and moments, as rows over predictions."""
-        return (
-            self.signed
-            if self.moments is None
-            else sp.csr_array(sp.vstack([self.signed, self.moments.matrix]))
-        )
+        rates = [] if self.moments is None else [self.moments.matrix]
+        return sp.csr_array(sp.vstack([self.signed, *rates]))
 
     @cached_property
     def _scales(self) -> Array:
@@ -258,13 +239,9 @@ class LexifairClassification(Lexifair):
 
     def fit(self, chances: Any, hypotheses: Sequence[Hypothesis]) -> Fit:
         """A mixture of hypotheses, with its losses and scaled moments."""
-        predicted = sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True))
-        found, count = self._map @ np.asarray(predicted, dtype=float), len(self.groups)
-        return Fit(
-            found[:count] + self.averages @ self.labels,
-            found[count:] / self._scales,
-            (np.asarray(chances, dtype=float), list(hypotheses)),
-        )
+        found, count = self._map @ _mean(chances, hypotheses), len(self.groups)
+        parts = np.asarray(chances, dtype=float), list(hypotheses)
+        return Fit(found[:count] + self.averages @ self.labels, found[count:] / self._scales, parts)
 
     def rates(self, predicted: Array) -> Any:
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
@@ -315,17 +292,11 @@ class LexifairClassification(Lexifair):
         if not isinstance(decision, ClassifierMixture):
             chances = as_numbers(decision, "decision")
             count = self.error_table.shape[0]
-            if chances.shape != (count,):
-                raise DeclarationError(
-                    f"the decision has shape {chances.shape}; it must be ({count},), a probability for each "
-                    "classifier"
-                )
+            check_shape(chances, (count,), "the decision")
             decision = self.mixture(np.arange(count), chances / (chances.sum() or 1.0))
         policy = decision.policy
-        votes = policy.votes(self.table)
-        return self.fit(
-            policy.weights, [Hypothesis(c, v) for c, v in zip(policy.classifiers, votes, strict=True)]
-        )
+        votes = zip(policy.classifiers, policy.votes(self.table), strict=True)
+        return self.fit(policy.weights, [Hypothesis(c, v) for c, v in votes])
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 
@@ -342,19 +313,13 @@ class LexifairClassification(Lexifair):
     def check_randomized(self, method: str) -> None:
         """Refuse a method that mixes classifiers."""
         if not self.randomized:
-            raise DeclarationError(
-                f"method {method!r} mixes classifiers, but randomized is False; use 'compact' or "
-                "'row-generation'"
-            )
+            raise DeclarationError(f"{method!r} mixes classifiers, but randomized is False; use 'compact'")
 
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``."""
         if isinstance(decision, ClassifierMixture):
             return decision.probability(self.table)
-        chances, hypotheses = self.fit_of(decision).parts
-        return np.asarray(
-            sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True)), dtype=float
-        )
+        return _mean(*self.fit_of(decision).parts)
 
     def group_losses(self, decision: ClassifierMixture | Any) -> Array:
         """The error rate in each group, shape ``(K,)``."""
@@ -418,14 +383,14 @@ class LexifairClassification(Lexifair):
             chances, hypotheses = self.fit_of(decision).parts
             return hull.start(chances, np.array([h.predictions for h in hypotheses]))
 
-        return (
-            model.lift(hull.mapped[:count] + self.averages @ self.labels),
-            lambda solution: self.decide(self._positive(*hull.mixture(solution))),
-            {"start": start},
-        )
+        losses = model.lift(hull.mapped[:count] + self.averages @ self.labels)
+        return losses, lambda found: self.decide(self._positive(*hull.mixture(found))), {"start": start}
 
     def _positive(self, chances: Array, hypotheses: list[Hypothesis]) -> Fit:
         kept = np.flatnonzero(np.asarray(chances) > 0)
-        return self.fit(
-            np.asarray(chances)[kept] / chances[kept].sum(), [hypotheses[k] for k in kept.tolist()]
-        )
+        return self.fit(chances[kept] / chances[kept].sum(), [hypotheses[k] for k in kept.tolist()])
+
+
+def _mean(chances: Any, hypotheses: Sequence[Hypothesis]) -> Array:
+    """The predictions of a mixture, record by record."""
+    return np.asarray(sum(q * h.predictions for q, h in zip(chances, hypotheses, strict=True)), dtype=float)

@@ -12,8 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from forcopt.arrays import Array, check_entries, is_missing
 from forcopt.errors import DeclarationError
-from forcopt.fairness import DemographicParity
-from forcopt.fairness.records import read_groups
+from forcopt.fairness import DemographicParity, read_groups
 from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
 from forcopt.problem.estimator import GroupedEstimator, TrainingReport, check_labels, combined
 from forcopt.problem.policy import Policy, column_names, promise_of
@@ -125,12 +124,9 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             "weights": None if weights is None else weights[kept],
             "feature_names": self._names(),
         }
-        problem: LexifairRegression | BoundedLossRegression
-        if self.bound is None:
-            problem = LexifairRegression(**fields, levels=self.levels)
-        else:
-            problem = BoundedLossRegression(**fields, bound=self.bound)
-        solution = problem.solve(self.method, **dict(self.options or {}))
+        kind = LexifairRegression if self.bound is None else BoundedLossRegression
+        limit = {"levels": self.levels} if self.bound is None else {"bound": self.bound}
+        solution = kind(**fields, **limit).solve(self.method, **dict(self.options or {}))
         if solution.decision is None:
             raise DeclarationError(f"bound: {solution.status}; {solution.reason}")
         self.model_: LinearModel = solution.decision
@@ -170,8 +166,7 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
 
     def _names(self) -> tuple[str, ...]:
         """The names of the columns of `_design`: of the constant ``intercept``, with _ before it if taken."""
-        names = tuple(getattr(self, "feature_names_in_", ()))
-        constant = "intercept"
+        names, constant = tuple(getattr(self, "feature_names_in_", ())), "intercept"
         while constant in names:
             constant = f"_{constant}"
         return (*names, constant) if names and self.fit_intercept else names

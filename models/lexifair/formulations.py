@@ -11,37 +11,26 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, Improvement, OnImprovement
-from forcopt.language.atoms import maximum, sum_largest
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model, maximum, sum_largest
 from forcopt.language.objective import Objective, SortedMethod, leximax, minimize
 from forcopt.learning import OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.problem import (
-    Fit,
-    GroupModel,
-    Level,
-    Lexifair,
-    Multipliers,
-    prove,
-    sums_of_largest,
-)
+from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.models.lexifair.tolerances import AUDITED, FITTED, HELD, NEGLIGIBLE, PRICED, PROVED
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
 
+_PRINTED, _DUAL = "Diana et al. (2021), program (1)", "Diana et al. (2021), equation (4), dual"
+
 
 def _write(problem: Lexifair, model: Model, method: SortedMethod) -> Handles:
     losses, decision, parts = problem.write(model)
-    scaled = losses / problem.loss_unit
-    goal: Objective = (
-        minimize(maximum(scaled, axis=0)) if problem.level_count == 1 else leximax(scaled, method)
-    )
-    return Handles(objective=goal, decision=decision, losses=losses, unit=problem.loss_unit, **parts)
+    scaled, one = losses / problem.loss_unit, problem.level_count == 1
+    goal: Objective = minimize(maximum(scaled, axis=0)) if one else leximax(scaled, method)
+    return Handles(goal, decision, losses=losses, unit=problem.loss_unit, **parts)
 
 
 @LexifairRegression.formulation("compact", exact=True, cites="Ogryczak and Śliwiński (2006)")
@@ -61,12 +50,8 @@ def compact(problem: Lexifair, model: Model) -> Handles:
     return _write(problem, model, "compact")
 
 
-@LexifairRegression.formulation(
-    "row-generation", exact=True, cites="Diana et al. (2021), program (1)", rank="published"
-)
-@LexifairClassification.formulation(
-    "row-generation", exact=True, cites="Diana et al. (2021), program (1)", rank="published"
-)
+@LexifairRegression.formulation("row-generation", exact=True, cites=_PRINTED, rank="published")
+@LexifairClassification.formulation("row-generation", exact=True, cites=_PRINTED, rank="published")
 def row_generation(problem: Lexifair, model: Model) -> Handles:
     """The paper's rows, a sum of losses for each set of groups; sorting the losses finds the violated ones.
 
@@ -80,12 +65,8 @@ def row_generation(problem: Lexifair, model: Model) -> Handles:
     return _write(problem, model, "cuts")
 
 
-@LexifairRegression.algorithm(
-    "column-generation", exact=True, cites="Diana et al. (2021), equation (4), dual"
-)
-@LexifairClassification.algorithm(
-    "column-generation", exact=True, cites="Diana et al. (2021), equation (4), dual"
-)
+@LexifairRegression.algorithm("column-generation", exact=True, cites=_DUAL)
+@LexifairClassification.algorithm("column-generation", exact=True, cites=_DUAL)
 def column_generation(
     problem: Lexifair,
     *,
@@ -183,14 +164,8 @@ def _all_levels(
     if not problem.exact:
         message = message or "the learner finds no model that improves a level"
         message += "; levels are bounded as if the learner's fits were optimal"
-    return Outcome(
-        replace(problem.decide(best), levels=levels),
-        bound=levels[0].bound if problem.exact else None,
-        status=status,
-        iterations=sum(rounds),
-        message=message,
-        trace=trace,
-    )
+    decision, bound = replace(problem.decide(best), levels=levels), levels[0].bound if problem.exact else None
+    return Outcome(decision, bound, status, sum(rounds), message, trace)
 
 
 def _no_mixture(problem: Lexifair, found: Found) -> Outcome:
@@ -201,7 +176,7 @@ def _no_mixture(problem: Lexifair, found: Found) -> Outcome:
     return Outcome(None, status=status, iterations=found.rounds, message=message)
 
 
-def audit(problem: Lexifair, decision: GroupModel, backend: str = "highs") -> tuple[Level, ...]:
+def audit(problem: Lexifair, decision: GroupModel, backend: str = "highs") -> tuple[Any, ...]:
     """See `Lexifair.audit`."""
     problem.check_randomized("audit")
     own = problem.fit_of(decision)
@@ -286,21 +261,15 @@ class Pool:
         return np.asarray(limits + self.scale * self.slack * np.arange(1, len(limits) + 1))
 
     def level(
-        self,
-        rank: int,
-        limits: Array,
-        time_limit: float | None = None,
-        on_improvement: OnImprovement | None = None,
+        self, rank: int, limits: Array, time_limit: float | None = None, report: OnImprovement | None = None
     ) -> Found:
         """Minimize the sum of the `rank` largest losses; sums of fewer stay at most `limits`."""
 
         def goal(master: Model, loss: Expression) -> tuple[Expression, list[Constraint]]:
-            held = [
-                sum_largest(loss, r) <= limit / self.scale for r, limit in enumerate(self.held(limits), 1)
-            ]
-            return sum_largest(loss, rank), held
+            most = enumerate(self.held(limits) / self.scale, 1)
+            return sum_largest(loss, rank), [sum_largest(loss, r) <= limit for r, limit in most]
 
-        found, weights, prices = self.solve(goal, time_limit, on_improvement)
+        found, weights, prices = self.solve(goal, time_limit, report)
         if len(weights):
             if len(self.models[0].moments):  # the bound counts the rows of the constraint, too
                 found.proofs.append(Multipliers(prices, found.bound + float(prices @ self.held(limits))))
@@ -311,7 +280,7 @@ class Pool:
         return found
 
     def solve(
-        self, goal: Goal, time_limit: float | None = None, on_improvement: OnImprovement | None = None
+        self, goal: Goal, time_limit: float | None = None, report: OnImprovement | None = None
     ) -> tuple[Found, Array, Array]:
         """Solve a master over mixtures, with the best weights of the groups and prices of the limits."""
         problem, scale = self.problem, self.scale
@@ -341,10 +310,8 @@ class Pool:
                 answer = self.respond(weights / scale, np.concatenate(paid[1:] or [np.zeros(0)]))
             except OracleTimeout:
                 return []
-            made = [answer.losses, answer.moments]
-            entries: dict[Constraint, Any] = {
-                row: -unit * a for (row, unit), a in zip(rows.items(), made, strict=False)
-            }
+            made = zip(rows.items(), [answer.losses, answer.moments], strict=False)
+            entries: dict[Constraint, Any] = {row: -unit * a for (row, unit), a in made}
             column = Column(0.0, {**entries, one: 1.0}, data=answer)
             reduced = dual.reduced_cost(column)
             last = reduced, weights, np.array([-float(dual(row).sum()) for row in held])
@@ -356,22 +323,18 @@ class Pool:
             if value > best[0] or not problem.exact:  # the last multipliers need not be the best
                 best = value, *last[1:]
             stop = not problem.exact and -last[0] <= self.gap * max(abs(seen.objective), NEGLIGIBLE)
-            report = Improvement(seen.seconds, scale * seen.objective, scale * best[0])
-            trace.append(report)
-            return bool(on_improvement is not None and on_improvement(report)) or stop
+            trace.append(Improvement(seen.seconds, scale * seen.objective, scale * best[0]))
+            return bool(report is not None and report(trace[-1])) or stop
 
-        done = generate(
-            master,
-            price,
-            self.backend,
-            total=1.0,
-            gap=self.gap,
-            time_limit=time_limit,
-            on_improvement=improved,
-        )
+        options: dict[str, Any] = {
+            "total": 1.0,
+            "gap": self.gap,
+            "time_limit": time_limit,
+            "on_improvement": improved,
+        }
+        done = generate(master, price, self.backend, **options)
         solution = done.solution
-        fresh: list[Fit] = [c.data for c in done.columns]
-        everything = self.models + fresh
+        everything: list[Fit] = [*self.models, *(c.data for c in done.columns)]
         if solution.point is None:
             self.models = everything
             message = f"{self.backend} calls it {solution.status}: {solution.message}"

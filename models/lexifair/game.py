@@ -12,14 +12,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, Measurement, run_game
-from forcopt.models.lexifair.problem import (
-    Fit,
-    Lexifair,
-    Multipliers,
-    most_violated,
-    prove,
-    sums_of_largest,
-)
+from forcopt.models.lexifair.problem import Fit, Lexifair, Multipliers, most_violated, prove, sums_of_largest
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -45,6 +38,10 @@ class Learner(Protocol):
 
     def average(self) -> Fit:
         """The average of the plays since it was last asked."""
+
+
+Assess = Callable[["LevelGame"], Measurement]
+"""Measures a game at its present averages."""
 
 
 class LevelGame:
@@ -80,7 +77,7 @@ class LevelGame:
         limits: Array,
         penalty: float,
         eta: GradientDescent,
-        assess: Callable[[LevelGame], Measurement],
+        assess: Assess,
     ) -> None:
         self.learner, self.penalty, self.eta, self.assess = learner, penalty, eta, assess
         self.limits = np.append(limits, 0.0)
@@ -139,11 +136,10 @@ def check_game(alpha: float, rounds: int) -> None:
 def play_levels(
     problem: Lexifair,
     learner: Learner,
-    *,
     alpha: float,
     rounds: int,
-    time_limit: float | None,
-    on_improvement: OnImprovement | None,
+    limit: float | None,
+    report: OnImprovement | None,
 ) -> Outcome:
     """Play the levels in turn, each until its measured gap is small.
 
@@ -170,7 +166,7 @@ def play_levels(
     """
     if getattr(problem, "constraint", None) is not None:
         raise DeclarationError("the games of the levels know no constraint; use column-generation")
-    trace = Trace(Deadline(time_limit), on_improvement)
+    trace = Trace(Deadline(limit), report)
     count = len(problem.groups)
     respond = problem.responder(trace.deadline)
     best = respond(np.full(count, 1.0 / count), np.zeros(0))
@@ -214,15 +210,10 @@ def play_levels(
             break
     levels = prove(sums_of_largest(best.losses), proofs, played, problem.floor)
     done = len(levels) == problem.level_count and problem.exact
-    return Outcome(
-        replace(problem.decide(best), levels=levels),
-        bound=levels[0].bound if problem.exact else None,
-        status=Status.APPROXIMATE,
-        iterations=sum(played),
-        message=message,
-        trace=trace.steps,
-        guarantee=max(level.alpha for level in levels) if done else np.inf,
-    )
+    decision, bound = replace(problem.decide(best), levels=levels), levels[0].bound if problem.exact else None
+    worst = max(level.alpha for level in levels) if done else np.inf
+    status = Status.APPROXIMATE
+    return Outcome(decision, bound, status, sum(played), message, trace.steps, guarantee=worst)
 
 
 def between(most: float) -> Callable[[Array], Array]:

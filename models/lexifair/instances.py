@@ -78,9 +78,8 @@ def _conflict(records: int, features: int, groups: int) -> LexifairClassificatio
     group = np.concatenate([np.arange(groups), rng.integers(0, groups, records - groups)])
     above = values[np.arange(records), group % features] + rng.normal(0, 8, records) > 25
     members = tuple(tuple(np.flatnonzero(group == k).tolist()) for k in range(groups))
-    return LexifairClassification(
-        labels=above.astype(int), groups=members, hypotheses=Stumps(features=values), levels=1
-    )
+    stumps = Stumps(features=values)
+    return LexifairClassification(labels=above.astype(int), groups=members, hypotheses=stumps, levels=1)
 
 
 INSTANCES = by_name(

@@ -13,7 +13,7 @@ from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent, PerturbedLeader
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import check_game, play_levels
-from forcopt.models.lexifair.problem import Fit, Lexifair
+from forcopt.models.lexifair.problem import Fit, Lexifair, check_delta
 from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.problem import Outcome
 
@@ -35,13 +35,7 @@ class Leader:
         An int or a generator.
     """
 
-    def __init__(
-        self,
-        problem: LexifairClassification,
-        draws: int,
-        noise: float,
-        seed: int | np.random.Generator | None,
-    ) -> None:
+    def __init__(self, problem: LexifairClassification, draws: int, noise: float, seed: Any) -> None:
         self.problem, self.draws, self.noise = problem, draws, noise
         self._rng = np.random.default_rng(seed)
         self._drawn: list[Array] = []
@@ -89,14 +83,12 @@ class Leader:
         return self.problem.blend([self._made[k] for k in which.tolist()], times / times.sum())
 
 
-def heaviest(problem: LexifairClassification) -> float:
+def heaviest(problem: Lexifair) -> float:
     """The most that a record counts in the sum of all group means."""
     return float(np.abs(problem.averages).sum(axis=0).max())
 
 
-def theorem_14(
-    problem: LexifairClassification, level: int, alpha: float, delta: float
-) -> tuple[int, float, int]:
+def theorem_14(problem: Lexifair, level: int, alpha: float, delta: float) -> tuple[int, float, int]:
     """Rounds, penalty and draws a round with which a level of `ftpl` is alpha-fair, whatever happens.
 
     With the penalty ``B = (alpha + j) / alpha`` a gap of ``alpha / 2`` is enough (Theorem 12). Half of it is
@@ -133,8 +125,7 @@ def theorem_14(
     >>> theorem_14(fo.load("lexifair/thresholds"), level=1, alpha=0.5, delta=0.05)
     (252308, 3.0, 4962)
     """
-    if not 0 < delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    check_delta(delta)
     n, count, penalty = len(problem.labels), len(problem.groups), (alpha + level) / alpha
     regret = 2.0 * penalty * heaviest(problem) * n**1.5 + level * (1.0 + penalty)
     rounds = max(1, ceil((4.0 * regret / alpha) ** 2))
@@ -147,10 +138,7 @@ ALPHA = 0.05
 
 
 @LexifairClassification.algorithm(
-    "ftpl",
-    guarantee=lambda problem: ALPHA,
-    cites="Diana et al. (2021), Theorems 14 and 19",
-    rank="published",
+    "ftpl", guarantee=lambda problem: ALPHA, cites="Diana et al. (2021), Theorems 14 and 19", rank="published"
 )
 def ftpl(
     problem: LexifairClassification,
@@ -193,12 +181,7 @@ def ftpl(
     if not 0 < noise < np.inf:
         raise DeclarationError(f"noise is {noise!r}; it must be positive")
     return play_levels(
-        problem,
-        Leader(problem, draws, noise, seed),
-        alpha=alpha,
-        rounds=rounds,
-        time_limit=time_limit,
-        on_improvement=on_improvement,
+        problem, Leader(problem, draws, noise, seed), alpha, rounds, time_limit, on_improvement
     )
 
 
@@ -208,7 +191,7 @@ class _Ball:
     def __init__(self, problem: LexifairRegression) -> None:
         if problem.radius is None:
             raise DeclarationError(
-                "radius is None; method 'no-regret' needs a bounded set of coefficients, so give a radius"
+                "radius is None; 'no-regret' needs a bounded set of coefficients: give one"
             )
         self.problem, self.radius, self.loss = problem, problem.radius, problem.criterion
         self.start = np.zeros(problem.features.shape[1])
@@ -235,8 +218,7 @@ class _Simplex:
 
     def __init__(self, problem: Any) -> None:
         self.problem, self.table = problem, problem.error_table
-        count = len(self.table)
-        self.start = np.full(count, 1.0 / count)
+        self.start = np.full(len(self.table), 1.0 / len(self.table))
         self.diameter = float(np.sqrt(2.0))
 
     def losses(self, point: Array) -> Array:
@@ -251,8 +233,7 @@ class _Simplex:
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
     def model(self, point: Array) -> Fit:
-        found: Fit = self.problem.fit_of(point)
-        return found
+        return self.problem.fit_of(point)  # type: ignore[no-any-return]
 
 
 class Descent:
@@ -325,11 +306,4 @@ def no_regret(
     """
     problem.check_randomized("no-regret")
     check_game(alpha, rounds)
-    return play_levels(
-        problem,
-        Descent(problem),
-        alpha=alpha,
-        rounds=rounds,
-        time_limit=time_limit,
-        on_improvement=on_improvement,
-    )
+    return play_levels(problem, Descent(problem), alpha, rounds, time_limit, on_improvement)

@@ -15,14 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, model_validator
 
-from forcopt.arrays import Array, check_label_order
+from forcopt.arrays import Array, check_entries, check_label_order, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Constraint, Expression, Model
 from forcopt.learning.files import PolicyFile
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
@@ -200,8 +198,14 @@ def prove(
     """
     bounds = [max([floor, *(m.bound(totals) for m in found)]) for found in proofs]
     return tuple(
-        Level(float(total), bound, count) for total, bound, count in zip(totals, bounds, rounds, strict=False)
+        Level(float(t), bound, count) for t, bound, count in zip(totals, bounds, rounds, strict=False)
     )
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a chance of failure that is no probability between 0 and 1."""
+    if not 0 < delta < 1:
+        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
 
 
 def records_needed(models: int, groups: int, levels: int, alpha: float, delta: float) -> int:
@@ -241,8 +245,7 @@ def records_needed(models: int, groups: int, levels: int, alpha: float, delta: f
             raise DeclarationError(f"{name} is {count!r}; it must be at least 1")
     if not alpha > 0:
         raise DeclarationError(f"alpha is {alpha!r}; it must be positive")
-    if not 0 < delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    check_delta(delta)
     return ceil(2 * levels**2 * log(2 * models * groups / delta) / alpha**2)
 
 
@@ -274,10 +277,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
     for column, values in columns.items():
         if isinstance(values, ObservedGroups):
             if len(columns) > 1:
-                raise DeclarationError(
-                    f"{column} came through a channel; it must be the only column: groups that overlap "
-                    "have no channel"
-                )
+                raise DeclarationError(f"{column} came through a channel; it must be the only column")
             channel, columns = {"channel": values.channel}, {column: values.reports}
     check_label_order("groups_of", columns)
     groups: list[tuple[int, ...]] = []
@@ -438,33 +438,25 @@ class Lexifair(Problem):
         if self.levels is not None and self.levels > count:
             raise DeclarationError(f"levels is {self.levels}; there are only {count} groups")
         if self.weights is not None:
-            least = float(self.weights.min(initial=np.inf))
-            if self.weights.shape != (n,) or least < 0:
-                raise DeclarationError(
-                    f"weights has shape {self.weights.shape} and least entry {least:g}; it must "
-                    f"have shape ({n},) and not be negative"
-                )
+            check_shape(self.weights, (n,), "weights")
+            check_entries(self.weights, self.weights < 0, "weights", "it must not be negative")
             for k, members in enumerate(self.groups):
                 if not self.weights[list(members)].any():
                     raise DeclarationError(f"weights: all records of groups[{k}] have weight 0")
-        outside = n - len(set().union(*self.groups))
+        inside = len(set().union(*self.groups))
         if self.channel is not None:
-            if len(set().union(*self.groups)) < sum(map(len, self.groups)):
+            if inside < sum(map(len, self.groups)):
                 raise DeclarationError("channel: a record is in two groups; it must report one")
             mass = self.shares @ self.record_weights
             if mass.min() <= 0:
                 k = int(mass.argmin())
                 raise DeclarationError(
-                    f"groups: seen through the channel, the estimated number of records of group "
-                    f"{self.group_names[k]!r} is {mass[k]:.4g}; it must be positive: too few records for "
-                    "this epsilon"
+                    f"groups: through the channel the estimated number of records of {self.group_names[k]!r} "
+                    f"is {mass[k]:.4g}; it must be positive: too few records for this epsilon"
                 )
-        if outside:
-            warnings.warn(
-                f"{outside} of {n} records are in no group and count in the overall loss alone",
-                UserWarning,
-                stacklevel=2,
-            )
+        if inside < n:
+            message = f"{n - inside} of {n} records are in no group and count in the overall loss alone"
+            warnings.warn(message, UserWarning, stacklevel=2)
         return self
 
     @property
@@ -632,11 +624,8 @@ class Lexifair(Problem):
         metrics = {f"level {j}": float(v) for j, v in enumerate(ordered[: self.level_count], 1)}
         metrics |= {f"loss of {g}": float(v) for g, v in zip(self.group_names, losses, strict=True)}
         metrics["overall loss"] = self.overall_loss(decision)
-        return Evaluation(
-            objective=float(ordered[0]),
-            violations={k: v for k, v in self.misfit(decision).items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics,
-        )
+        broken = {k: v for k, v in self.misfit(decision).items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(float(ordered[0]), broken, metrics)
 
     def audit(self, decision: Any, backend: str = "highs") -> tuple[Level, ...]:
         """Bound the distance of any model from lexicographic fairness.

@@ -11,15 +11,11 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 from scipy.sparse import issparse
 
-from forcopt.arrays import Array, as_numbers, rounded_up
+from forcopt.arrays import Array, as_numbers, check_shape, rounded_up
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression
-from forcopt.language.joins import stack
-from forcopt.language.model import Model
-from forcopt.language.variable import Variable
+from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
 from forcopt.learning.hypotheses import aligned, names_of, take_names
@@ -180,9 +176,7 @@ class LexifairRegression(Lexifair):
     [1.0, 1.0, 0.25, 0.25]
     """
 
-    refuses_channel: ClassVar[str] = (
-        "inverting the channel gives records negative weights, under which a convex loss is no longer convex"
-    )
+    refuses_channel: ClassVar[str] = "an inverted channel gives records negative weights: no convex loss"
 
     features: Features
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -204,18 +198,14 @@ class LexifairRegression(Lexifair):
     def _has_features(self) -> Self:
         if self.features.ndim != 2 or self.features.shape[1] == 0:
             raise DeclarationError(
-                f"features: the shape is {self.features.shape}; it must be (records, features), one at least"
+                f"features: the shape is {self.features.shape}; it must be (n, d), d at least 1"
             )
         if self.features.shape[0] != len(self.labels):
             raise DeclarationError(f"features has {self.features.shape[0]} rows, labels {len(self.labels)}")
         if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):
-            raise DeclarationError(
-                "features: linear models take dense features without missing values; a learner may take more"
-            )
+            raise DeclarationError("features: linear models take dense features without missing values")
         if self.learner is not None and self.radius is not None:
-            raise DeclarationError(
-                f"radius is {self.radius:g}; it bounds linear models, not those of a learner"
-            )
+            raise DeclarationError(f"radius is {self.radius:g}; it bounds linear models, not a learner's")
         if self.channel is not None:
             self.check_channel("channel", self.channel.observe(()))
         _ = self.criterion
@@ -251,11 +241,7 @@ class LexifairRegression(Lexifair):
         theta = as_numbers(given, "decision")
         if isinstance(decision, LinearModel) and decision.features and self.feature_names:
             theta = aligned(theta[None], self.feature_names, decision.features)[0]
-        if theta.shape != self.features.shape[1:]:
-            raise DeclarationError(
-                f"the decision has shape {theta.shape}; it must be {self.features.shape[1:]}, "
-                "one coefficient for each feature"
-            )
+        check_shape(theta, self.features.shape[1:], "the decision")
         return theta
 
     @property
@@ -386,9 +372,8 @@ class LexifairRegression(Lexifair):
             for chance, e in zip(*fit.parts[:2], strict=True) if q > 0 else ():
                 joined[id(e)] = joined.get(id(e), (0.0, e))[0] + q * chance, e
         scores = np.asarray(sum(q * f.parts[2] for q, f in zip(probabilities, fits, strict=True) if q > 0))
-        return self._learned(
-            np.array([q for q, _ in joined.values()]), tuple(e for _, e in joined.values()), scores
-        )
+        shares, estimators = zip(*joined.values(), strict=True)
+        return self._learned(np.array(shares), estimators, scores)
 
     def decide(self, fit: Fit) -> LinearModel | RegressorMean:
         """The decision."""
@@ -424,15 +409,7 @@ class LexifairRegression(Lexifair):
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
         if self.loss == "squared":
             unit = self.loss_unit if unit is None else unit
-            root = np.sqrt(unit)
-            misses = [f @ np.append(centre, -1.0) for f in self.factors]
-            scaled = stack(
-                [
-                    sum_squares((f[:, :-1] @ shift + miss) / root)
-                    for f, miss in zip(self.factors, misses, strict=True)
-                ]
-            )
-            losses = unit * scaled
+            losses = unit * stack([_squares(f, shift, centre, unit) for f in self.factors])
         else:
             losses = self.averages @ self.criterion.write(self.features @ theta, self.labels)
 
@@ -446,6 +423,14 @@ class LexifairRegression(Lexifair):
             return {shift: self._coefficients(decision) - centre}
 
         return losses, decision, {"coefficients": theta, "shift": shift, "start": start}
+
+
+def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expression:
+    """The loss of a factor at ``centre + shift``, in units."""
+    found: Expression = sum_squares(
+        (factor[:, :-1] @ shift + factor @ np.append(centre, -1.0)) / np.sqrt(unit)
+    )
+    return found
 
 
 class BoundedLossRegression(Problem):
@@ -504,7 +489,9 @@ class BoundedLossRegression(Problem):
     @cached_property
     def lexifair(self) -> LexifairRegression:
         """The lexicographic problem of the same records; its first level is the least possible bound."""
-        shared = {name: getattr(self, name) for name in type(self).model_fields if name != "bound"}
+        shared: dict[str, Any] = {
+            name: getattr(self, name) for name in type(self).model_fields if name != "bound"
+        }
         return LexifairRegression(**shared, levels=1)
 
     @cached_property
@@ -513,8 +500,7 @@ class BoundedLossRegression(Problem):
 
         The program is written around least squares, so that the size of the labels does not enter it.
         """
-        losses = self.lexifair.least_squares(self.lexifair.overall_factor).losses
-        largest = float(losses.max())
+        largest = float(self.lexifair.least_squares(self.lexifair.overall_factor).losses.max())
         unit = self.lexifair.loss_unit
         return unit if largest > UNIT * unit else min(1.0, unit)
 
@@ -525,16 +511,14 @@ class BoundedLossRegression(Problem):
 
     def infeasibility_reason(self) -> str:
         """The least bound that some linear model keeps."""
-        if self.least_bound <= self.bound:
-            return ""
-        least = f"{self.least_bound:.6g}"
-        return f"bound is {self.bound:g}; every linear model has a group loss of at least {least}"
+        least = self.least_bound
+        rule = f"bound is {self.bound:g}; every linear model has a group loss of at least {least:.6g}"
+        return rule if least > self.bound else ""
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least bound that some linear model keeps; see `Problem.least_relaxation`."""
-        if self.least_bound <= self.bound:
-            return ""
-        return f"the least relaxation: bound {rounded_up(self.least_bound):.6g}"
+        least = self.least_bound
+        return f"the least relaxation: bound {rounded_up(least):.6g}" if least > self.bound else ""
 
     def evaluate(self, decision: LinearModel | Any) -> Evaluation:
         """Evaluate a model: mean squared error, and the excess of each group's loss over the bound.
@@ -575,14 +559,5 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     losses, decision, parts = base.write_around(model, centre.coefficients, unit)
     limit = min(problem.bound, 2.0 * float(centre.losses.max()) + unit)
     model.subject_to(losses / unit <= limit / unit, name="group_loss")
-    objective = sum_squares(
-        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0)) / np.sqrt(unit)
-    )
-    return Handles(
-        objective=objective,
-        unit=unit,
-        decision=decision,
-        start=parts["start"],
-        coefficients=parts["coefficients"],
-        losses=losses,
-    )
+    objective = _squares(factor, parts.pop("shift"), centre.coefficients, unit)
+    return Handles(objective, decision, unit=unit, losses=losses, **parts)

@@ -5,13 +5,7 @@ summation, FORC 2022.
 """
 
 from forcopt.models.secure_sum import search, talwar  # noqa: F401  (register the methods)
-from forcopt.models.secure_sum.faults import (
-    Attack,
-    CancellingShares,
-    DropShare,
-    DuplicateShare,
-    ReplaceShare,
-)
+from forcopt.models.secure_sum.faults import Attack, CancellingShares, DropShare, DuplicateShare, ReplaceShare
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.shares import (

@@ -108,10 +108,7 @@ def _law(projections: int) -> tuple[Array, Array]:
 
     Gauss and Legendre's rule in the root of Q, whose density is smooth for every k.
     """
-    low, high = (
-        sqrt(scipy.stats.chi2.isf(1 - LAW_ENDS[0], projections)),
-        sqrt(scipy.stats.chi2.isf(LAW_ENDS[1], projections)),
-    )
+    low, high = np.sqrt(scipy.stats.chi2.isf([1 - LAW_ENDS[0], LAW_ENDS[1]], projections)).tolist()
     x, w = _rule()
     root = (high - low) / 2 * x + (high + low) / 2
     return root**2 / projections, (high - low) / 2 * w * scipy.stats.chi.pdf(root, projections)
@@ -333,10 +330,8 @@ def no_projection_gap(
     high = 2 * honest_norm
     while over(high) > 0:
         high *= 2
-    return Gap(
-        sqrt(square * noise),
-        float(scipy.optimize.brentq(over, high / 2 if high > 2 * honest_norm else 0.0, high)),
-    )
+    low = high / 2 if high > 2 * honest_norm else 0.0
+    return Gap(sqrt(square * noise), float(scipy.optimize.brentq(over, low, high)))
 
 
 def noncentral(square: float, dimension: int, shift: float) -> float:

@@ -35,9 +35,7 @@ class Fault:
         """Check that the fault fits the number of servers."""
         server = getattr(self, "server", 0)
         if isinstance(server, bool) or server != int(server) or not 0 <= server < servers:
-            raise DeclarationError(
-                f"{self!r}: server is {server!r}; servers are numbered from 0 to {servers - 1}"
-            )
+            raise DeclarationError(f"{self!r}: server is {server!r}; servers are 0 to {servers - 1}")
 
     def vector(self, vector: Array) -> Array:
         """The vector that the client shares."""

@@ -15,14 +15,8 @@ from scipy.special import ndtr
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.accounting import (
-    FAR,
-    acceptance,
-    gaussian_delta,
-    gaussian_epsilon,
-    joint_delta,
-    noncentral,
-)
+from forcopt.models.secure_sum import accounting
+from forcopt.models.secure_sum.accounting import acceptance, gaussian_epsilon, joint_delta
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.models.secure_sum.tolerances import CROSSING, ROUNDING
@@ -114,13 +108,13 @@ class SecureSum(Problem):
     def _fits(self) -> Self:
         if self.coalition >= self.servers:
             raise DeclarationError(
-                f"corrupted is {self.corrupted}; at least one of the {self.servers} servers must be honest"
+                f"corrupted is {self.corrupted}; of {self.servers} servers one must be honest"
             )
         if self.whole and self.step is None:
             raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")
         if self.server_reals is not None and self.server_reals < self.servers - 1:
             raise DeclarationError(
-                f"server_reals is {self.server_reals}; one projection takes {self.servers - 1}"
+                f"server_reals is {self.server_reals}; a projection takes {self.servers - 1}"
             )
         return self
 
@@ -152,9 +146,8 @@ class SecureSum(Problem):
     @cached_property
     def unit_shares(self) -> Shares:
         """The declared law of the shares, at a scale of its own."""
-        if self.sharing == "even":
-            return even_shares(self.servers, self.coalition)
-        return talwar_shares(self.servers, 1.0)
+        even = self.sharing == "even"
+        return even_shares(self.servers, self.coalition) if even else talwar_shares(self.servers, 1.0)
 
     def scale(self, step: float, bits: int) -> float | None:
         """The largest scale of `unit_shares` that fits the bits; None if the bits are too few.
@@ -165,12 +158,8 @@ class SecureSum(Problem):
         if self._room(step, bits, unit) <= 0:
             return None
         limits, means = _limits(unit, step, bits), abs(unit.split) * self.honest_number(step)
-        scale = min(
-            _widest(float(limit), float(mean), self.overflow) / sqrt(variance)
-            for limit, mean, variance in {
-                (limits[i], means[i], unit.variances[i]) for i in (0, 1) if unit.variances[i] > 0
-            }
-        )
+        known = {(limits[i], means[i], unit.variances[i]) for i in (0, 1) if unit.variances[i] > 0}
+        scale = min(_widest(float(limit), float(mean), self.overflow) / sqrt(v) for limit, mean, v in known)
         return None if self._coarse(unit, step / scale) > 0 else scale
 
     def scaled(self, scale: float) -> Shares:
@@ -213,8 +202,7 @@ class SecureSum(Problem):
         """
         if not shares.alike:
             raise DeclarationError(
-                "the shares of servers 1 to S - 1 differ; the loss of shares and check together is known for "
-                "servers that are treated alike"
+                "the shares of servers 1 to S - 1 differ; the joint loss is known for alike ones"
             )
         t = self.coalition  # by symmetry two coalitions: with server 0, and without
         return max(shares.loss(range(t)), shares.loss(range(1, t + 1))) ** 2
@@ -231,16 +219,15 @@ class SecureSum(Problem):
         if not isfinite(share + check):
             return 1.0
         if decision.projections is None:
-            return float(gaussian_delta(self.epsilon, sqrt(share + check)))
+            return float(accounting.gaussian_delta(self.epsilon, sqrt(share + check)))
         return float(joint_delta(self.epsilon, decision.projections, share, check))
 
     def acceptance(self, decision: SumProtocol, norm: float) -> float:
         """The exact probability that a vector of this norm passes; the norm is at least 0."""
         if not norm >= 0:
             raise DeclarationError(f"norm is {norm!r}; it must be at least 0")
-        return acceptance(
-            norm, decision.threshold, self.servers, decision.check_noise, decision.projections, self.dimension
-        )
+        noise, k = decision.check_noise, decision.projections
+        return acceptance(norm, decision.threshold, self.servers, noise, k, self.dimension)
 
     def gap(self, decision: SumProtocol) -> float:
         """The least norm that passes with probability at most `soundness`; infinite if none is found."""
@@ -254,19 +241,15 @@ class SecureSum(Problem):
         square = decision.threshold**2 / noise
 
         def over(norm: float) -> float:
-            return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
+            return accounting.noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
         return _crossing(over)
 
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
         top = max(self.gap(decision), self.honest_norm(decision.step)) * 1.5
-        found = scipy.optimize.minimize_scalar(
-            lambda r: -r * self.acceptance(decision, r),
-            bounds=(0.0, top),
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
+        options: dict[str, Any] = {"bounds": (0.0, top), "method": "bounded", "options": {"xatol": 1e-9}}
+        found = scipy.optimize.minimize_scalar(lambda r: -r * self.acceptance(decision, r), **options)
         return float(found.x), -float(found.fun)
 
     # -- evaluation ------------------------------------------------------------------------------------------
@@ -276,9 +259,7 @@ class SecureSum(Problem):
         if not isinstance(decision, SumProtocol):
             raise DeclarationError(f"the decision is {decision!r}; it must be a SumProtocol")
         if decision.servers != self.servers:
-            raise DeclarationError(
-                f"the protocol is for {decision.servers} servers; the problem has {self.servers}"
-            )
+            raise DeclarationError(f"the protocol is for {decision.servers} servers, not {self.servers}")
         return decision
 
     def infeasibility_reason(self) -> str:
@@ -404,7 +385,7 @@ def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
     """The probability that a vector of this norm is rejected; small ones by tails of their own."""
     accepted = problem.acceptance(chosen, norm)
     noise, square = problem.servers * chosen.check_noise**2, chosen.threshold**2
-    if accepted < 0.5 or noise == 0 or norm**2 / noise > FAR:
+    if accepted < 0.5 or noise == 0 or norm**2 / noise > accounting.FAR:
         return 1 - accepted
     if chosen.projections is None:
         return float(scipy.stats.ncx2.sf(square / noise, problem.dimension, norm**2 / noise))

@@ -110,8 +110,8 @@ class SumProtocol:
             raise DeclarationError(f"step is {self.step!r}; it must be above 0")
         if isinstance(self.bits, bool) or self.bits != int(self.bits) or not 2 <= self.bits <= 48:
             raise DeclarationError(f"bits is {self.bits!r}; it must be a whole number from 2 to 48")
-        wrong = {name: value for name, value in self.shares.errors().items() if value > DECLARED}
-        for name, value in wrong.items():
+        name, value = max(self.shares.errors().items(), key=lambda error: error[1])
+        if value > DECLARED:
             raise DeclarationError(
                 f"shares: the error of {name} is {value:.3g}; the split must have sum 1, and the covariance "
                 "must be symmetric, positive semidefinite and with rows of sum 0"
@@ -185,12 +185,10 @@ class SumProtocol:
         by_client: dict[Any, list[Fault]] = {}
         for fault in faults:
             by_client.setdefault(fault.client, []).append(fault)
-        run = _Run(self, generator, by_client)
-        absent = set(by_client)
+        run, absent = _Run(self, generator, by_client), set(by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
-            if absent:
-                absent.difference_update(names)
+            absent.difference_update(names)
         if absent:
             raise DeclarationError(f"faults: there is no client {min(absent, key=str)!r}")
         return run.finish(server_noise, rng.simulated)
@@ -288,8 +286,7 @@ class _Run:
         self.rejected: dict[Any, str] = {}
         self.sums: Array | None = None
         self.projection: Array | None = None
-        self.long = 0
-        self.sent = self.projected = 0
+        self.long = self.sent = self.projected = 0
 
     def take(self, names: Sequence[Any], vectors: Array) -> None:
         """Share, check and add a batch of clients."""
@@ -305,11 +302,11 @@ class _Run:
         for i in faulty:
             for fault in self.faults[names[i]]:
                 mended[i] = fault.vector(mended[i])
-        self._warn(mended)
+        squares = np.einsum("ij,ij->i", mended, mended)
+        self.long += int((squares > (1 + COMPARED) ** 2).sum())
         with np.errstate(over="ignore", invalid="ignore"):
             whole = np.rint(mended / protocol.step)
-        limit = 2.0**62
-        absurd = ~np.asarray((np.abs(whole) < limit).all(axis=1))
+        absurd = ~np.asarray((np.abs(whole) < 2.0**62).all(axis=1))
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
         fits = np.asarray((np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2))) & ~absurd
         for i in np.flatnonzero(~fits).tolist():
@@ -336,10 +333,6 @@ class _Run:
         counted = passed[short]
         self.sums += shares[:, counted].sum(axis=1)
         self.accepted += [names[i] for i in counted]
-
-    def _warn(self, vectors: Array) -> None:
-        squares = np.einsum("ij,ij->i", vectors, vectors)
-        self.long += int((squares > (1 + COMPARED) ** 2).sum())
 
     def _messages(self, name: Any, shares: Array) -> Array | str:
         """Pass a client's messages through its faults and the servers' checks: its shares, or a reason."""
@@ -390,23 +383,13 @@ class _Run:
             warnings.append(f"{self.long} vectors have a norm above 1: no guarantee covers them")
         if n == 0:
             warnings.append("no client was accepted: the sum is empty")
+        rest = (self.accepted, self.rejected, aborted, messages, tuple(warnings), simulated)
         if aborted:
-            return Transcript(
-                None, None, self.accepted, self.rejected, aborted, messages, tuple(warnings), simulated
-            )
+            return Transcript(None, None, *rest)
         if server_noise is not None:
             sums = sums + _whole_noise(server_noise, sums.shape)
         whole = sums.sum(axis=0)
-        return Transcript(
-            whole * protocol.step,
-            whole,
-            self.accepted,
-            self.rejected,
-            "",
-            messages,
-            tuple(warnings),
-            simulated,
-        )
+        return Transcript(whole * protocol.step, whole, *rest)
 
 
 def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
@@ -414,7 +397,7 @@ def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
     given = as_numbers(noise, "server_noise")
     if given.shape != shape or (given != np.rint(given)).any() or (abs(given) >= 2**53).any():
         raise DeclarationError(
-            f"server_noise has shape {given.shape}; it must be whole numbers below 2^53 of shape {shape}"
+            f"server_noise has shape {given.shape}; it must be whole, below 2^53, of {shape}"
         )
     return given.astype(np.int64)
 
@@ -444,9 +427,8 @@ def _matrix(vectors: Any) -> Array:
     if matrix.size == 0 and matrix.ndim < 2:
         matrix = matrix.reshape(0, 0)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise DeclarationError(
-            f"vectors have shape {matrix.shape} and type {matrix.dtype}; they must be numbers, (clients, d)"
-        )
+        kind = f"shape {matrix.shape} and type {matrix.dtype}"
+        raise DeclarationError(f"vectors have {kind}; they must be numbers, (clients, d)")
     if matrix.dtype.kind == "f" and not np.isfinite(matrix).all():
         at = int(np.argmax(~np.isfinite(matrix).all(axis=1)))
         raise DeclarationError(f"vectors[{at}] has a number that is not finite")

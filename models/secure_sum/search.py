@@ -12,13 +12,8 @@ import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.secure_sum.accounting import (
-    exact_gap,
-    gaussian_loss,
-    joint_delta,
-    least_check_noise,
-    no_projection_gap,
-)
+from forcopt.models.secure_sum import accounting
+from forcopt.models.secure_sum.accounting import exact_gap, gaussian_loss, joint_delta
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.tolerances import NEGLIGIBLE_LOSS, ROUNDING
@@ -68,11 +63,8 @@ class Search:
         self.full = gaussian_loss(problem.epsilon, problem.delta) ** 2
         self.likely = [p for p in (*LIKELY, (1 + problem.delta) / 2) if p > problem.delta]
         self.most_loss = [gaussian_loss(problem.epsilon, problem.delta / p) ** 2 for p in self.likely]
-        steps = (
-            [2.0 ** (-j / STEPS_AN_OCTAVE) for j in range(STEPS_AN_OCTAVE * OCTAVES)]
-            if problem.step is None
-            else [problem.step]
-        )
+        steps = [2.0 ** (-j / STEPS_AN_OCTAVE) for j in range(STEPS_AN_OCTAVE * OCTAVES)]
+        steps = steps if problem.step is None else [problem.step]
         unit = problem.share_loss(problem.unit_shares)
         self.candidates = []
         for step in steps:
@@ -121,9 +113,8 @@ class Search:
         """Lower bounds on the squared check noise with 1 to `most` projections."""
         self.quantiles(most)
         left = np.array(self.most_loss)[:, None] - candidate.loss
-        return np.asarray(
-            candidate.norm**2 / self.problem.honest * (self._likely[:, :most] / left).max(axis=0)
-        )
+        most_noise = (self._likely[:, :most] / left).max(axis=0)
+        return np.asarray(candidate.norm**2 / self.problem.honest * most_noise)
 
     def _gap(self, candidate: Candidate, k: Array, squared_noise: Array) -> Array:
         high, low = self.quantiles(int(k.max()))
@@ -158,7 +149,7 @@ class Search:
         """The best protocol with this step and k projections, and its gap."""
         p = self.problem
         # In units of the honest norm, since noise and vector scale together.
-        noise = least_check_noise(p.epsilon, p.delta, k, candidate.loss, p.honest) * candidate.norm
+        noise = accounting.least_check_noise(p.epsilon, p.delta, k, candidate.loss, p.honest) * candidate.norm
         if noise == inf:
             return None
         gap = exact_gap(k, p.servers, noise, p.completeness, p.soundness, candidate.norm)
@@ -213,14 +204,12 @@ class Search:
                 return True
             norm, all_noise = best * (1 - ROUNDING) / candidate.norm, p.servers * noise(candidate) ** 2
             square = float(scipy.stats.ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
-            return (
-                norm > 1
-                and float(scipy.stats.ncx2.cdf(square, p.dimension, norm**2 / all_noise)) <= p.soundness
-            )
+            shift = norm**2 / all_noise
+            return norm > 1 and float(scipy.stats.ncx2.cdf(square, p.dimension, shift)) <= p.soundness
 
         for candidate in self.branch(may):
             sigma, norm = noise(candidate), candidate.norm
-            found = no_projection_gap(p.dimension, p.servers, sigma, p.completeness, p.soundness)
+            found = accounting.no_projection_gap(p.dimension, p.servers, sigma, p.completeness, p.soundness)
             if found.norm * norm < best:
                 best = found.norm * norm
                 chosen = self.made(candidate, None, found.threshold * norm, sigma * norm)
@@ -318,11 +307,8 @@ def no_projection(problem: SecureSum, *, time_limit: float | None = None) -> Out
     if not search.candidates:
         return Outcome(None, status=Status.INFEASIBLE, message=search.reason)
     if problem.most_projections is not None and problem.most_projections < problem.dimension:
-        return Outcome(
-            None,
-            status=Status.FAILED,
-            message=f"server_reals allows {problem.most_projections} numbers for {problem.dimension}",
-        )
+        message = f"server_reals allows {problem.most_projections} numbers for {problem.dimension}"
+        return Outcome(None, status=Status.FAILED, message=message)
     made, _ = search.without_projection()
     if made is None or deadline.passed:
         return Outcome(None, status=Status.LIMIT)

@@ -12,24 +12,10 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.tolerances import (
-    COMPARED,
-    ROUNDING,
-    SHARES_NULL,
-    SHARES_SEEN,
-    VIEW_NULL,
-    VIEW_SEEN,
-)
-from forcopt.privacy import (
-    AdditiveMechanism,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Noise,
-    Randomness,
-    Secure,
-    randomness,
-)
+from forcopt.models.secure_sum import tolerances
+from forcopt.models.secure_sum.tolerances import COMPARED, ROUNDING
+from forcopt.privacy import DiscreteLaplace, Gaussian, Laplace, Noise, Randomness, Secure, randomness
+from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises.draws import exact_scale, negative_binomial
 from forcopt.privacy.tolerances import SMALLEST
 
@@ -161,10 +147,8 @@ class SharedNoise(AdditiveMechanism):
         """
         exact = self._numbers(values)
         if not (rng.simulated or self.noise.whole):
-            raise DeclarationError(
-                f"rng is {rng!r}; parts of {type(self.noise).__name__} noise are floating-point draws, which "
-                "are not private: simulate with a seed"
-            )
+            kind = type(self.noise).__name__
+            raise DeclarationError(f"rng is {rng!r}; floating-point {kind} noise is not private: use a seed")
         parts = _parts(self.noise, self.servers, self._honest, exact.size, rng)
         exact = exact.astype(np.int64) if self.noise.whole else exact
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))
@@ -181,9 +165,7 @@ class SharedNoise(AdditiveMechanism):
 
 def _check_servers(servers: int, corrupted: int) -> None:
     if not 0 <= corrupted < servers:
-        raise DeclarationError(
-            f"corrupted is {corrupted}; at least one of the {servers} servers must be honest"
-        )
+        raise DeclarationError(f"corrupted is {corrupted}; at least one of the {servers} servers is honest")
 
 
 def _not_shared(noise: Noise) -> DeclarationError:
@@ -217,10 +199,8 @@ class Shares:
         split, covariance = as_numbers(self.split, "split"), as_numbers(self.covariance, "covariance")
         servers = len(split) if split.ndim == 1 else 0
         if servers < 2 or covariance.shape != (servers, servers):
-            raise DeclarationError(
-                f"split has shape {split.shape}, covariance {covariance.shape}; they must be (S,) and "
-                "(S, S), S >= 2"
-            )
+            shapes = f"split has shape {split.shape}, covariance {covariance.shape}"
+            raise DeclarationError(f"{shapes}; they must be (S,) and (S, S), S >= 2")
         object.__setattr__(self, "split", split)
         object.__setattr__(self, "covariance", covariance)
 
@@ -263,7 +243,9 @@ class Shares:
         if len(members) == self.servers:
             return float("inf")
         covariance, size = self.covariance[np.ix_(members, members)], float(np.abs(self.covariance).max())
-        return _separation(self.split[members], covariance, SHARES_NULL, SHARES_SEEN, size)
+        return _separation(
+            self.split[members], covariance, tolerances.SHARES_NULL, tolerances.SHARES_SEEN, size
+        )
 
     def errors(self) -> dict[str, float]:
         """How far the shares are from summing to the vector, and their covariance from being one.
@@ -275,10 +257,9 @@ class Shares:
             negative eigenvalues, relatively.
         """
         c, scale = self.covariance, max(self.variance, SMALLEST)
-        return {
-            "sum": max(abs(float(self.split.sum()) - 1), float(np.abs(c.sum(axis=1)).max()) / scale),
-            "covariance": max(-float(np.linalg.eigvalsh(c)[0]), float(np.abs(c - c.T).max())) / scale,
-        }
+        total = max(abs(float(self.split.sum()) - 1), float(np.abs(c.sum(axis=1)).max()) / scale)
+        least = max(-float(np.linalg.eigvalsh(c)[0]), float(np.abs(c - c.T).max())) / scale
+        return {"sum": total, "covariance": least}
 
     @cached_property
     def factor(self) -> Array:
@@ -324,9 +305,7 @@ def coalition_of(coalition: Iterable[int], servers: int) -> list[int]:
     members: list[Any] = sorted(set(coalition))
     for i in members:
         if isinstance(i, bool) or i != int(i) or not 0 <= i < servers:
-            raise DeclarationError(
-                f"the coalition has server {i!r}; servers are numbered from 0 to {servers - 1}"
-            )
+            raise DeclarationError(f"the coalition has server {i!r}; servers are 0 to {servers - 1}")
     return [int(i) for i in members]
 
 
@@ -427,7 +406,8 @@ class View:
 
     def loss(self, vector: Any) -> float:
         """The parameter mu of Gaussian privacy that separates a vector from 0; infinite if anything shows."""
-        return _separation(self.mean @ self._read(vector), self.covariance, VIEW_NULL, VIEW_SEEN)
+        mean = self.mean @ self._read(vector)
+        return _separation(mean, self.covariance, tolerances.VIEW_NULL, tolerances.VIEW_SEEN)
 
     def draw(self, vector: Any, size: int, seed: int | np.random.Generator | None = None) -> Array:
         """Draw views of a vector, shape ``(size, numbers)``."""

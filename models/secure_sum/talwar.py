@@ -8,15 +8,8 @@ import numpy as np
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.models.secure_sum.accounting import (
-    exact_gap,
-    gaussian_epsilon,
-    laurent_massart,
-    least_check_noise,
-    printed_check_noise,
-    printed_gap,
-    printed_sigma,
-)
+from forcopt.models.secure_sum import accounting
+from forcopt.models.secure_sum.accounting import exact_gap, laurent_massart, printed_gap, printed_sigma
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.search import Candidate, Search
 from forcopt.models.secure_sum.tolerances import ROUNDING
@@ -24,9 +17,7 @@ from forcopt.problem import Outcome
 from forcopt.status import Status
 
 
-@SecureSum.algorithm(
-    "talwar", guarantee=lambda problem: inf, cites="Talwar (2022), Theorems 13 to 16", rank="published"
-)
+@SecureSum.algorithm("talwar", guarantee=lambda problem: inf, cites="Talwar (2022)", rank="published")
 def talwar(
     problem: SecureSum,
     *,
@@ -53,9 +44,7 @@ def talwar(
     return _closed(problem, fraction, as_printed, False, Deadline(time_limit))
 
 
-@SecureSum.algorithm(
-    "exact-tails", cites="Talwar (2022), Theorem 15 with exact chi-square quantiles", rank="published"
-)
+@SecureSum.algorithm("exact-tails", cites="Talwar (2022), Theorem 15, exact quantiles", rank="published")
 def exact_tails(
     problem: SecureSum, *, fraction: float | None = None, time_limit: float | None = None
 ) -> Outcome:
@@ -85,9 +74,8 @@ def _closed(
 ) -> Outcome:
     check_fraction(fraction)
     search = Search(problem)
-    most = problem.most_projections or int(
-        max(2000, 100 * log(1 / min(problem.completeness, problem.soundness)))
-    )
+    tail = min(problem.completeness, problem.soundness)
+    most = problem.most_projections or int(max(2000, 100 * log(1 / tail)))
     k = np.arange(1, most + 1)
     best: tuple[float, Candidate, int, float] | None = None
     for candidate in search.candidates:
@@ -98,7 +86,7 @@ def _closed(
         if left <= 0 or left + spent > problem.epsilon * (1 + ROUNDING):
             continue
         unit = candidate.norm / sqrt(problem.honest)
-        noise = printed_check_noise(left, problem.delta / 2, k, as_printed) * unit
+        noise = accounting.printed_check_noise(left, problem.delta / 2, k, as_printed) * unit
         squares = candidate.norm**2, problem.servers * k * noise**2
         if exact:
             high, low = search.quantiles(most)
@@ -143,12 +131,12 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
     check_fraction(fraction)
     deadline = Deadline(time_limit)
     search = Search(problem)
-    chosen, best = None, inf
+    chosen, best, tails = None, inf, (problem.completeness, problem.soundness)
     cap = problem.most_projections or 2000
     ordered = sorted(search.candidates, key=lambda c: float(search.bound(c, min(64, cap)).min()))
     for candidate in ordered[:4]:
         for part in DELTAS:
-            spent = gaussian_epsilon(sqrt(candidate.loss), part * problem.delta)
+            spent = accounting.gaussian_epsilon(sqrt(candidate.loss), part * problem.delta)
             left = problem.epsilon - spent if fraction is None else fraction * problem.epsilon
             if left <= 0 or left + spent > problem.epsilon * (1 + ROUNDING):
                 continue
@@ -158,11 +146,11 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
                 trial = [j for j in (k - width, k, k + width) if 1 <= j <= cap]
                 found = []
                 for j in trial:
-                    noise = least_check_noise(left, (1 - part) * problem.delta, j, 0.0, problem.honest)
-                    noise *= candidate.norm
-                    rule = exact_gap(
-                        j, problem.servers, noise, problem.completeness, problem.soundness, candidate.norm
+                    noise = accounting.least_check_noise(
+                        left, (1 - part) * problem.delta, j, 0.0, problem.honest
                     )
+                    noise *= candidate.norm
+                    rule = exact_gap(j, problem.servers, noise, *tails, candidate.norm)
                     found.append((rule.norm, j, noise, rule.threshold))
                 norm, j, noise, threshold = min(found)
                 if norm < best:

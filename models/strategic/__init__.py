@@ -5,11 +5,7 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 """
 
 from forcopt.models.strategic import criteria  # noqa: F401  (register the methods)
-from forcopt.models.strategic.learning import (
-    Learned,
-    learn_bandit,
-    learn_full_information,
-)
+from forcopt.models.strategic.learning import Learned, learn_bandit, learn_full_information
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.linear_milp import find_separator
 from forcopt.models.strategic.problem import LeastEffortClassification, OpenCriteria, StrategicClassification

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
-from forcopt.language.objective import leximin, maximize
-from forcopt.language.variable import Variable
+from forcopt.language import Expression, Model, Variable, leximin, maximize
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
@@ -66,9 +64,8 @@ def largest_gaming_free_set(problem: StrategicGraph) -> tuple[Array, int]:
     criterion = np.append(graph.criterion, m)
     at, end = graph.start[:-1].copy(), graph.start[1:]
     chosen = np.where(at < end, criterion[np.minimum(at, edges)], m)
-    by_criterion = sp.csr_array(
-        (np.ones(edges, np.int8), graph.criterion, graph.start), shape=(problem.agents, m)
-    ).tocsc()
+    entries = np.ones(edges, np.int8), graph.criterion, graph.start
+    by_criterion = sp.csr_array(entries, shape=(problem.agents, m)).tocsc()
     counted = problem.agent_weights > 0
     moving = np.flatnonzero(counted)
     passes = 0
@@ -120,19 +117,14 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
         z = result[responses.is_open]
         levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
         tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
-        sets = [
-            OpenCriteria(np.flatnonzero(s).tolist()) for s in [*tried, largest_gaming_free_set(problem)[0]]
-        ]
+        tried = [*tried, largest_gaming_free_set(problem)[0]]
+        sets = [OpenCriteria(np.flatnonzero(s).tolist()) for s in tried]
         evaluation = [(problem.evaluate(s), s) for s in sets]
         return max(((e.objective, s) for e, s in evaluation if e.feasible), key=lambda pair: pair[0])[1]
 
-    return Handles(
-        objective=values.sum() if problem.groups is None else leximin(values),
-        decision=decision,
-        is_open=responses.is_open,
-        true_positives=true,
-        false_positives=false,
-    )
+    objective = values.sum() if problem.groups is None else leximin(values)
+    parts: dict[str, Any] = {"is_open": responses.is_open, "true_positives": true, "false_positives": false}
+    return Handles(objective, decision, **parts)
 
 
 @StrategicClassification.formulation("milp", exact=True, cites="Ahmadi et al. (2022), section 3")
@@ -183,9 +175,8 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     responses = write_responses(problem, model, integer=True, all_rows=True)
     graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[responses.edge]]
     true = (responses.takes * (weight * graph.improves[responses.edge])).sum()
-    enough = model.subject_to(
-        true >= problem.min_true_positives, name=model.unused_name("min_true_positives")
-    )
+    name = model.unused_name("min_true_positives")
+    enough = model.subject_to(true >= problem.min_true_positives, name=name)
     return Handles(
         objective=(responses.takes * (weight * graph.cost[responses.edge])).sum(),
         decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
@@ -257,17 +248,14 @@ def write_responses(
 
     upper = np.ones(problem.criteria)
     upper[graph.criterion[~known]] = 0.0  # some agent could only game on it
-    is_open = model.variable(
-        model.unused_name("open"), problem.criteria, lower=0, upper=upper, integer=integer
-    )
+    name = model.unused_name
+    is_open = model.variable(name("open"), problem.criteria, lower=0, upper=upper, integer=integer)
     met = model.variable(model.unused_name("met"), len(step), lower=0, upper=1, integer=integer)
     follows = np.flatnonzero(agent[1:] == agent[:-1]) + 1
     before = sp.csr_array((np.ones(len(follows)), (follows, follows - 1)), shape=(len(step),) * 2)
     takes: Expression = (sp.eye_array(len(step), format="csr") - before) @ met
-    members = sp.csr_array(
-        (np.ones(allowed.sum()), (last[allowed], graph.criterion[allowed])),
-        shape=(len(step), problem.criteria),
-    )
+    entries = np.ones(allowed.sum()), (last[allowed], graph.criterion[allowed])
+    members = sp.csr_array(entries, shape=(len(step), problem.criteria))
     limited = np.flatnonzero(graph.improves[step] | all_rows)
     raised = known & (~graph.improves | all_rows)
     model.subject_to(met[follows] >= met[follows - 1], name=model.unused_name("never_falls"))
@@ -275,9 +263,7 @@ def write_responses(
     model.subject_to(met[last[raised]] >= is_open[graph.criterion[raised]], name=model.unused_name("closest"))
     if problem.max_false_positives is not None:
         weight = problem.agent_weights[agent] * ~graph.improves[step]
-        model.subject_to(
-            (takes * weight).sum() <= problem.max_false_positives, name=model.unused_name("limit")
-        )
+        model.subject_to((takes * weight).sum() <= problem.max_false_positives, name=name("limit"))
     return ResponseVariables(is_open, takes, step)
 
 

@@ -64,9 +64,8 @@ def random_discrete(
     cost = rng.integers(1, 101, len(at))
     games = (rng.random(len(at)) < gaming) & (criterion < round(gameable * criteria))
     edges = np.column_stack([agent, criterion, cost, ~games])
-    return StrategicClassification(
-        agents=agents, criteria=criteria, edges=edges, **{"value": 100.0, **fields}
-    )
+    fields = {"value": 100.0, **fields}
+    return StrategicClassification(agents=agents, criteria=criteria, edges=edges, **fields)
 
 
 def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> StrategicClassification:
@@ -92,23 +91,17 @@ def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> Strate
     members = np.zeros((len(sets), elements))
     for j, chosen in enumerate(sets):
         if len(set(chosen)) != 3 or len(chosen) != 3 or not all(0 <= e < elements for e in chosen):
-            raise DeclarationError(
-                f"sets[{j}] is {tuple(chosen)}; it must be three different elements from 0 to {elements - 1}"
-            )
+            raise DeclarationError(f"sets[{j}] is {tuple(chosen)}; it must be three of 0 to {elements - 1}")
         members[j, list(chosen)] = 1
     if len(np.unique(members, axis=0)) < len(sets):
         raise DeclarationError("sets: two of them are equal; they must be distinct")
     element_agents = np.hstack([np.eye(elements), np.ones((elements, 1))])
     set_agents = np.hstack([members, -np.ones((len(sets), 1))])
     d = elements + 1
-    return StrategicClassification.from_features(
-        X=np.vstack([element_agents, set_agents]),
-        targets=np.hstack([members, np.ones((len(sets), 1))]),
-        truth=(np.ones(d), 4.0),
-        costs=np.full(d, 0.5),
-        improvable=np.arange(d) < elements,
-        max_false_positives=most,
-    )
+    X, targets = np.vstack([element_agents, set_agents]), np.hstack([members, np.ones((len(sets), 1))])
+    improvable, truth = np.arange(d) < elements, (np.ones(d), 4.0)
+    limit: dict[str, Any] = {"max_false_positives": most}
+    return StrategicClassification.from_features(X, targets, truth, np.full(d, 0.5), improvable, **limit)
 
 
 def hitting_set(
@@ -139,12 +132,10 @@ def hitting_set(
     for j, chosen in enumerate(sets):
         if not chosen or len(chosen) != len(sets[0]) or len(set(chosen)) != len(chosen):
             raise DeclarationError(
-                f"sets[{j}] is {tuple(chosen)}; it must have {len(sets[0])} different elements, at least one"
+                f"sets[{j}] is {tuple(chosen)}; it must have {len(sets[0])} different ones"
             )
         if not all(0 <= e < elements for e in chosen):
-            raise DeclarationError(
-                f"sets[{j}] is {tuple(chosen)}; its elements must be from 0 to {elements - 1}"
-            )
+            raise DeclarationError(f"sets[{j}] is {tuple(chosen)}; elements must be from 0 to {elements - 1}")
         members[j, list(chosen)] = True
     if size < 1:
         raise DeclarationError(f"size is {size}; it must be at least 1")
@@ -152,17 +143,13 @@ def hitting_set(
     reach = 2 * size * (elements - s) + s
     cost = (1 / (reach + 1) + 1 / reach) / 2 if gaming_cost is None else gaming_cost
     if not 1 / (reach + 1) < cost < 1 / reach:
-        raise DeclarationError(
-            f"gaming_cost is {cost:g}; it must be strictly between 1/{reach + 1} and 1/{reach}"
-        )
+        raise DeclarationError(f"gaming_cost is {cost:g}; it must be between 1/{reach + 1} and 1/{reach}")
     usual = np.hstack([np.where(members, 1.0, 2.0 * size), np.zeros((len(sets), 1))])
     special = np.append(np.zeros(elements), reach)
-    return TargetDesign(
-        X=np.vstack([usual, special]),
-        truth=(np.ones(elements + 1), reach + 2.0 * size),
-        costs=np.append(np.full(elements, 1 / (2 * size)), cost),
-        improvable=np.arange(elements + 1) < elements,
-    )
+    truth = np.ones(elements + 1), reach + 2.0 * size
+    costs = np.append(np.full(elements, 1 / (2 * size)), cost)
+    improvable = np.arange(elements + 1) < elements
+    return TargetDesign(X=np.vstack([usual, special]), truth=truth, costs=costs, improvable=improvable)
 
 
 def random_linear(
@@ -197,14 +184,9 @@ def random_linear(
     # A target is an agent's place, raised along the truth until it qualifies, and a little more.
     base = rng.random((targets, features))
     lack = np.maximum(b - base @ a, 0.0) * (1 + 0.5 * rng.random(targets))
-    return StrategicClassification.from_features(
-        X,
-        base + lack[:, None] * a / (a @ a),
-        (a, b),
-        costs=np.full(features, 2.0),
-        improvable=np.arange(features) < -(-features // 2),
-        **fields,
-    )
+    points, costs = base + lack[:, None] * a / (a @ a), np.full(features, 2.0)
+    improvable = np.arange(features) < -(-features // 2)
+    return StrategicClassification.from_features(X, points, (a, b), costs, improvable, **fields)
 
 
 def random_plane(
@@ -230,21 +212,12 @@ def random_plane(
         raise DeclarationError(f"reach is {reach}; it must be positive")
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.integers(0, 12, agents), rng.integers(0, 7, agents)]).astype(float)
-    return TargetDesign2D(
-        X=X,
-        truth=(np.array([1.0, 2.0]), 12.0),
-        costs=np.full(2, 1 / reach),
-        improvable=np.array([True, False]),
-        **fields,
-    )
+    truth, improvable = (np.array([1.0, 2.0]), 12.0), np.array([True, False])
+    return TargetDesign2D(X=X, truth=truth, costs=np.full(2, 1 / reach), improvable=improvable, **fields)
 
 
 def credit(
-    agents: int = 200,
-    *,
-    people: Any = None,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    agents: int = 200, *, people: Any = None, seed: int | np.random.Generator | None = None, **fields: Any
 ) -> StrategicClassification:
     """A lender chooses which of its tiers to offer; applicants adapt to the tiers.
 
@@ -279,23 +252,11 @@ def credit(
         savings = np.where(rng.random(agents) < 0.6, 0.0, rng.exponential(6, agents).round(1))
         people = np.column_stack([education, hours, savings])
     a, b = np.array([1.0, 0.2, 0.5]), 22.0
-    tiers = np.array(
-        [
-            t
-            for t in product((9, 10, 11, 12, 13, 14), (30, 35, 40, 45, 50, 55), (0, 2, 4, 8, 16))
-            if a @ t >= b
-        ],
-        dtype=float,
-    )
-    return StrategicClassification.from_features(
-        people,
-        tiers,
-        (a, b),
-        costs=[0.7, 0.1, 0.1],
-        improvable=[True, True, False],
-        exact_target=False,
-        **fields,
-    )
+    levels = (9, 10, 11, 12, 13, 14), (30, 35, 40, 45, 50, 55), (0, 2, 4, 8, 16)
+    tiers = np.array([t for t in product(*levels) if a @ t >= b], dtype=float)
+    costs, improvable = [0.7, 0.1, 0.1], [True, True, False]
+    fields = {"exact_target": False, **fields}
+    return StrategicClassification.from_features(people, tiers, (a, b), costs, improvable, **fields)
 
 
 def _subsets(count: int, elements: int, size: int, seed: int) -> list[tuple[int, ...]]:
@@ -317,9 +278,8 @@ def _hitting(sets: int, elements: int, size: int) -> TargetDesign:
 def _least_effort(agents: int, criteria: int) -> LeastEffortClassification:
     drawn = random_discrete(agents, criteria, density=0.5, seed=agents)
     shared: dict[str, Any] = {n: getattr(drawn, n) for n in ("agents", "criteria", "edges", "value")}
-    return LeastEffortClassification(
-        **shared, max_false_positives=agents // 10, min_true_positives=agents // 2
-    )
+    limits: dict[str, Any] = {"max_false_positives": agents // 10, "min_true_positives": agents // 2}
+    return LeastEffortClassification(**shared, **limits)
 
 
 def _classifier(agents: int, features: int) -> StrategicLinearClassifier:

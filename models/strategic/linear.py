@@ -53,9 +53,7 @@ def check_weights(weights: Array | None, agents: int) -> None:
     if weights is None:
         return
     if weights.shape != (agents,):
-        raise DeclarationError(
-            f"weights: the shape is {weights.shape}; it must be ({agents},), one for each agent"
-        )
+        raise DeclarationError(f"weights: the shape is {weights.shape}; it must be ({agents},)")
     check_entries(weights, weights < 0, "weights: the array", "it must not be negative")
 
 
@@ -117,14 +115,11 @@ class LinearAgents(Problem):
         d = self.X.shape[1]
         if d == 0:
             raise DeclarationError("X: there are no features; there must be at least one")
-        for name, array in (
-            ("truth[0]", self.truth[0]),
-            ("costs", self.costs),
-            ("improvable", self.improvable),
-        ):
+        sides = ("truth[0]", self.truth[0]), ("costs", self.costs), ("improvable", self.improvable)
+        for name, array in sides:
             if array.shape != (d,):
                 raise DeclarationError(
-                    f"{name}: the shape is {array.shape}; it must be ({d},), one entry for each feature of X"
+                    f"{name}: the shape is {array.shape}; it must be ({d},), as X has features"
                 )
         check_entries(self.truth[0], self.truth[0] < 0, "truth[0]: the array", _NOT_NEGATIVE)
         check_entries(self.costs, self.costs <= 0, "costs: the array", "it must be positive")
@@ -174,20 +169,15 @@ class LinearAgents(Problem):
     ) -> Evaluation:
         """Evaluate by the agents' responses: TP - penalty * FP, subject to at most `most` false positives."""
         over = 0.0 if most is None else responses.false_positives - most
+        objective = responses.true_positives - penalty * responses.false_positives
         return Evaluation(
-            responses.true_positives - penalty * responses.false_positives,
-            {"max_false_positives": over} if over > ROUNDING else {},
-            rates(responses),
+            objective, {"max_false_positives": over} if over > ROUNDING else {}, rates(responses)
         )
 
 
 def rates(responses: Responses) -> Mapping[str, float]:
     """The metrics that every problem of this family shows."""
-    return {
-        "true_positives": responses.true_positives,
-        "false_positives": responses.false_positives,
-        "effort": responses.effort,
-    }
+    return {name: getattr(responses, name) for name in ("true_positives", "false_positives", "effort")}
 
 
 DECIMALS = 9
@@ -361,15 +351,9 @@ class StrategicLinearClassifier(LinearAgents):
             if self.improvable[feature]:
                 true = true + t[feature] * effort
         qualified = true >= s - TOLERANCE
-        return Responses(
-            choice=np.where(accepted, 0, -1),
-            cost=effort,
-            true_positive=accepted & qualified,
-            false_positive=accepted & ~qualified,
-            weights=self.agent_weights,
-            start=self.X,
-            position=moved / self.costs,
-        )
+        true, false, choice = accepted & qualified, accepted & ~qualified, np.where(accepted, 0, -1)
+        place: dict[str, Any] = {"start": self.X, "position": moved / self.costs}
+        return Responses(choice, effort, true, false, weights=self.agent_weights, **place)
 
     def evaluate(self, decision: LinearClassifier) -> Evaluation:
         """Evaluate a classifier by the agents' best responses."""
@@ -386,10 +370,8 @@ class StrategicLinearClassifier(LinearAgents):
         if not isinstance(classifier, LinearClassifier):
             raise DeclarationError(f"the decision is {classifier!r}; it must be a LinearClassifier")
         if classifier.a.shape != self.costs.shape:
-            raise DeclarationError(
-                f"the decision's a has shape {classifier.a.shape}; it must be {self.costs.shape}, "
-                "one entry for each feature of X"
-            )
+            shape = self.costs.shape
+            raise DeclarationError(f"the decision's a has shape {classifier.a.shape}; it must be {shape}")
         if not (classifier.features and self.feature_names):
             return classifier
         a = aligned(classifier.a[None], self.feature_names, classifier.features)[0]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, implies
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import (
     LinearAgents,
@@ -73,9 +71,8 @@ def separator_lp(
         return Outcome(None, problem.upper_bound(), Status.LIMIT, tried, deadline.end)
     if found is None:
         message = "no linear classifier accepts the qualified, improves the improvable and rejects all others"
-        return Outcome(
-            None, bound=problem.upper_bound(), status=Status.FAILED, iterations=tried, message=message
-        )
+        bound = problem.upper_bound()
+        return Outcome(None, bound, Status.FAILED, tried, message)
     return Outcome(found.classifier, bound=problem.upper_bound(), status=Status.OPTIMAL, iterations=tried)
 
 
@@ -130,7 +127,7 @@ def find_separator(
     >>> find_separator(p, yes=[0, 1], no=[4, 5], improve=[2, 3]).margin
     1.0
     """
-    sets = {"yes": _indices(agents, "yes", yes), "no": _indices(agents, "no", no)}
+    sets: dict[str, Any] = {"yes": _indices(agents, "yes", yes), "no": _indices(agents, "no", no)}
     sets["improve"] = _indices(agents, "improve", improve)
     named: dict[int, str] = {}
     for name, members in sets.items():
@@ -140,11 +137,8 @@ def find_separator(
             named[i] = name
     already = sets["improve"][agents.qualified[sets["improve"]]]
     if already.size:
-        warnings.warn(
-            f"improve: agent {already[0]} is qualified already; the LP then demands more than needed",
-            UserWarning,
-            stacklevel=2,
-        )
+        message = f"improve: agent {already[0]} is qualified already; the LP then demands more than needed"
+        warnings.warn(message, UserWarning, stacklevel=2)
     features = np.flatnonzero(agents.improvable) if sets["improve"].size else np.arange(agents.X.shape[1])
     clock = deadline or Deadline()
     along = [_along(agents, j, backend=backend, deadline=clock, **sets) for j in features.tolist()]
@@ -209,9 +203,7 @@ def _indices(agents: LinearAgents, name: str, members: Iterable[int]) -> Array:
     out = np.unique(np.array(list(members), dtype=np.int64))
     bad = (out < 0) | (out >= agents.agents)
     if bad.any():
-        raise DeclarationError(
-            f"{name}: there is no agent {out[np.argmax(bad)]}; the indices go from 0 to {agents.agents - 1}"
-        )
+        raise DeclarationError(f"{name}: there is no agent {out[np.argmax(bad)]} of {agents.agents}, from 0")
     return out
 
 
@@ -300,9 +292,8 @@ def milp(
         if best.proved():
             break
         if found.point is None or trace.over:
-            return best.outcome(
-                f"the bound over all classifiers: {found.message or found.status.value}", cuts
-            )
+            why = found.message or found.status.value
+            return best.outcome(f"the bound over all classifiers: {why}", cuts)
         pattern = _Pattern.of(found, handles)
         widest, candidate, conflict = _realize(problem, pattern, backend, deadline.left)
         if candidate is not None:
@@ -499,25 +490,19 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     name = model.unused_name
 
     a = model.variable(name("weights"), d, lower=0, upper=1 + slack)
-    b = model.variable(
-        name("threshold"), lower=0, upper=float(Y.max(axis=0, initial=0).sum()) * (1 + slack) + 1 + margin
-    )
+    most = float(Y.max(axis=0, initial=0).sum()) * (1 + slack) + 1 + margin
+    b = model.variable(name("threshold"), lower=0, upper=most)
     along = model.variable(name("moves_along"), d, binary=True)
     accepted = model.variable(name("accepted"), n, binary=True)
     model.subject_to(along.sum() == 1, a >= along, name=model.unused_name("direction"))
     order = problem.preferred_features()
     for place in range(d - 1):  # a feature that would win a tie weighs less than the one moved along
-        model.subject_to(
-            a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1 + slack,
-            name=model.unused_name("ties"),
-        )
+        later = along[order[place + 1 :]].sum()
+        model.subject_to(a[order[place]] + margin * later <= 1 + slack, name=name("ties"))
 
     score = a @ Y.T
-    model.subject_to(
-        implies(accepted, score + 1 >= b),
-        implies(1 - accepted, score + 1 <= b - margin),
-        name=model.unused_name("accepted_if"),
-    )
+    rows = implies(accepted, score + 1 >= b), implies(1 - accepted, score + 1 <= b - margin)
+    model.subject_to(*rows, name=name("accepted_if"))
     # An unqualified agent that is accepted improves along one feature, games along an improvable one by too
     # little to qualify, or games along another.
     u, features = np.flatnonzero(~qualified), np.flatnonzero(helps)
@@ -531,41 +516,30 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     gain = (b - score[u])[:, None] * t[features]
     lack = s - own
     false = falls_short.sum(axis=1) + games_along
-    model.subject_to(
-        accepted[u] == improves.sum(axis=1) + false,
-        improves <= along[features],
-        falls_short <= along[features],
-        games_along <= along[np.flatnonzero(~helps)].sum(),
-        implies(improves, gain >= lack - slack),
-        name=model.unused_name("reasons"),
-    )
+    chosen, gaming = along[features], along[np.flatnonzero(~helps)].sum()
+    rows = [accepted[u] == improves.sum(axis=1) + false, improves <= chosen, falls_short <= chosen]
+    rows += [games_along <= gaming, implies(improves, gain >= lack - slack)]
+    model.subject_to(*rows, name=name("reasons"))
     if games:
-        model.subject_to(
-            implies(falls_short, gain <= lack - margin), name=model.unused_name("falls_short_if")
-        )
+        model.subject_to(implies(falls_short, gain <= lack - margin), name=name("falls_short_if"))
     true_weight = (weight * qualified * accepted).sum() + (weight[u] * improves.sum(axis=1)).sum()
     false_weight = (weight[u] * false).sum()
     if games and problem.max_false_positives is not None:
-        model.subject_to(
-            false_weight <= problem.max_false_positives, name=model.unused_name("max_false_positives")
-        )
+        model.subject_to(false_weight <= problem.max_false_positives, name=name("max_false_positives"))
 
     def decision(result: ModelSolution) -> LinearClassifier:
         scaled = np.where(result[along] > 0.5, 1.0, np.clip(result[a], 0.0, 1.0))
         end = float(result[b]) + float(scaled @ corner)
         return LinearClassifier(scaled * problem.costs, end, problem.feature_names)
 
-    return Handles(
-        objective=true_weight - problem.penalty * false_weight,
-        decision=decision,
-        restricts=margin > 0,
-        weights=a,
-        threshold=b,
-        moves_along=along,
-        accepted=accepted,
-        true_positives=true_weight,
-        false_positives=false_weight,
-        improves=improves,
-        falls_short=falls_short,
-        unqualified=u,
-    )
+    parts: dict[str, Any] = {
+        "weights": a,
+        "threshold": b,
+        "moves_along": along,
+        "accepted": accepted,
+        "unqualified": u,
+    }
+    parts |= {"true_positives": true_weight, "false_positives": false_weight}
+    parts |= {"improves": improves, "falls_short": falls_short}
+    objective = true_weight - problem.penalty * false_weight
+    return Handles(objective, decision, restricts=margin > 0, **parts)

@@ -137,13 +137,11 @@ class StrategicGraph(Problem):
         def refuse(bad: Array, column: int, subject: str, rule: str) -> None:
             if bad.any():
                 row = int(np.argmax(bad))
-                raise DeclarationError(
-                    f"edges[{row}]: the {subject} is {self.edges[row, column]:g}; it must be {rule}"
-                )
+                value = self.edges[row, column]
+                raise DeclarationError(f"edges[{row}]: the {subject} is {value:g}; it must be {rule}")
 
-        for column, (values, subject, count) in enumerate(
-            ((agent, "agent", self.agents), (criterion, "criterion", self.criteria))
-        ):
+        ends = (agent, "agent", self.agents), (criterion, "criterion", self.criteria)
+        for column, (values, subject, count) in enumerate(ends):
             bad = (values < 0) | (values >= count) | (values != np.floor(values))
             refuse(bad, column, subject, f"a whole number from 0 to {count - 1}")
         refuse(cost < 0, 2, "cost", "at least 0")
@@ -153,15 +151,11 @@ class StrategicGraph(Problem):
         twice = np.flatnonzero(in_order[1:] == in_order[:-1])
         if twice.size:
             row = int(np.flatnonzero(pairs == in_order[twice[0]])[1])
-            raise DeclarationError(
-                f"edges[{row}]: agent {agent[row]:g} and criterion {criterion[row]:g} are joined already; "
-                "an edge must be given once"
-            )
+            pair = f"agent {agent[row]:g} and criterion {criterion[row]:g}"
+            raise DeclarationError(f"edges[{row}]: {pair} are joined already; an edge must be given once")
         if self.value.shape not in ((), (self.agents,)):
-            raise DeclarationError(
-                f"value: the shape is {self.value.shape}; it must be one number or ({self.agents},), "
-                "one for each agent"
-            )
+            shape = self.value.shape
+            raise DeclarationError(f"value: the shape is {shape}; it must be one number or ({self.agents},)")
         check_weights(self.weights, self.agents)
         for field, count in (("agent_names", self.agents), ("criterion_names", self.criteria)):
             names = getattr(self, field)
@@ -171,10 +165,7 @@ class StrategicGraph(Problem):
 
     @classmethod
     def from_tables(
-        cls,
-        edges: DataFrame | str | Path,
-        agents: DataFrame | str | Path | None = None,
-        **fields: Any,
+        cls, edges: DataFrame | str | Path, agents: DataFrame | str | Path | None = None, **fields: Any
     ) -> Self:
         """Declare agents, criteria and edges from tables.
 
@@ -304,11 +295,8 @@ class StrategicGraph(Problem):
         at_value = {"take": True, "improve": improves, "refuse": False}[self.zero_utility]
         kept = np.flatnonzero((cost < value) | ((cost == value) & at_value))
         agent, criterion, cost, improves = agent[kept], criterion[kept], cost[kept], improves[kept]
-        tie = {
-            "improvement": criterion + self.criteria * ~improves,
-            "gaming": criterion + self.criteria * improves,
-            "listed": np.arange(len(kept)),
-        }[self.ties]
+        last = {"improvement": ~improves, "gaming": improves}.get(self.ties)
+        tie = np.arange(len(kept)) if last is None else criterion + self.criteria * last
         order = _order(agent, cost, tie)
         agent = agent[order]
         start = np.searchsorted(agent, np.arange(self.agents + 1))
@@ -329,9 +317,9 @@ class StrategicGraph(Problem):
             whole = chosen.astype(np.int64)
             bad = (whole != chosen) | (whole < 0) | (whole >= self.criteria)
             if chosen.dtype == bool or bad.any():
+                wrong, most = chosen[int(np.argmax(bad))], self.criteria - 1
                 raise DeclarationError(
-                    f"the decision holds {chosen[int(np.argmax(bad))]}; it must hold indices of criteria, "
-                    f"whole numbers from 0 to {self.criteria - 1}"
+                    f"the decision holds {wrong}; it must hold indices of criteria, 0 to {most}"
                 )
             out[whole] = True
         return out
@@ -370,7 +358,9 @@ class StrategicGraph(Problem):
             changed["value"] = self.value[drawn]
         if getattr(self, "groups", None) is not None:
             changed["groups"] = getattr(self, "groups")[drawn]  # noqa: B009
-        kept = {name: getattr(self, name) for name in type(self).model_fields if name not in changed}
+        kept: dict[str, Any] = {
+            name: getattr(self, name) for name in type(self).model_fields if name not in changed
+        }
         return type(self)(**kept, **changed)
 
     def _over_limit(self, responses: Responses) -> dict[str, float]:
@@ -417,7 +407,7 @@ class StrategicClassification(StrategicGraph):
     sense: ClassVar[Any] = "max"
     default_method: ClassVar[str] = "milp"
     refuses_channel: ClassVar[str] = (
-        "the smallest group's value is a minimum over estimates, which is biased, of few agents"
+        "the smallest group's value is a biased minimum of estimates of few agents"
     )
 
     penalty: Limit = 0.0
@@ -428,13 +418,12 @@ class StrategicClassification(StrategicGraph):
         if self.groups is None:
             return self
         if self.groups.shape != (self.agents,):
-            raise DeclarationError(
-                f"groups: the shape is {self.groups.shape}; it must be ({self.agents},), one for each agent"
-            )
+            shape = self.groups.shape
+            raise DeclarationError(f"groups: the shape is {shape}; it must be ({self.agents},)")
         present = np.unique(self.groups)
         if not np.array_equal(present, np.arange(len(present))):
             raise DeclarationError(
-                f"groups: the numbers are {present.tolist()}; they must be 0, 1, ... without a gap"
+                f"groups: the numbers are {present.tolist()}; they must be 0, 1, ..., no gap"
             )
         return self
 

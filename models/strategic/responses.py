@@ -74,10 +74,8 @@ class Responses:
 
     def __repr__(self) -> str:
         rejected = float(self.weights[self.choice < 0].sum())
-        return (
-            f"<{len(self.choice)} agents: {self.true_positives:g} true positives, "
-            f"{self.false_positives:g} false positives, {rejected:g} rejected, effort {self.effort:g}>"
-        )
+        counts = f"{self.true_positives:g} true positives, {self.false_positives:g} false positives"
+        return f"<{len(self.choice)} agents: {counts}, {rejected:g} rejected, effort {self.effort:g}>"
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the moves in the plane of the first two features; without features, who meets which criterion.
@@ -172,17 +170,11 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     rows = [
         np.array([place[name] for name in acting], dtype=float),
         np.searchsorted(criteria, met).astype(float),
-        _numbers(joined, "cost", "edges"),
-        _numbers(joined, "improves", "edges"),
     ]
-    return {
-        "agents": len(names),
-        "criteria": len(criteria),
-        "edges": np.stack(rows, axis=1),
-        "agent_names": tuple(names),
-        "criterion_names": tuple(criteria),
-        **fields,
-    }
+    rows += [_numbers(joined, column, "edges") for column in ("cost", "improves")]
+    named = {"agent_names": tuple(names), "criterion_names": tuple(criteria)}
+    counts = {"agents": len(names), "criteria": len(criteria)}
+    return {**counts, "edges": np.stack(rows, axis=1), **named, **fields}
 
 
 def _names(table: DataFrame, column: str, subject: str) -> list[str]:
@@ -211,8 +203,7 @@ def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[s
     from pandas import DataFrame
 
     choice = responses.choice
-    outcome = np.where(
-        responses.true_positive, "improves", np.where(responses.false_positive, "games", "rejected")
-    )
+    kinds = [responses.true_positive, responses.false_positive]
+    outcome = np.select(kinds, ["improves", "games"], "rejected")
     met = np.array(["", *criteria], dtype=object)[choice + 1]
     return DataFrame({"criterion": met, "cost": responses.cost, "outcome": outcome}, index=list(agents))

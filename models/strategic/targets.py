@@ -14,9 +14,7 @@ from pydantic import model_validator
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language import Expression, Model, implies
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
 from forcopt.models.strategic.linear import LinearAgents, move_costs, qualifies, read_points
@@ -101,15 +99,8 @@ class TargetDesign(LinearAgents):
         accepted = choice >= 0
         position = self.X.copy()
         position[accepted] = points[choice[accepted]]
-        return Responses(
-            choice=choice,
-            cost=np.where(accepted, cost[every, choice], 0.0),
-            true_positive=improved,
-            false_positive=games,
-            weights=self.agent_weights,
-            start=self.X,
-            position=position,
-        )
+        paid, place = np.where(accepted, cost[every, choice], 0.0), {"start": self.X, "position": position}
+        return Responses(choice, paid, improved, games, weights=self.agent_weights, **place)
 
     def evaluate(self, decision: Targets | Iterable[Any]) -> Evaluation:
         """Evaluate targets by the agents' best responses."""
@@ -135,10 +126,8 @@ class TargetDesign2D(TargetDesign):
     @model_validator(mode="after")
     def _is_plane(self) -> Self:
         if self.X.shape[1] != 2 or self.improvable.sum() != 1:
-            raise DeclarationError(
-                f"improvable: the array is {self.improvable.tolist()}; there must be two features, "
-                "one of them improvable"
-            )
+            kinds = self.improvable.tolist()
+            raise DeclarationError(f"improvable: {kinds} must be two features, one of them improvable")
         return self
 
 
@@ -167,24 +156,15 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
     high = np.ceil((X.max(axis=0) + reach) / step).astype(int)
     cells = prod((high - low + 1).tolist()) * len(X)
     if cells > MOST_CELLS:
-        raise DeclarationError(
-            f"step is {step:g}, which gives {cells} pairs of an agent and a point; it must give at most "
-            f"{MOST_CELLS}"
-        )
+        raise DeclarationError(f"step is {step:g}, which gives {cells} pairs; it may give {MOST_CELLS}")
     if time_limit is not None and cells * PAIR_SECONDS > time_limit:
         message = f"{cells} pairs of an agent and a point take longer than {time_limit:g} s"
         return Outcome(None, status=Status.LIMIT, message=message)
     axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     points = np.array(list(product(*axes)), dtype=float) * step
-    graph = StrategicClassification.from_features(
-        X,
-        points,
-        problem.truth,
-        problem.costs,
-        problem.improvable,
-        weights=problem.weights,
-        zero_utility="improve",
-    )
+    own = problem.truth, problem.costs, problem.improvable
+    fields: dict[str, Any] = {"weights": problem.weights, "zero_utility": "improve"}
+    graph = StrategicClassification.from_features(X, points, *own, **fields)
     is_open, passes = largest_gaming_free_set(graph)
     return Outcome(Targets(points[is_open]), iterations=passes)
 
@@ -226,29 +206,18 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     pays = model.variable(name("pays"), n, lower=0, upper=1)
     cost = (targets - Y).sum(axis=1)
     adds = targets @ truth
-    model.subject_to(
-        cost <= 1,
-        implies(served, adds >= lack),
-        implies(served, pays >= cost),
-        pays >= 1 - served,
-        name=model.unused_name("served_if"),
-    )
+    serves = cost <= 1, implies(served, adds >= lack), implies(served, pays >= cost), pays >= 1 - served
+    model.subject_to(*serves, name=name("served_if"))
     i, k = np.nonzero(~np.eye(n, dtype=bool))
     gap = targets[k] - Y[i]  # how far i is below the target of k
     above = model.variable(name("above"), (len(i), d), binary=True)
-    climbs = model.variable(
-        name("climbs"), (len(i), d), lower=np.minimum(Y[k] - Y[i], 0), upper=np.maximum(Y[k] + 1 - Y[i], 0)
-    )
+    least, most = np.minimum(Y[k] - Y[i], 0), np.maximum(Y[k] + 1 - Y[i], 0)
+    climbs = model.variable(name("climbs"), (len(i), d), lower=least, upper=most)
     qualifies = model.variable(name("qualifies"), len(i), binary=True)
     deterred = model.variable(name("deterred"), len(i), binary=True)
-    model.subject_to(
-        implies(above, climbs <= gap),
-        implies(1 - above, climbs <= 0),
-        implies(qualifies, adds[k] >= lack[i]),
-        implies(deterred, climbs.sum(axis=1) >= pays[i]),
-        qualifies + deterred >= served[k],
-        name=model.unused_name("deterred_if"),
-    )
+    rows = [implies(above, climbs <= gap), implies(1 - above, climbs <= 0)]
+    rows += [implies(qualifies, adds[k] >= lack[i]), implies(deterred, climbs.sum(axis=1) >= pays[i])]
+    model.subject_to(*rows, qualifies + deterred >= served[k], name=name("deterred_if"))
 
     def decision(result: ModelSolution) -> Targets:
         return Targets(result[targets][result[served] > 0.5] / problem.costs)
@@ -257,9 +226,7 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     return Handles(objective=objective, decision=decision, targets=targets, served=served)
 
 
-@TargetDesign2D.algorithm(
-    "sweep", exact=True, cites="Ahmadi et al. (2022), Algorithm 3, Theorem 26; corrected"
-)
+@TargetDesign2D.algorithm("sweep", exact=True, cites="Ahmadi et al. (2022), Algorithm 3, Theorem 26")
 def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
     """Algorithm 3, corrected: push each agent's target out of the reach of agents with less of the gaming
     feature.

@@ -130,8 +130,8 @@ def test_a_session_refuses_what_its_plan_does_not_cover():
         (lambda: BitQuery((), np.ones(())), "1 to 20"),
         (lambda: BitQuery((0,), [0.5, 1.5]), r"in \[0, 1\]"),
         (lambda: BitQuery((0, 1), [0.5, 1]), "shape"),
-        (lambda: NeighborAnds(3).value(BitQuery((3,), [0, 1])), "numbered from 0 to 2"),
-        (lambda: NeighborAnds(3).sample(9, 0).mean(BitQuery((3,), [0, 1])), "numbered from 0 to 2"),
+        (lambda: NeighborAnds(3).value(BitQuery((3,), [0, 1])), "they go from 0 to 2"),
+        (lambda: NeighborAnds(3).sample(9, 0).mean(BitQuery((3,), [0, 1])), "they go from 0 to 2"),
         (lambda: NeighborAnds(3).sample(0), "records"),
     ],
 )

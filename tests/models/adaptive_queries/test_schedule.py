@@ -404,7 +404,7 @@ def test_range_loads_equal_plain_arrays(seed):
         ({"intervals": [[2, 1]]}, "reversed"),
         ({"intervals": [[0, 1]]}, "numbered from 1"),
         ({"intervals": [[1, 4]]}, "at most width 2"),
-        ({"intervals": []}, "at least one query"),
+        ({"intervals": []}, "Q at least 1"),
         ({"weights": -1.0}, "none negative"),
         ({"weights": [1.0, 2.0]}, "weights"),
         ({"costs": 0.0}, "above 0"),

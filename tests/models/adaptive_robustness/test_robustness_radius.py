@@ -387,7 +387,7 @@ def test_bad_input():
         RobustnessRadius(h, [0.5], 1, box=(-1, 1))
     with pytest.raises(ValueError, match="must be 'l2'"):
         RobustnessRadius(nn, [0.5], 1, "linf")
-    with pytest.raises(ValueError, match="does not take a Halfspace"):
+    with pytest.raises(ValueError, match="takes no Halfspace"):
         RobustnessRadius(h, [0.5], 1).solve("cuts")
     with pytest.raises(ValueError, match="point: the shape"):
         RobustnessRadius(h, [0.5, 1.0], 1)

@@ -228,7 +228,7 @@ def test_a_kernel_prints_and_plots_itself(tmp_path):
 
 def test_bad_kernels():
     values, masses = np.array([0.4, 0.8]), np.array([0.5, 0.5])
-    with pytest.raises(fo.DeclarationError, match=r"kernel\[1\] is no distribution: it sums to 0.9"):
+    with pytest.raises(fo.DeclarationError, match=r"kernel\[1\] is no distribution: its sum is 0.9"):
         ScoreKernel(values, masses, values, np.array([[1.0, 0.0], [0.5, 0.4]]))
     with pytest.raises(fo.DeclarationError, match="shape"):
         ScoreKernel(values, masses, values, np.eye(3))

@@ -287,7 +287,7 @@ def test_bad_laws():
             GeneralizedGaussian(**bad)
     pure = p.replace(delta=0.0)
     for method in ("gaussian", "bounded", "fisher"):
-        with pytest.raises(DeclarationError, match="unbounded: use laplace"):
+        with pytest.raises(DeclarationError, match="has no bound: use laplace"):
             pure.solve(method)
     assert not pure.evaluate(DiscreteGaussian(scale=3.0)).feasible
     with pytest.raises(DeclarationError, match="4 p"):

@@ -217,7 +217,7 @@ def test_edges_of_mechanisms():
         PrivateMechanism(loss=np.eye(2), edges=[[0, 1]], epsilon=1.0, prior=[0.5, 0.6])
     with pytest.raises(DeclarationError, match="geometric"):
         PrivateMechanism.counts(1, 2, epsilon=1.0).solve("geometric")
-    with pytest.raises(DeclarationError, match="as many outputs"):
+    with pytest.raises(DeclarationError, match="outputs, one an input"):
         PrivateMechanism(loss=np.ones((2, 3)), edges=[[0, 1]], epsilon=1.0).solve("randomized-response")
     broken = PrivateMechanism.counts(1, 1, epsilon=1.0).evaluate(np.eye(2))
     assert broken.violations["privacy"] == pytest.approx(1.0)

@@ -118,7 +118,7 @@ def test_workloads():
 def test_marginals_take_no_column_of_records(ages):
     """The workload would have as many columns as categories occur, which one record may change."""
     records = {"sex": ["m", "f", "f", "f"], "age": ages}
-    with pytest.raises(DeclarationError, match="categories of 'sex' repeat; list each once"):
+    with pytest.raises(DeclarationError, match="categories of 'sex' repeat; each is listed once"):
         LinearQueries.marginals(records, 1, 1.0, 1e-6)
     with pytest.raises(DeclarationError, match="categories is a DataFrame"):
         LinearQueries.marginals(pd.DataFrame(records), 1, 1.0, 1e-6)

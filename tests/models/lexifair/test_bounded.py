@@ -219,7 +219,7 @@ def test_weights_of_any_size_and_bad_ones():
     for size in (1e-300, 1e308):
         s = BoundedLossRegression(X, y, groups, 9, weights=[size] * 3).solve()
         assert s.status == "optimal" and s.objective == pytest.approx(2.0, rel=1e-6)
-    with pytest.raises(fo.DeclarationError, match=r"weights has shape \(0,\)"):
+    with pytest.raises(fo.DeclarationError, match=r"weights: the shape is \(0,\)"):
         BoundedLossRegression(X, y, groups, 9, weights=[])
     with pytest.raises(fo.DeclarationError, match=r"sample_weight\[1\] is -1; it must not be negative"):
         FairRegressor().fit(X, y, sensitive_features=["u", "u", "v"], sample_weight=[1, -1, 1])

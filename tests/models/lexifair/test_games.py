@@ -149,7 +149,7 @@ def test_alpha_is_positive(alpha):
 
 
 def test_what_games_refuse():
-    with pytest.raises(fo.DeclarationError, match="radius is None; method 'no-regret' needs a bounded set"):
+    with pytest.raises(fo.DeclarationError, match="radius is None; 'no-regret' needs a bounded set"):
         regression().solve("no-regret")
     with pytest.raises(fo.DeclarationError, match="rounds is 0; it must be a whole number of at least 1"):
         mixtures(THREE).solve("no-regret", rounds=0)

@@ -328,7 +328,7 @@ def test_reports_give_unbiased_losses_and_both_methods_agree():
     total = np.array([wrong[seen.reports == k].sum() for k in range(3)])
     np.testing.assert_allclose(s.decision.losses, (inverse @ total) / (inverse @ reports), atol=1e-9)
     assert np.abs(own.group_losses(s.decision) - s.decision.losses).max() < 0.08  # 4 standard errors
-    with pytest.raises(fo.DeclarationError, match="a convex loss is no longer convex"):
+    with pytest.raises(fo.DeclarationError, match="gives records negative weights"):
         LexifairRegression(labels=y, groups=seen, features=X)
     with pytest.raises(fo.DeclarationError, match="must be the only column"):
         groups_of(a=seen, b=true)
