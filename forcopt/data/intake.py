@@ -42,7 +42,7 @@ Fixes = Mapping[str, Any]
 stands for itself is confirmed; a column's name stands for its right name."""
 
 
-_DOUBLED = "doubled rows"
+DOUBLED = "doubled rows"
 """What a fix names that confirms rows that are the same."""
 
 
@@ -176,6 +176,8 @@ class Expected:
         The ends of the numbers.
     rule : str
         What is wrong with a level that is not listed.
+    usual : bool, default True
+        Whether a number that the other rows make unlikely is a fault.
     """
 
     kind: Kind
@@ -184,6 +186,7 @@ class Expected:
     lower: float = -np.inf
     upper: float = np.inf
     rule: str = ""
+    usual: bool = True
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -399,7 +402,7 @@ def check_table(
         if wrong in frame.columns and isinstance(right, str):
             frame = frame.rename(columns={wrong: right})
             found.note(file, 1, wrong, wrong, f"was renamed to {right!r}")
-        elif wrong != _DOUBLED:
+        elif wrong != DOUBLED:
             for column in [wrong] if isinstance(right, Mapping) else schema:
                 changes.setdefault(column, {}).update(right if isinstance(right, Mapping) else {wrong: right})
     frame = _fixed(frame, file, changes, found)
@@ -420,7 +423,7 @@ def check_table(
             own = {value for value, right in changes.get(name, {}).items() if value == right}
             others = {other: set(values) for other, values in groups.items() if other != name}
             _check_column(frame[name], file, expected, others, own, found)
-    if _DOUBLED not in (fixes or {}):
+    if DOUBLED not in (fixes or {}):
         _check_doubled_rows(frame, file, schema, found)
     return frame, found
 
@@ -511,7 +514,8 @@ def _check_column(
         wrong = {v: (rule, nearest_level(v, expected.levels)) for v in counts if v not in expected.levels}
         for level in expected.levels:
             if level not in counts:
-                found.note(file, 0, str(cells.name), level, "is a level of no row")
+                near = nearest_level(level, counts)
+                found.note(file, 0, str(cells.name), level, "is a level of no row", near)
     elif expected.kind in ("group", "unit"):
         wrong, notes = _level_faults(counts, others, many=expected.kind == "unit")
         if expected.kind == "unit":
@@ -592,7 +596,7 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         elif value > upper:
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
-    kept = {text: value for text, value in numbers.items() if text not in wrong}
+    kept = {text: value for text, value in numbers.items() if text not in wrong and expected.usual}
     odd, notes = _odd_numbers(kept, counts)
     return wrong | odd, notes
 
@@ -787,14 +791,16 @@ def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
 
 
 def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
-    """Names that are built unlike nearly all others; with `runs` any number of letters or digits is one."""
+    """Codes that are built unlike nearly all others; with `runs` any number of letters or digits is one."""
     end = "+" if runs else ""
     shapes = cells[cells != ""]
     for sign, kind in (("0", "[0-9]"), ("A", "[A-Z]"), ("a", "[a-z]")):
         shapes = shapes.str.replace(kind + end, sign, regex=True)
     usual = shapes.mode().iloc[0] if len(shapes) >= FREQUENT else ""
     odd = shapes[shapes != usual]
-    if not usual or len(odd) > max(1, RARE * len(shapes)):
+    if not cells.str.contains("(?<![0-9])0[0-9]").any():  # 10 follows 9, where no zeros fill the codes
+        odd = odd[odd.str.replace("0+", "0", regex=True) != re.sub("0+", "0", usual)]
+    if "0" not in usual or len(odd) > max(1, RARE * len(shapes)):  # names of people are no codes
         return {}
     like = cells[shapes.index[shapes == usual][0]]
     rule = f"is written unlike the other names, such as {like!r}; correct it, or confirm it by a fix"
@@ -826,7 +832,7 @@ def _check_doubled_rows(
             frame.index[again].tolist(), frame[again].itertuples(index=False), strict=True
         ):
             shown = ", ".join(map(str, values))[:60]
-            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {_DOUBLED}={_DOUBLED}"
+            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {DOUBLED}={DOUBLED}"
             found.fault(file, row, "", shown, rule)
 
 

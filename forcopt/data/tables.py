@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.data.dataset import Dataset, binary_column, check_levels, read_csv
+from forcopt.data.dataset import Dataset, binary_column, read_csv
+from forcopt.data.intake import Expected, take_table
 from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
@@ -75,17 +76,14 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
         raise unknown("column of groups", groups, list(_ADULT_GROUPS))
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
     frame = _read(path, "adult.csv", needed)
+    levels = {"income-per-year": ("<=50K", ">50K", "<=50K.", ">50K.", "?"), "sex": ("Male", "Female", "?")}
+    schema = {name: Expected("group", known, blank=True) for name, known in levels.items()}
+    take_table(frame[list(schema)], str(path), schema)
     known = frame[list(needed)].notna().all(axis=1) & ~frame[list(needed)].isin(["?", " ?"]).any(axis=1)
-    records = np.flatnonzero(known).tolist()
     frame = frame[known].reset_index(drop=True)
     if frame.empty:
         raise DeclarationError(f"{path} has no record without a missing value")
     income = frame["income-per-year"].astype(str).str.strip().str.removesuffix(".")  # as in adult.test
-    for column, entries, levels in (
-        ("income-per-year", income, ("<=50K", ">50K")),
-        ("sex", frame["sex"].astype(str).str.strip(), ("Male", "Female")),
-    ):
-        check_levels(f"{path}: column {column!r}", entries.tolist(), levels, rows=records)
     columns = [frame[list(_ADULT_NUMBERS)].to_numpy(dtype=float)]
     names: list[str] = list(_ADULT_NUMBERS)
     for column in _ADULT_NAMES:
@@ -283,6 +281,11 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         If a column is missing, nobody is left, or a sex or a degree is none that the table has.
     """
     frame = _read(path, "compas-scores-two-years.csv", _NEEDED)
+    schema = {
+        "sex": Expected("group", ("Male", "Female")),
+        "c_charge_degree": Expected("group", ("F", "M", "O")),
+    }
+    take_table(frame[list(schema)], str(path), schema)
     if filtered:
         frame = frame[
             frame["days_b_screening_arrest"].between(-30, 30)
@@ -292,9 +295,6 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         ]
     if frame.empty:
         raise DeclarationError(f"{path} has no record that passes the filter")
-    for column, levels in (("sex", ("Male", "Female")), ("c_charge_degree", ("F", "M", "O"))):
-        entries = frame[column].astype(str).tolist()
-        check_levels(f"{path}: column {column!r}", entries, levels, rows=frame.index)
     frame = frame.reset_index(drop=True)
     features = np.column_stack(
         [
