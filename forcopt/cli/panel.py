@@ -91,7 +91,8 @@ def panel(
         encoding=encoding,
     )
     stop_at_faults(findings, as_json)
-    problem = LeximaxCohort(**fields, **{"size": size, "objective": objective})
+    fields |= {"size": size, "objective": objective}
+    problem = LeximaxCohort(**fields)
     for option, names in (("--keep: ", keep), ("--drop: ", drop)):
         positions(problem, names or (), option)
     problem = problem.after_dropouts(keep or (), drop or ())
