@@ -118,7 +118,7 @@ def panel(
         facts["reserves"] = ", ".join(chosen.names)
         facts["places missed on average"] = (
             f"{chosen.missed:.2f} with these reserves, {chosen.missed_without:.2f} without, if a member "
-            f"attends with probability {attends:g}"
+            f"attends with probability {attends:.4g}"
         )
     for ending in (".csv", ".json"):
         lottery.write(out.with_suffix(ending))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -292,6 +293,36 @@ _BROKEN = {
     "\u00c3[\u0080-\u00bf]|\u00e2\u20ac": "was saved in a wrong encoding; export it again as UTF-8",
 }
 """Signs that tell of a broken text, the last ones of UTF-8 that was read as Windows-1252."""
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON in UTF-8, or in UTF-16 with its mark; a key that stands twice in one object is an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "schema.json"
+    >>> _ = path.write_text('{"sex": ["f", "m"], "sex": ["f"]}')
+    >>> try:
+    ...     read_json(path)
+    ... except DeclarationError as error:
+    ...     print(str(error).rpartition("/")[2])
+    schema.json is no JSON in UTF-8: the key 'sex' stands twice in one object
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        return made
+
+    data = Path(path).read_bytes()
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return json.loads(data.decode(encoding), object_pairs_hook=once)
+    except ValueError as error:
+        raise DeclarationError(f"{path} is no JSON in UTF-8: {error}") from None
 
 
 def _decoded(data: bytes, file: str, found: Findings, encoding: str | None) -> tuple[str, str]:
@@ -858,12 +889,11 @@ def column_kinds(
     found: dict[str, Expected] = {}
     for name in names:
         filled = frame[name][frame[name] != ""]
-        plain = [is_number(text) for text in filled]
-        numeric = (
-            np.mean(plain) > 0.5 and np.mean([is_number(t) or bool(near_number(t)) for t in filled]) > 0.8
-        )
-        if not len(filled) or filled.nunique() == 1:
-            say(name, "has the same value in all rows")
+        plain = sum(is_number(text) for text in filled)
+        near = sum(is_number(text) or near_number(text) != "" for text in filled)
+        numeric = plain > 0.5 * len(filled) and near > 0.8 * len(filled)
+        if filled.nunique() < 2:
+            say(name, "has the same value in all rows" if len(filled) else "is empty")
         elif numeric and not _ID.search(name):
             found[name] = Expected("number", blank=True)
         elif filled.nunique() > max(TINY_GROUP, len(filled) / 3):

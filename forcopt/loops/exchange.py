@@ -344,8 +344,8 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
     if twice := [name for name, count in Counter(lp.row_names_).items() if count > 1]:
         raise DeclarationError(f"{path}: two rows are called {twice[0]}; each must have a name of its own")
-    for name, kind in _columns_without_entry(path, source):
-        if kind:
+    for name, whole in _columns_without_entry(path, source):
+        if whole:
             raise DeclarationError(
                 f"{path}: {name} is declared whole, but no row and no objective has it; correct the name"
             )

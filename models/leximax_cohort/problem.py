@@ -187,7 +187,7 @@ class LeximaxCohort(Problem):
                 raise DeclarationError(f"{field}: {wrong[0]} is no candidate; they are 0 to {n - 1}")
         both = np.intersect1d(self.forced, self.forbidden)
         if both.size:
-            raise DeclarationError(f"candidate {both[0]} is both forced and forbidden")
+            raise DeclarationError(f"candidate {self.names[both[0]]} is both forced and forbidden")
 
     def _check_quotas(self) -> None:
         n = len(self.utilities)
