@@ -1,16 +1,14 @@
-"""Labelled records with groups, the result of every loader, and their CSV files."""
+"""Labelled records with groups, the result of every loader, and keys that stand once."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
@@ -78,81 +76,6 @@ class Dataset:
             labels=self.labels[keep],
             groups=self.groups[keep],
         )
-
-
-def read_csv(path: str | Path, **options: Any) -> pd.DataFrame:
-    """Read a CSV file whose first row names its columns.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    options : Any
-        Of `pandas.read_csv`.
-
-    Returns
-    -------
-    pd.DataFrame
-        With one column for each name; rows are numbered from 0.
-
-    Raises
-    ------
-    DeclarationError
-        For an empty file, or one whose rows have more entries than the first: pandas would take the first
-        column for labels, and move all names by one.
-    """
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(path, index_col=False, **options)
-    except (ValueError, pd.errors.ParserWarning) as error:
-        raise DeclarationError(f"{path} is no CSV file with a first row of names: {error}") from None
-
-
-def check_columns(table: pd.DataFrame, names: Iterable[str], subject: str) -> None:
-    """Refuse a table that does not have each of some columns once.
-
-    Raises
-    ------
-    DeclarationError
-        Naming the column.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> check_columns(pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), ["sex"], "candidates")
-    Traceback (most recent call last):
-    ...
-    forcopt.errors.DeclarationError: candidates: 2 columns are called 'sex'; there must be one
-    """
-    columns = list(table.columns)
-    for name in names:
-        count = columns.count(name)
-        if not count:
-            known = ", ".join(map(str, columns))
-            raise DeclarationError(f"{subject}: there is no column {name!r}; the columns are {known}")
-        if count > 1:
-            raise DeclarationError(f"{subject}: {count} columns are called {name!r}; there must be one")
-
-
-def binary_column(frame: pd.DataFrame, column: str, path: str | Path) -> Array:
-    """A column of 0 and 1 as integers.
-
-    Raises
-    ------
-    DeclarationError
-        For any other entry, naming the file, the column and the record.
-    """
-    values = as_numbers(frame[column].to_numpy(), f"{path}: column {column!r}: record")
-    wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise DeclarationError(
-            f"{path}: column {column!r}: record[{at}] is {values[at]:g}; it must be 0 or 1"
-        )
-    return values.astype(np.int64)
 
 
 _MOST_NAMED = 5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -273,22 +274,17 @@ def _projected(ring: Array, middle: Array) -> Array:
 
 def _same_corners(rings: list[list[Array]]) -> Pairs:
     """The lengths of the segments that two units share; 0 if they share a corner only."""
-    corners: dict[tuple[float, ...], set[int]] = defaultdict(set)
-    segments: dict[tuple[tuple[float, ...], ...], set[int]] = defaultdict(set)
+    common: dict[frozenset[tuple[float, ...]], set[int]] = defaultdict(set)  # of a corner, or of two
     for i, part in enumerate(rings):
         for ring in part:
-            points = [tuple(point) for point in ring.tolist()]
-            for a, b in pairwise(points):
-                corners[a].add(i)
-                segments[min(a, b), max(a, b)].add(i)
-    pairs: Pairs = {}
-    for units, length in [(units, 0.0) for units in corners.values()] + [
-        (units, float(np.hypot(*np.subtract(a, b)))) for (a, b), units in segments.items()
-    ]:
-        for i in units:
-            for j in units:
-                if i < j:
-                    pairs[i, j] = pairs.get((i, j), 0.0) + length
+            for a, b in pairwise(map(tuple, ring.tolist())):
+                common[frozenset([a])].add(i)
+                common[frozenset([a, b])].add(i)
+    pairs: Pairs = defaultdict(float)
+    for ends, units in common.items():
+        length = dist(*ends) if len(ends) == 2 else 0.0
+        for pair in combinations(sorted(units), 2):
+            pairs[pair] += length
     return pairs
 
 

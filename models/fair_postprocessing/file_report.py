@@ -17,6 +17,7 @@ from forcopt.data.intake import (
     check_table,
     column_kinds,
     is_number,
+    near_number,
     nearest_level,
     read_rows,
     typed,
@@ -319,12 +320,12 @@ def notion_from(text: str) -> Notion:
     name, _, value = text.partition("=")
     known = ("DemographicParity", "EqualizedOdds", "EqualOpportunity", "FalsePositiveParity", "ErrorParity")
     kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
-    number, plain = value.strip().rstrip("%"), name.strip().lower().replace("-", "_")
+    number, plain = value.strip().rstrip("% "), name.strip().lower().replace("-", "_")
     if plain not in kinds or not is_number(number):
         raise DeclarationError(
             f"notion is {text!r}; it must be one of {', '.join(kinds)}, such as equalized_odds=2%"
         )
-    share = float(number) / (100 if value.strip().endswith("%") else 1)
+    share = float(near_number(value))
     if not 0 <= share < 1:
         raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")
     made: Notion = kinds[plain](share)

@@ -113,7 +113,7 @@ def test_a_misspelt_level_of_compas_is_no_zero(shared_data, tmp_path):
         ("racepctblack,racePctWhite,ViolentCrimesPerPop\n0.1,0.2,1,5\n0.3,0.4,0,5\n", "t.csv is no CSV file"),
         (
             "racepctblack,racePctWhite,ViolentCrimesPerPop\n0.1,0.2,1\n0.3,0.4,0.67\n",
-            r"t.csv: column 'ViolentCrimesPerPop': record\[1\] is 0.67; it must be 0 or 1",
+            "t.csv, row 3, column ViolentCrimesPerPop: '0.67' is not among 0, 1",
         ),
     ],
 )
