@@ -275,6 +275,22 @@ def test_a_group_that_is_too_small_to_test_is_in_the_tables(positive, negative, 
         assert rows.count("true positive rate diverse 0 too few too few too few") == 2
 
 
+def test_predict_reads_the_files_that_other_doors_read(folder):
+    assert run(*shlex.split(COMMANDS["fair"])).exit_code == 0
+    text = (folder / "applicants.csv").read_text()
+    want = run("predict", "policy.json", "applicants.csv").stdout
+    (folder / "marks.csv").write_text(text.replace(",", ";"))
+    assert run("predict", "policy.json", "marks.csv").stdout == want and want.count("\n") == 1501
+    for data, said in (
+        (b"", "is empty"),
+        (text.replace("school", "\u00e9cole").encode("cp1252"), "give encoding cp1252"),
+        (text.replace("61.5", '"61,5"', 1).encode(), "row 2, column score: '61,5'"),
+    ):
+        (folder / "bad.csv").write_bytes(data)
+        done = run("predict", "policy.json", "bad.csv")
+        assert done.exit_code == 2 and said in done.output
+
+
 def test_reports_speak_in_words(folder):
     assert run(*shlex.split(f"{RELEASE} --budget epsilon=.1 --simulate 1")).exit_code == 0
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
