@@ -91,8 +91,7 @@ def panel(
         encoding=encoding,
     )
     stop_at_faults(findings, as_json)
-    fields |= {"size": size, "objective": objective}
-    problem = LeximaxCohort(**fields)
+    problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
     for option, names in (("--keep: ", keep), ("--drop: ", drop)):
         positions(problem, names or (), option)
     problem = problem.after_dropouts(keep or (), drop or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,7 +35,9 @@ def predict(
     if not schema.names:
         raise DeclarationError(f"{policy} was learnt from an array, so its features have no names to look up")
     sensitive = served.groups.columns if served.groups is not None and served.needs_groups else ()
-    kinds = dict.fromkeys(sensitive, "text") | dict(zip(schema.names, schema.kinds, strict=True))
+    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text") | dict(
+        zip(schema.names, schema.kinds, strict=True)
+    )
     rows = read_rows(data, data.name, encoding=encoding)
     number = Expected("number", blank=True, usual=False)
     reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
