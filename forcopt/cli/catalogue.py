@@ -22,7 +22,7 @@ from forcopt.cli.output import (
     problem_from,
     table,
 )
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import unknown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,12 +162,11 @@ def _class(name: str) -> type[Problem]:
     return known[name]
 
 
-_NUMPY_SECTION = re.compile(r"(?m)^(\w[\w ]*)\n-{3,}\n")
-_GOOGLE_SECTION = re.compile(r"(?m)^(Attributes|Args|Raises|Returns|References|Examples|Notes):\n")
+_SECTION = re.compile(r"(?m)^(\w[\w ]*)\n-{3,}\n")
 
 
 def _documentation(cls: type) -> tuple[str, str, dict[str, str]]:
-    """Read a class's docstring, in numpy's or Google's form.
+    """Read a class's docstring, in numpy's form.
 
     Returns
     -------
@@ -176,17 +175,15 @@ def _documentation(cls: type) -> tuple[str, str, dict[str, str]]:
         or its bases.
     """
     text = (inspect.getdoc(cls) or "").replace("`", "")
-    _, *sections = _NUMPY_SECTION.split(text)
-    form = _NUMPY_SECTION if sections else _GOOGLE_SECTION
-    head, *sections = form.split(text)
+    head, *sections = _SECTION.split(text)
     paragraphs = [" ".join(block.split()) for block in re.split(r"\n\s*\n", head.partition(">>>")[0].strip())]
     meanings = {} if cls.__base__ in (None, object) else _documentation(cls.__base__)[2]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
-        if title in ("Attributes", "Args", "Parameters"):
+        if title in ("Attributes", "Parameters"):
             for entry in re.split(r"\n(?=\S)", inspect.cleandoc(body)):
                 name, _, rest = entry.partition(":")
-                meaning = rest.partition("\n")[2] if form is _NUMPY_SECTION else rest
-                meanings |= dict.fromkeys(name.strip().split(", "), " ".join(meaning.split()))
+                meaning = " ".join(rest.partition("\n")[2].split())
+                meanings |= dict.fromkeys(name.strip().split(", "), meaning)
     return paragraphs[0], "\n\n".join(filter(None, paragraphs)), meanings
 
 
@@ -260,17 +257,12 @@ class Format(StrEnum):
 
 def export(
     spec: SpecArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to.")],
-    form: Annotated[
-        Format | None, typer.Option("--format", "-f", help="By default as the file ends.")
-    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .mps or .lp.")],
     method: Annotated[str | None, typer.Option("--method", "-m", help="Which formulation.")] = None,
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import write
 
-    if form is not None and output.suffix != f".{form}":
-        raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
     model, handles = problem_from(spec).formulate(method)
     if handles.unit != 1:
         print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +36,7 @@ def check(
 
 def _kind(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     """What a file is, and the command that takes it; adds the findings."""
+    from forcopt.data.intake import read_json
     from forcopt.data.maps import map_facts, read_map
     from forcopt.loops.exchange import MODEL_SUFFIXES, read
     from forcopt.privacy import Schema
@@ -50,10 +50,7 @@ def _kind(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     if file.suffix.lower() == ".toml":
         data: Any = {"model": ""}
     elif file.suffix.lower() in (".json", ".geojson"):
-        try:
-            data = json.loads(file.read_text(encoding="utf-8-sig"))
-        except ValueError as error:
-            raise DeclarationError(f"{file} is no JSON in UTF-8: {error}") from None
+        data = read_json(file)
         if not isinstance(data, dict):
             raise DeclarationError(f"{file} is a {type(data).__name__} in JSON, which no command takes")
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
 from itertools import combinations
@@ -115,7 +114,7 @@ def districts(
     shown = picture(picture_html(drawing), f"A map of {count} districts of {len(graph)} units; {cut}.")
     question = {"map": units.name, "units": len(graph), "people": f"{problem.total:,}", "districts": count}
     question["people of a district"] = (
-        f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {share:.6g}"
+        f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {100 * share:.6g} %"
     )
     known = {"status": str(solution.status), "cut": cut, "proof": f"{least}, which is proved.", "low": low}
     known |= {"high": high, "count": count, "method": solution.method, "seconds": solution.seconds}
@@ -162,8 +161,8 @@ def fair(
     shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
     shown |= {f"difference of the {name}": gap for name, gap in made.rates.difference().items()}
     facts = {name: f"{share:.2%}" for name, share in shown.items()}
-    asked = ("groups", "demand", "on the test records")
-    facts = {name: made.question[name] for name in asked} | facts
+    asked = ("groups", "too small to test", "demand", "on the test records")
+    facts = {name: made.question[name] for name in asked if name in made.question} | facts
     show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
 
 
@@ -209,6 +208,9 @@ def sample(
         )
     if added := {"stratum", "weight"} & set(records.columns):
         raise DeclarationError(f"{frame.name} has a column {added.pop()}, which the sample adds; rename it")
+    if value and records[value].nunique() == 1:
+        rule = f"all rows have {records[value].iloc[0]}, so that the mean is known without a sample"
+        raise DeclarationError(f"--value is {value!r}; {rule}; name another column")
     known = typed(records, schema).assign(stratum=records[by].agg(", ".join, axis=1), share=0.0)
     problem = StratifiedAllocation.from_records(
         known, "stratum", value or "share", sample_size=size, minimum=2
@@ -230,6 +232,8 @@ def sample(
     strata_table = table("By stratum", ("stratum", "records", "sample", "rate", "weight"), rows)
     drawing = picture(picture_html(made.plot()), "Bars of the sample sizes of all strata, as in the table.")
     facts: dict[str, Any] = {"status": str(solution.status), "drawn": len(drawn), "records": len(records)}
+    fewer = f"; more than {len(drawn):,} would not make the margin smaller" if len(drawn) < size else ""
+    facts["sample"] = f"{len(drawn):,} of {len(records):,} records{fewer}"
     facts |= {"margin": f"±{deviation:.4g}" if value else f"±{deviation:.2%}", "seed": str(number)}
     facts |= {
         "strata": "; ".join(made.names[:12]),
@@ -268,7 +272,7 @@ def release(
 
     The findings are for the holder of the file alone: no file in the folder has them.
     """
-    from forcopt.data.intake import Expected, check_table
+    from forcopt.data.intake import Expected, check_table, read_json
     from forcopt.privacy import (
         Bounded,
         DiscreteGaussian,
@@ -282,10 +286,7 @@ def release(
     from forcopt.problem.report_page import table
 
     values, make = _budget_from(budget)
-    try:
-        public = Schema.from_dict(json.loads(schema.read_text(encoding="utf-8-sig")))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DeclarationError(f"{schema} is no JSON in UTF-8: {error}") from None
+    public = Schema.from_dict(read_json(schema))
     names = [name for name, column in public.items() if not isinstance(column, Bounded)]
     wanted = list(map(_names, tables or [])) or [
         list(pair) for k in (1, 2) for pair in combinations(names, k)
@@ -309,7 +310,9 @@ def release(
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)
     ledger, source = Ledger(make(*values.values()), path=out / "ledger.json"), Secure()
-    noise = DiscreteLaplace if list(values) == ["epsilon"] else DiscreteGaussian
+    pure = list(values) == ["epsilon"]
+    noise = DiscreteLaplace if pure else DiscreteGaussian
+    words = f"discrete {'Laplace' if pure else 'Gaussian'} noise in whole numbers"
     each = make(*(_KEPT * value / len(wanted) for value in values.values()))
     answer, files = {}, []
     for columns, query in zip(wanted, queries, strict=True):
@@ -318,12 +321,13 @@ def release(
         )
         files.append(out / f"{'-'.join(columns)}.csv")
         made.to_csv(files[-1])
-        cells = made.to_pandas(margins=0.95).reset_index().itertuples(index=False)
+        cells = list(made.to_pandas(margins=0.95).reset_index().itertuples(index=False))
         lines = [[*row[:-1], f"±{row[-1]:g}"] for row in cells]
-        answer[f"By {' and '.join(columns)}"] = table("", [*columns, "count", "margin (95 %)"], lines)
+        below = "A count below 0 is noise: few or none." if any(row[-2] < 0 for row in cells) else ""
+        answer[f"By {' and '.join(columns)}"] = table(below, [*columns, "count", "margin (95 %)"], lines)
     kind = "drawn securely" if simulate is None else f"SIMULATED with the seed {simulate}: NOT PRIVATE"
     spent = ", ".join(f"{name} = {value:g}" for name, value in values.items())
-    known = {"count": len(wanted), "budget": spent, "noise": f"{noise.__name__}, {kind}"}
+    known = {"count": len(wanted), "budget": spent, "noise": f"{words}, {kind}"}
     question = {"tables": "; ".join(" by ".join(columns) for columns in wanted)}
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}

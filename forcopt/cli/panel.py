@@ -16,6 +16,7 @@ from forcopt.cli.output import (
     check_target,
     fixes_from,
     print_json,
+    share_from,
     show_facts,
     stop_at_faults,
 )
@@ -27,7 +28,7 @@ def panel(
         Path, typer.Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")
     ],
     quotas: Annotated[Path, typer.Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
-    size: Annotated[int, typer.Option("--size", "-k", metavar="K", help="Of the panel.")],
+    size: Annotated[int, typer.Option("--size", "-k", metavar="K", min=1, help="Of the panel.")],
     out: Annotated[
         Path,
         typer.Option(
@@ -42,7 +43,9 @@ def panel(
         typer.Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
     ] = None,
     objective: Annotated[str, typer.Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
-    panels: Annotated[int, typer.Option(metavar="M", help="How many panels have equal chances.")] = 1000,
+    panels: Annotated[
+        int, typer.Option(metavar="M", min=1, help="How many panels have equal chances.")
+    ] = 1000,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Must be a member. Repeat for more.")
     ] = None,
@@ -55,8 +58,10 @@ def panel(
     thrown: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The number that the dice showed.")
     ] = None,
-    reserves: Annotated[int, typer.Option(metavar="R", help="How many reserves the drawn panel gets.")] = 0,
-    attendance: Annotated[float, typer.Option(help="The probability that a member attends.")] = 0.9,
+    reserves: Annotated[
+        int, typer.Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")
+    ] = 0,
+    attendance: Annotated[str, typer.Option(help="The probability that a member attends.")] = "90%",
     fix: FixOption = None,
     encoding: EncodingOption = None,
     time_limit: TimeLimitOption = None,
@@ -68,13 +73,15 @@ def panel(
     """
     from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_intake, round_lottery
     from forcopt.models.leximax_cohort.page import draw_page
+    from forcopt.models.leximax_cohort.panel import positions
 
     check_target(out, ".html")
+    attends = share_from(attendance, "--attendance")
     if draw and thrown is not None:
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
         raise DeclarationError(f"--reserves is {reserves}; they are of a drawn panel: add --draw or --thrown")
-    pool, table, findings = panel_intake(
+    fields, findings = panel_intake(
         people,
         quotas,
         size,
@@ -84,16 +91,12 @@ def panel(
         encoding=encoding,
     )
     stop_at_faults(findings, as_json)
-    problem = LeximaxCohort.from_candidates(
-        pool,
-        table,
-        size,
-        identifier=identifier,
-        household=household,
-        include=keep or (),
-        exclude=drop or (),
-        objective=objective,
-    )
+    problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
+    for option, names in (("--keep: ", keep), ("--drop: ", drop)):
+        positions(problem, names or (), option)
+    problem = problem.after_dropouts(keep or (), drop or ())
+    if reserves > (others := len(problem.names) - size):
+        raise DeclarationError(f"--reserves is {reserves}; there are {others} other candidates")
     solution = problem.solve(time_limit=time_limit)
     if not solution.status.has_solution:
         known = {"status": str(solution.status), "reason": solution.reason or solution.message}
@@ -110,11 +113,11 @@ def panel(
         "no equal panels have more than": f"{lottery.bound:.2%}",
     }
     if number is not None and reserves:
-        chosen = choose_reserves(problem, lottery.members(number), reserves, attendance)
+        chosen = choose_reserves(problem, lottery.members(number), reserves, attends)
         facts["reserves"] = ", ".join(chosen.names)
         facts["places missed on average"] = (
             f"{chosen.missed:.2f} with these reserves, {chosen.missed_without:.2f} without, if a member "
-            f"attends with probability {attendance:g}"
+            f"attends with probability {attends:.4g}"
         )
     for ending in (".csv", ".json"):
         lottery.write(out.with_suffix(ending))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from forcopt.cli.output import EncodingOption
 from forcopt.errors import DeclarationError
 
 
@@ -15,6 +16,7 @@ def predict(
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="A file that Policy.save wrote.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with the features by name.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A file to write.")] = None,
+    encoding: EncodingOption = None,
     trusted: Annotated[bool, typer.Option("--trusted", help="Read a pickle, which may run code.")] = False,
 ) -> None:
     """Predict by a saved policy: a CSV table with a row for each row of DATA.
@@ -22,8 +24,10 @@ def predict(
     It has the prediction, which a lottery draws from the row, and the probability of each label. Columns of
     DATA that the policy does not know are left out.
     """
+    import numpy as np
     import pandas as pd
 
+    from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
     from forcopt.problem.policy import Policy
 
     served = Policy.load(policy, trusted=trusted)
@@ -31,11 +35,18 @@ def predict(
     if not schema.names:
         raise DeclarationError(f"{policy} was learnt from an array, so its features have no names to look up")
     sensitive = served.groups.columns if served.groups is not None and served.needs_groups else ()
-    text = {
-        name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind not in ("number", "truth")
-    }
-    table = pd.read_csv(data, dtype=dict.fromkeys((*text, *sensitive), str))
-    people = table[[name for name in table.columns if name in (*schema.names, *sensitive)]]
+    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text") | dict(
+        zip(schema.names, schema.kinds, strict=True)
+    )
+    rows = read_rows(data, data.name, encoding=encoding)
+    number = Expected("number", blank=True, usual=False)
+    reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
+    names = rows.columns.intersection(list(kinds))
+    wanted = {name: reads.get(kinds[name], Expected("text", blank=True)) for name in names}
+    people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
+    for name in wanted:
+        if kinds[name] == "truth":
+            people[name] = people[name].map({"True": True, "False": False})
     answers = pd.DataFrame({"prediction": served.predict(people)})
     if served.labels:
         names = [f"probability of {label}" for label in served.labels]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.data.intake import read_json
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ def load_graph(path: str | Path) -> nx.Graph[Any]:
     >>> list(load_graph(path).edges)
     [(1, 2)]
     """
-    try:
-        data = json.loads(Path(path).read_text())
-    except ValueError as error:
-        raise DeclarationError(f"{path} is not valid JSON: {error}") from None
+    data = read_json(path)
     try:
         return graph_from_dict(data)
     except DeclarationError as error:

@@ -19,10 +19,10 @@ from forcopt.arrays import (
     check_label_order,
     is_missing,
 )
-from forcopt.data.dataset import check_levels, refuse_doubles
+from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 
 
 class Hierarchy(Declared):
@@ -516,7 +516,8 @@ def _counts_of_leaves(
 ) -> Array:
     """The counts of the leaves in the order of their paths; those of inner units are checked."""
     listed = [str(unit) for unit, _ in counts.items()]
-    check_levels("counts", listed, units, rule="is no unit of the edges")
+    if extra := [unit for unit in listed if unit not in set(units)]:
+        raise unknown("unit of the edges", extra[0], list(units))
     refuse_doubles("counts", listed)
     known = {str(unit): np.asarray(n) for unit, n in counts.items()}
     for unit, values in known.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -42,7 +43,7 @@ Fixes = Mapping[str, Any]
 stands for itself is confirmed; a column's name stands for its right name."""
 
 
-_DOUBLED = "doubled rows"
+DOUBLED = "doubled rows"
 """What a fix names that confirms rows that are the same."""
 
 
@@ -176,6 +177,8 @@ class Expected:
         The ends of the numbers.
     rule : str
         What is wrong with a level that is not listed.
+    usual : bool, default True
+        Whether a number that the other rows make unlikely is a fault.
     """
 
     kind: Kind
@@ -184,6 +187,7 @@ class Expected:
     lower: float = -np.inf
     upper: float = np.inf
     rule: str = ""
+    usual: bool = True
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -289,6 +293,36 @@ _BROKEN = {
     "\u00c3[\u0080-\u00bf]|\u00e2\u20ac": "was saved in a wrong encoding; export it again as UTF-8",
 }
 """Signs that tell of a broken text, the last ones of UTF-8 that was read as Windows-1252."""
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON in UTF-8, or in UTF-16 with its mark; a key that stands twice in one object is an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "schema.json"
+    >>> _ = path.write_text('{"sex": ["f", "m"], "sex": ["f"]}')
+    >>> try:
+    ...     read_json(path)
+    ... except DeclarationError as error:
+    ...     print(str(error).rpartition("/")[2])
+    schema.json is no JSON in UTF-8: the key 'sex' stands twice in one object
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        return made
+
+    data = Path(path).read_bytes()
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return json.loads(data.decode(encoding), object_pairs_hook=once)
+    except ValueError as error:
+        raise DeclarationError(f"{path} is no JSON in UTF-8: {error}") from None
 
 
 def _decoded(data: bytes, file: str, found: Findings, encoding: str | None) -> tuple[str, str]:
@@ -399,7 +433,7 @@ def check_table(
         if wrong in frame.columns and isinstance(right, str):
             frame = frame.rename(columns={wrong: right})
             found.note(file, 1, wrong, wrong, f"was renamed to {right!r}")
-        elif wrong != _DOUBLED:
+        elif wrong != DOUBLED:
             for column in [wrong] if isinstance(right, Mapping) else schema:
                 changes.setdefault(column, {}).update(right if isinstance(right, Mapping) else {wrong: right})
     frame = _fixed(frame, file, changes, found)
@@ -420,7 +454,7 @@ def check_table(
             own = {value for value, right in changes.get(name, {}).items() if value == right}
             others = {other: set(values) for other, values in groups.items() if other != name}
             _check_column(frame[name], file, expected, others, own, found)
-    if _DOUBLED not in (fixes or {}):
+    if DOUBLED not in (fixes or {}):
         _check_doubled_rows(frame, file, schema, found)
     return frame, found
 
@@ -511,7 +545,8 @@ def _check_column(
         wrong = {v: (rule, nearest_level(v, expected.levels)) for v in counts if v not in expected.levels}
         for level in expected.levels:
             if level not in counts:
-                found.note(file, 0, str(cells.name), level, "is a level of no row")
+                near = nearest_level(level, counts)
+                found.note(file, 0, str(cells.name), level, "is a level of no row", near)
     elif expected.kind in ("group", "unit"):
         wrong, notes = _level_faults(counts, others, many=expected.kind == "unit")
         if expected.kind == "unit":
@@ -592,7 +627,7 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         elif value > upper:
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
-    kept = {text: value for text, value in numbers.items() if text not in wrong}
+    kept = {text: value for text, value in numbers.items() if text not in wrong and expected.usual}
     odd, notes = _odd_numbers(kept, counts)
     return wrong | odd, notes
 
@@ -787,14 +822,16 @@ def _check_doubles(cells: pd.Series[str], file: str, found: Findings) -> None:
 
 
 def _unlike(cells: pd.Series[str], runs: bool) -> dict[str, tuple[str, str]]:
-    """Names that are built unlike nearly all others; with `runs` any number of letters or digits is one."""
+    """Codes that are built unlike nearly all others; with `runs` any number of letters or digits is one."""
     end = "+" if runs else ""
     shapes = cells[cells != ""]
     for sign, kind in (("0", "[0-9]"), ("A", "[A-Z]"), ("a", "[a-z]")):
         shapes = shapes.str.replace(kind + end, sign, regex=True)
     usual = shapes.mode().iloc[0] if len(shapes) >= FREQUENT else ""
     odd = shapes[shapes != usual]
-    if not usual or len(odd) > max(1, RARE * len(shapes)):
+    if not cells.str.contains("(?<![0-9])0[0-9]").any():  # 10 follows 9, where no zeros fill the codes
+        odd = odd[odd.str.replace("0+", "0", regex=True) != re.sub("0+", "0", usual)]
+    if "0" not in usual or len(odd) > max(1, RARE * len(shapes)):  # names of people are no codes
         return {}
     like = cells[shapes.index[shapes == usual][0]]
     rule = f"is written unlike the other names, such as {like!r}; correct it, or confirm it by a fix"
@@ -826,7 +863,7 @@ def _check_doubled_rows(
             frame.index[again].tolist(), frame[again].itertuples(index=False), strict=True
         ):
             shown = ", ".join(map(str, values))[:60]
-            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {_DOUBLED}={_DOUBLED}"
+            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {DOUBLED}={DOUBLED}"
             found.fault(file, row, "", shown, rule)
 
 
@@ -852,12 +889,11 @@ def column_kinds(
     found: dict[str, Expected] = {}
     for name in names:
         filled = frame[name][frame[name] != ""]
-        plain = [is_number(text) for text in filled]
-        numeric = (
-            np.mean(plain) > 0.5 and np.mean([is_number(t) or bool(near_number(t)) for t in filled]) > 0.8
-        )
-        if not len(filled) or filled.nunique() == 1:
-            say(name, "has the same value in all rows")
+        plain = sum(is_number(text) for text in filled)
+        near = sum(is_number(text) or near_number(text) != "" for text in filled)
+        numeric = plain > 0.5 * len(filled) and near > 0.8 * len(filled)
+        if filled.nunique() < 2:
+            say(name, "has the same value in all rows" if len(filled) else "is empty")
         elif numeric and not _ID.search(name):
             found[name] = Expected("number", blank=True)
         elif filled.nunique() > max(TINY_GROUP, len(filled) / 3):

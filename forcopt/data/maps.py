@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.data.graphs import graph_from_dict
-from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, typed
+from forcopt.data.intake import FIRST_ROW, Expected, Findings, Fixes, cell_text, check_table, read_json, typed
 from forcopt.data.tolerances import CORNERS, OVERLAP
 from forcopt.errors import DeclarationError
 
@@ -28,6 +28,9 @@ _PEOPLE = 8e9
 
 _NAMES = ("GEOID20", "GEOID10", "GEOID", "id", "code", "name")
 """Properties that name the units of a file of which the user names none."""
+
+_SOUTH, _NORTH = -60, 84
+"""Degrees of latitude beyond which nobody lives."""
 
 _MOST_HOLES = 5
 """Holes of the map that are noted; lakes are, too."""
@@ -114,7 +117,7 @@ def read_map(
     kept = [row - FIRST_ROW for row in frame.index]
     names: list[Any] = frame[identifier].tolist() if identifier else kept
     if not 0 < people.sum() < _PEOPLE:
-        rule = "is the sum of the column; is it the number of people?"
+        rule = "is the sum of all units; choose the column that counts people by population (--population)"
         found.fault(file, 0, population, f"{people.sum():,}", rule)
     if len(graph):
         nodes = [list(graph)[i] for i in kept]
@@ -139,10 +142,7 @@ def map_facts(
     import networkx as nx
 
     if path.suffix.lower() in (".json", ".geojson"):
-        try:
-            data = json.loads(path.read_text(encoding="utf-8-sig"))
-        except ValueError as error:
-            raise DeclarationError(f"{path} is no JSON in UTF-8: {error}") from None
+        data = read_json(path)
         if not isinstance(data, Mapping) or data.get("type") not in ("FeatureCollection", "Topology"):
             graph = graph_from_dict(data)
             facts = [{"id": cell_text(v), **values} for v, values in graph.nodes(data=True)]
@@ -198,8 +198,11 @@ def _add_borders(
             rings.append([])
     corners = np.concatenate([ring for part in rings for ring in part] or [np.zeros((1, 2))])
     degrees = bool((np.abs(corners) <= (180, 90)).all())
-    if not degrees and (np.abs(corners) <= (90, 180)).all():
-        rule = "has latitudes beyond 90 degrees: longitude must come before latitude"
+    low, high = corners[:, 1].min(), corners[:, 1].max()
+    if (not degrees and (np.abs(corners) <= (90, 180)).all()) or (
+        degrees and (high < _SOUTH or low > _NORTH)
+    ):
+        rule = "has a latitude where nobody lives, or beyond 90 degrees: longitude must come before latitude"
         found.fault(file, 0, "geometry", f"{corners[0].tolist()}", rule)
     if found.faults:
         return rings
@@ -241,9 +244,10 @@ def _rings_of(shape: Any) -> list[Array]:
     if kind not in ("Polygon", "MultiPolygon"):
         raise ValueError(f"its geometry is {kind}")
     parts = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
-    rings = [
-        np.round(np.array([point[:2] for point in ring], dtype=float), CORNERS) for p in parts for ring in p
-    ]
+    raw = [np.array([point[:2] for point in ring]) for p in parts for ring in p]
+    if text := [ring[0, 0] for ring in raw if ring.dtype.kind in "US"]:
+        raise ValueError(f"its coordinates are text, such as {str(text[0])!r}; they must be numbers")
+    rings = [np.round(ring.astype(float), CORNERS) for ring in raw]
     for ring in rings:
         if len(ring) < 4 or not np.isfinite(ring).all() or (ring[0] != ring[-1]).any():
             raise ValueError("a ring must be closed, of four points or more")
@@ -270,22 +274,17 @@ def _projected(ring: Array, middle: Array) -> Array:
 
 def _same_corners(rings: list[list[Array]]) -> Pairs:
     """The lengths of the segments that two units share; 0 if they share a corner only."""
-    corners: dict[tuple[float, ...], set[int]] = defaultdict(set)
-    segments: dict[tuple[tuple[float, ...], ...], set[int]] = defaultdict(set)
+    common: dict[frozenset[tuple[float, ...]], set[int]] = defaultdict(set)  # of a corner, or of two
     for i, part in enumerate(rings):
         for ring in part:
-            points = [tuple(point) for point in ring.tolist()]
-            for a, b in pairwise(points):
-                corners[a].add(i)
-                segments[min(a, b), max(a, b)].add(i)
-    pairs: Pairs = {}
-    for units, length in [(units, 0.0) for units in corners.values()] + [
-        (units, float(np.hypot(*np.subtract(a, b)))) for (a, b), units in segments.items()
-    ]:
-        for i in units:
-            for j in units:
-                if i < j:
-                    pairs[i, j] = pairs.get((i, j), 0.0) + length
+            for a, b in pairwise(map(tuple, ring.tolist())):
+                common[frozenset([a])].add(i)
+                common[frozenset([a, b])].add(i)
+    pairs: Pairs = defaultdict(float)
+    for ends, units in common.items():
+        length = dist(*ends) if len(ends) == 2 else 0.0
+        for pair in combinations(sorted(units), 2):
+            pairs[pair] += length
     return pairs
 
 
@@ -317,7 +316,8 @@ def _intersections(
     holes = [shapely.Polygon(hole) for part in whole for hole in part.interiors]
     for hole in sorted(holes, key=shapely.area, reverse=True)[:_MOST_HOLES]:
         i = int(tree.nearest(hole))
-        rule = f"is beside a hole of {hole.area:,.0f} in the map ({len(holes)} in all); is a unit missing?"
+        large = f"{hole.area / np.median(sizes):.2g} times as large as a usual unit"
+        rule = f"is beside a hole in the map, {large} ({len(holes)} in all); is a unit missing?"
         found.note(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
     return dict(
         zip(zip(left.tolist(), right.tolist(), strict=True), shapely.length(common).tolist(), strict=True)

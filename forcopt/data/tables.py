@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.data.dataset import Dataset, binary_column, check_levels, read_csv
+from forcopt.data.dataset import Dataset
+from forcopt.data.intake import Expected, take_table
 from forcopt.errors import DeclarationError, unknown
 
 if TYPE_CHECKING:
@@ -37,13 +39,25 @@ _LAW_RACES = {
 }
 
 
-def _read(path: str | Path, subject: str, columns: tuple[str, ...]) -> pd.DataFrame:
-    frame = read_csv(path)
+def _read(
+    path: str | Path, subject: str, columns: tuple[str, ...], known: Mapping[str, str], blank: bool = False
+) -> pd.DataFrame:
+    """The records of a file with these columns, some of which must hold the known levels alone."""
+    import pandas as pd
+
+    try:  # a row with more entries than the first: pandas would move all names by one
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, index_col=False)
+    except (ValueError, pd.errors.ParserWarning) as error:
+        raise DeclarationError(f"{path} is no CSV file with a first row of names: {error}") from None
     missing = [column for column in columns if column not in frame]
     if missing:
         raise DeclarationError(f"{path} has no column {', '.join(missing)}; is it {subject}?")
     if frame.empty:
         raise DeclarationError(f"{path} has no record")
+    levels = {name: Expected("group", tuple(of.split()), blank=blank) for name, of in known.items()}
+    take_table(frame[list(levels)], str(path), levels)
     return frame
 
 
@@ -74,18 +88,13 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     if groups not in _ADULT_GROUPS:
         raise unknown("column of groups", groups, list(_ADULT_GROUPS))
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
-    frame = _read(path, "adult.csv", needed)
+    levels = {"income-per-year": "<=50K >50K <=50K. >50K. ?", "sex": "Male Female ?"}
+    frame = _read(path, "adult.csv", needed, levels, blank=True)
     known = frame[list(needed)].notna().all(axis=1) & ~frame[list(needed)].isin(["?", " ?"]).any(axis=1)
-    records = np.flatnonzero(known).tolist()
     frame = frame[known].reset_index(drop=True)
     if frame.empty:
         raise DeclarationError(f"{path} has no record without a missing value")
     income = frame["income-per-year"].astype(str).str.strip().str.removesuffix(".")  # as in adult.test
-    for column, entries, levels in (
-        ("income-per-year", income, ("<=50K", ">50K")),
-        ("sex", frame["sex"].astype(str).str.strip(), ("Male", "Female")),
-    ):
-        check_levels(f"{path}: column {column!r}", entries.tolist(), levels, rows=records)
     columns = [frame[list(_ADULT_NUMBERS)].to_numpy(dtype=float)]
     names: list[str] = list(_ADULT_NUMBERS)
     for column in _ADULT_NAMES:
@@ -124,7 +133,8 @@ def load_communities(path: str | Path) -> Dataset:
     DeclarationError
         If a column is missing, there are no records, or a label is neither 0 nor 1.
     """
-    frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", "ViolentCrimesPerPop"))
+    label = "ViolentCrimesPerPop"
+    frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", label), {label: "0 1"})
     names = [
         column
         for column in frame.columns
@@ -136,7 +146,7 @@ def load_communities(path: str | Path) -> Dataset:
         frame=frame,
         features=frame[names].to_numpy(dtype=float),
         feature_names=tuple(names),
-        labels=binary_column(frame, "ViolentCrimesPerPop", path),
+        labels=frame[label].to_numpy(dtype=np.int64),
         groups=np.where(share > np.median(share), "high", "low"),
     )
 
@@ -160,7 +170,7 @@ def load_lawschool(path: str | Path) -> Dataset:
     DeclarationError
         If a column is missing, there are no records, or one is of no race or several.
     """
-    frame = _read(path, "lawschool.csv", (*_LAW_FEATURES, *_LAW_RACES, "bar1"))
+    frame = _read(path, "lawschool.csv", (*_LAW_FEATURES, *_LAW_RACES, "bar1"), {"bar1": "0 1"})
     races = frame[list(_LAW_RACES)].to_numpy(dtype=float)
     wrong = races.sum(axis=1) != 1
     if wrong.any():
@@ -170,7 +180,7 @@ def load_lawschool(path: str | Path) -> Dataset:
         frame=frame,
         features=frame[list(_LAW_FEATURES)].to_numpy(dtype=float),
         feature_names=_LAW_FEATURES,
-        labels=binary_column(frame, "bar1", path),
+        labels=frame["bar1"].to_numpy(dtype=np.int64),
         groups=np.array(list(_LAW_RACES.values()))[races.argmax(axis=1)],
     )
 
@@ -282,7 +292,8 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
     DeclarationError
         If a column is missing, nobody is left, or a sex or a degree is none that the table has.
     """
-    frame = _read(path, "compas-scores-two-years.csv", _NEEDED)
+    levels = {"sex": "Male Female", "c_charge_degree": "F M O", "two_year_recid": "0 1"}
+    frame = _read(path, "compas-scores-two-years.csv", _NEEDED, levels)
     if filtered:
         frame = frame[
             frame["days_b_screening_arrest"].between(-30, 30)
@@ -292,9 +303,6 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         ]
     if frame.empty:
         raise DeclarationError(f"{path} has no record that passes the filter")
-    for column, levels in (("sex", ("Male", "Female")), ("c_charge_degree", ("F", "M", "O"))):
-        entries = frame[column].astype(str).tolist()
-        check_levels(f"{path}: column {column!r}", entries, levels, rows=frame.index)
     frame = frame.reset_index(drop=True)
     features = np.column_stack(
         [
@@ -308,6 +316,6 @@ def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
         frame=frame,
         features=features,
         feature_names=(*_NUMBERS, "male", "felony"),
-        labels=binary_column(frame, "two_year_recid", path),
+        labels=frame["two_year_recid"].to_numpy(dtype=np.int64),
         groups=frame["race"].to_numpy(dtype=str),
     )

@@ -342,7 +342,13 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     if not lp.num_col_ and not lp.num_row_ and not _END.search(path.read_text(errors="replace")):
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
-    for name in _bounds_of_no_column(path):
+    if twice := [name for name, count in Counter(lp.row_names_).items() if count > 1]:
+        raise DeclarationError(f"{path}: two rows are called {twice[0]}; each must have a name of its own")
+    for name, whole in _columns_without_entry(path, source):
+        if whole:
+            raise DeclarationError(
+                f"{path}: {name} is declared whole, but no row and no objective has it; correct the name"
+            )
         warnings.warn(f"{path}: a bound names {name}, which has no entry among the columns", stacklevel=3)
     if order:
         _shuffle(source, order)
@@ -463,30 +469,26 @@ def _refuse_repeated_costs(path: Path) -> None:
         )
 
 
-_VALUELESS = ("FR", "MI", "PL", "BV")
-"""Bounds of an MPS file that need no value."""
+_TAIL = {
+    ".mps": re.compile("^bounds", re.I | re.M),
+    ".lp": re.compile(
+        r"^[ \t]*(?:bounds?|gen(?:erals?)?|int(?:egers?)?|bin(?:ar(?:y|ies))?|semi|sec|sin)\b", re.I | re.M
+    ),
+}
+"""Where the parts of a file begin that only name columns."""
 
 
-def _bounds_of_no_column(path: Path) -> list[str]:
-    """The names in the bounds of an MPS file that are no columns: HiGHS's reader makes empty ones of them."""
-    columns: set[str] = set()
-    found: dict[str, None] = {}
-    if path.suffix == ".lp":
-        return []
-    section = ""
-    for line in path.read_text(errors="replace").splitlines():
-        words = line.split()
-        if not words or line.startswith("*"):
-            continue
-        if not line[0].isspace():
-            section = words[0].upper()
-        elif section == "COLUMNS":
-            columns |= {words[0], line[4:12].strip()}  # names with spaces stand in fixed places
-        elif section == "BOUNDS" and len(words) > 1:
-            named = words[2] if len(words) > (2 if words[0].upper() in _VALUELESS else 3) else words[1]
-            if columns.isdisjoint((named, words[1], line[14:22].strip())):
-                found[named] = None
-    return list(found)
+def _columns_without_entry(path: Path, source: highspy.Highs) -> list[tuple[str, int]]:
+    """The columns of no row and no objective, with their kinds: HiGHS's reader makes empty ones of them."""
+    lp, square = source.getLp(), source.getModel().hessian_
+    used = np.array(lp.col_cost_) != 0
+    used[_matrix(lp).indices] = True
+    used[list(square.index_)] = True
+    empty = np.flatnonzero(~used).tolist()
+    head = _TAIL[path.suffix].split(re.sub(r"\\.*", "", path.read_text(errors="replace")), maxsplit=1)[0]
+    kinds = [int(kind) for kind in lp.integrality_] or [0] * lp.num_col_
+    named = [(lp.col_names_[j], kinds[j]) for j in empty]
+    return [(n, k) for n, k in named if not re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.])", head)]
 
 
 _SECTION_COLUMN = re.compile(rf"^[ \t]+({_MPS_SECTION})[ \t]+\S+[ \t]+\S", re.I | re.M)

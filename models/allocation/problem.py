@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_shape, labels_of, refuse_missing
-from forcopt.data.dataset import check_columns
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
@@ -649,7 +648,8 @@ class StratifiedAllocation(Strata):
 
 
 def _column(table: DataFrame, name: str) -> Array:
-    check_columns(table, [name], "the table")
+    if (count := (columns := list(table.columns)).count(name)) != 1:
+        raise DeclarationError(f"the table has {count} columns {name!r}, not one; they are {columns}")
     refuse_missing(table, name)
     return np.asarray(table[name])
 

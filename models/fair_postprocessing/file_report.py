@@ -17,10 +17,12 @@ from forcopt.data.intake import (
     check_table,
     column_kinds,
     is_number,
+    near_number,
     nearest_level,
     read_rows,
     typed,
 )
+from forcopt.data.tolerances import MOST_CODES
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
 from forcopt.fairness.notions import EqualizedOdds, Notion
@@ -55,6 +57,8 @@ class FairReport:
         What was found in the table.
     question : dict[str, Any]
         What was asked.
+    untested : tuple of str
+        The groups of too few records to have one among the test records.
     promise : str
         What holds for new records.
     """
@@ -64,6 +68,7 @@ class FairReport:
     before: GroupReport
     findings: Findings
     question: dict[str, Any]
+    untested: tuple[str, ...]
     promise: str
 
     @property
@@ -74,7 +79,7 @@ class FairReport:
 
     def to_html(self, path: str | Path) -> None:
         """Write the report as a page that needs no other file."""
-        answer, head = {}, ("rate", "group", "records", "estimate", "from", "to")
+        answer, head = {}, ("rate", "group", "records", "estimate", "low", "high")
         for title, rates in (("The policy", self.rates), ("The learner alone", self.before)):
             groups = list(rates.rows)
             rows = [
@@ -82,10 +87,11 @@ class FairReport:
                     row["metric"],
                     " ".join(str(row[name]) for name in groups),
                     f"{row['records']:,.0f}",
-                    *(f"{row[name]:.1%}" for name in ("estimate", "low", "high")),
+                    *(f"{row[name]:.1%}" if row["records"] else "too few" for name in head[3:]),
                 )
                 for row in rates.frame().to_dict("records")
             ]
+            rows += [("every rate", name, "0", "too small to test", "", "") for name in self.untested]
             gaps = ", ".join(f"{name} {gap:.1%}" for name, gap in rates.difference().items())
             alt = f"The rates of the groups with their intervals, as in the table. Differences: {gaps}."
             drawing = picture(picture_html(rates.plot()), alt)
@@ -179,7 +185,11 @@ def fair_report(
     base = _learner(schema, features) if learner is None else learner
     asked = groups[0] if len(groups) == 1 else groups
     model = ThresholdPostprocessor(base, notion, sensitive=asked, held_out=0.5, random_state=seed)
-    model.fit(X[~fresh], (labels[~fresh] == better).astype(int))  # the better label is the second one
+    try:
+        model.fit(X[~fresh], (labels[~fresh] == better).astype(int))  # the better label is the second one
+    except DeclarationError as error:  # of a group without records of one label
+        rule = "merge it into another group by a fix, or drop its rows (--fix)"
+        raise DeclarationError(f"{str(error).rpartition(': ')[2]}; {rule}") from None
     policy = replace(model.policy_, labels=names).tested(X[fresh], labels[fresh], of[fresh])
     alone = np.array(names, dtype=object)[model.estimator_.predict(table.loc[fresh, features])]
     metrics = (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE, ERROR)
@@ -195,6 +205,9 @@ def fair_report(
         wide = "; ".join(f"{name} differs by {gap:.1%}" for name, gap in gaps.items() if gap > most)
         most_words = f"{' and '.join(gaps)} within {most:.1%}"
         demand = {"demand": most_words, "on the test records": f"missed: {wide}" if wide else "kept"}
+    crossed = table[groups].agg(" ".join, axis=1)
+    if untested := tuple(sorted(set(crossed) - set(crossed[fresh]))):
+        demand["too small to test"] = ", ".join(untested)
     question = {
         "label": label,
         "better label": better,
@@ -203,7 +216,7 @@ def fair_report(
         "features": ", ".join(features),
         "records": f"{int((~fresh).sum()):,} to learn from, {int(fresh.sum()):,} to test",
     }
-    return FairReport(policy, rates, before, findings, question, model.report_.promise)
+    return FairReport(policy, rates, before, findings, question, untested, model.report_.promise)
 
 
 def _checked(
@@ -235,7 +248,7 @@ def _checked(
     better = positive or ""
     if label in people.columns and not findings.faults:
         values = sorted(set(people[label]))
-        named = [value for value in values if value.casefold() in _BETTER]
+        named = [v for v in values if v.casefold() in _BETTER and (v != "1" or values[0] in ("-1", "0"))]
         if len(values) != 2:
             rare = people[label].value_counts().index[-1]
             row = int(people.index[people[label] == rare][0])
@@ -245,7 +258,14 @@ def _checked(
             better = named[0]
         elif positive not in values:
             rule = f"is not among {', '.join(values)}: name the better label by positive (--positive)"
-            findings.fault(file, 1, label, str(positive or ""), rule)
+            if positive is None:
+                rule = "are the labels; say which is the better one by positive (--positive)"
+            findings.fault(file, 1, label, positive or ", ".join(values), rule)
+        for name in features:
+            pairs = people[[name, label]].drop_duplicates()
+            if name in schema and len(pairs) == people[name].nunique() <= MOST_CODES:
+                rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
+                findings.fault(file, 1, name, name, rule)
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
             findings.fault(file, 0, "", str(len(people)), rule)
@@ -289,11 +309,11 @@ def notion_from(text: str) -> Notion:
     name, _, value = text.partition("=")
     known = ("DemographicParity", "EqualizedOdds", "EqualOpportunity", "FalsePositiveParity", "ErrorParity")
     kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
-    number, plain = value.strip().rstrip("%"), name.strip().lower().replace("-", "_")
+    number, plain = value.strip().rstrip("% "), name.strip().lower().replace("-", "_")
     if plain not in kinds or not is_number(number):
         listed = ", ".join(kinds)
         raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
-    share = float(number) / (100 if value.strip().endswith("%") else 1)
+    share = float(near_number(value))
     if not 0 <= share < 1:
         raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")
     made: Notion = kinds[plain](share)

@@ -1,21 +1,13 @@
-"""Citizens' panels: fields of their files, replacements, public draws, and the least relaxation of quotas."""
+"""Citizens' panels: tables of quotas, replacements, and the least relaxation of quotas."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, is_missing
-from forcopt.data.dataset import (
-    check_columns,
-    check_levels,
-    read_table,
-    refuse_doubles,
-    unknown_levels,
-)
+from forcopt.arrays import Array
 from forcopt.data.intake import nearest_level
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
@@ -26,123 +18,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
-
-QUOTA_COLUMNS = ("feature", "value", "min", "max")
-"""The columns of a table of quotas."""
-
-_OTHER_NAMES = {"category": "feature", "name": "value", "least": "min", "most": "max"}
-"""Names that other programs give them."""
-
-_FLEXIBLE = ("min_flex", "max_flex")
-"""Its columns with the ends to which a proposal may relax a quota; it has both or none."""
-
-
-def panel_fields(
-    candidates: Any,
-    quotas: Any,
-    *,
-    identifier: str | None = None,
-    household: str | Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """Read the fields of a panel from tables; see `LeximaxCohort.from_candidates`.
-
-    Raises
-    ------
-    DeclarationError
-        For a column that is missing, two candidates with one identifier or one without, a candidate without a
-        value of a feature with quotas, a quota that is no number or doubled, or a level that has candidates
-        but no quota, or a quota of at least 1 but no candidates; its rows are named.
-
-    Warns
-    -----
-    UserWarning
-        For a quota whose least is 0 of a level that no candidate has: it has no effect.
-    """
-    people = read_table(candidates, "candidates")
-    wanted, flexible, rows = _read_quotas(quotas)
-    address = [household] if isinstance(household, str) else list(household or ())
-    check_columns(people, dict.fromkeys([*wanted, *filter(None, [identifier]), *address]), "candidates")
-    names = tuple(map(level_name, people.index if identifier is None else people[identifier]))
-    if "" in names:
-        raise DeclarationError(f"candidates: row {people.index[names.index('')]} has no identifier")
-    refuse_doubles("candidates", names, people.index)
-    levels = {feature: tuple(map(level_name, people[feature])) for feature in wanted}
-    for feature, of_all in levels.items():
-        if "" in of_all:
-            who = names[of_all.index("")]
-            raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
-        check_levels(f"candidates: {feature}", of_all, wanted[feature], rows=names, rule="has no quota")
-        where, present = dict(zip(wanted[feature], rows[feature], strict=True)), sorted(set(of_all))
-        demanded = [level for level, (least, _) in wanted[feature].items() if least != 0]
-        subject, rule = f"quotas of {feature}", "is a level of no candidate"
-        check_levels(subject, demanded, present, rows=[where[level] for level in demanded], rule=rule)
-        if words := unknown_levels(subject, list(where), present, list(where.values()), rule):
-            warnings.warn(f"{words}; its least is 0, so that it has no effect", UserWarning, stacklevel=3)
-    fields: dict[str, Any] = {
-        "utilities": np.eye(len(people)),
-        "groups": names,
-        "features": levels,
-        "quotas": wanted,
-        "flexible": flexible,
-    }
-    if address:
-        parts = zip(*(map(level_name, people[column]) for column in address), strict=True)
-        fields["households"] = tuple("\n".join(lines).strip().casefold() for lines in parts)
-    return fields
-
-
-def level_name(value: Any) -> str:
-    """A candidate's level as text; empty if it is missing."""
-    return "" if is_missing(value) else str(value).strip()
-
-
-_Quotas = dict[str, dict[str, tuple[float, ...]]]
-
-
-def _read_quotas(quotas: Any) -> tuple[_Quotas, _Quotas, dict[str, list[Any]]]:
-    """The ends of each level by feature, the flexible ends if given, and the rows that they stand in."""
-    if isinstance(quotas, Mapping):
-        try:
-            listed = [
-                (feature, value, float(low), float(high), value)
-                for feature, levels in quotas.items()
-                for value, (low, high) in levels.items()
-            ]
-        except (AttributeError, TypeError, ValueError) as error:
-            raise DeclarationError(
-                f"quotas must give a least and a greatest number by value, by feature: {error}"
-            ) from None
-    else:
-        table = quota_columns(read_table(quotas, "quotas"))
-        columns = [*QUOTA_COLUMNS, *(_FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ())]
-        check_columns(table, columns, "quotas")
-        listed = list(zip(*(table[column] for column in columns), table.index, strict=True))
-    out: tuple[_Quotas, _Quotas] = {}, {}
-    rows: dict[str, list[Any]] = {}
-    for feature, value, *numbers, row in listed:
-        of, level = level_name(feature), level_name(value)
-        if not (of and level):
-            raise DeclarationError(f"quotas: row {row} has no {'value' if of else 'feature'}")
-        try:
-            ends = tuple(map(float, numbers))
-        except (TypeError, ValueError):
-            words = ", ".join(map(repr, numbers))
-            raise DeclarationError(f"quotas of {of} = {level}: {words} are no numbers") from None
-        for field, pair in zip(out, (ends[:2], ends[2:]), strict=True):
-            if pair:
-                field.setdefault(of, {})[level] = pair
-        rows.setdefault(of, []).append(row)
-    keys = [f"{level_name(feature)} = {level_name(value)}" for feature, value, *_ in listed]
-    refuse_doubles("quotas", keys, [row for *_, row in listed])
-    return *out, rows
-
-
-def quota_columns(table: DataFrame) -> DataFrame:
-    """Give the columns of a table of quotas our names, where it has those of another program."""
-    if {"category", "feature"} <= set(table.columns) and not {"value", "name"} & set(table.columns):
-        return table.rename(columns={"category": "feature", "feature": "value"})  # Panelot's names
-    other = {old: new for old, new in _OTHER_NAMES.items() if new not in table.columns}
-    return table.rename(columns=other)
 
 
 def quota_table(problem: LeximaxCohort) -> DataFrame:

@@ -1,38 +1,56 @@
-"""All faults of a panel's two files, by row and column, with the nearest right value."""
+"""Both files of a panel: read, checked by row and column, and made the fields of a problem."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from forcopt.data.intake import (
+    DOUBLED,
+    FIRST_ROW,
     Expected,
     Finding,
     Findings,
     Fixes,
+    cell_text,
     check_table,
     is_number,
+    near_number,
     nearest_level,
     read_rows,
 )
-from forcopt.models.leximax_cohort.panel import QUOTA_COLUMNS, quota_columns
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pandas import DataFrame
+    import pandas as pd
+
+QUOTA_COLUMNS = ("feature", "value", "min", "max")
+"""The columns of a table of quotas."""
+
+_OTHER_NAMES = {"category": "feature", "name": "value", "least": "min", "most": "max"}
+"""Names that other programs give them."""
+
+_FLEXIBLE = ("min_flex", "max_flex")
+"""Its columns with the ends to which a proposal may relax a quota; it has both or none."""
+
+_SEATS = Expected("count", usual=False)
 
 
 def panel_findings(
-    candidates: DataFrame | str | Path,
-    quotas: DataFrame | str | Path,
+    candidates: pd.DataFrame | str | Path,
+    quotas: pd.DataFrame | str | Path,
     size: int,
     *,
     identifier: str | None = None,
     household: str | Sequence[str] | None = None,
 ) -> list[Finding]:
-    """Find all faults of the files of a panel, of which `LeximaxCohort.from_candidates` names the first kind.
+    """Find all faults of the files of a panel.
 
     Parameters
     ----------
@@ -57,28 +75,29 @@ def panel_findings(
     ...     print(finding)
     candidates, row 4, column name: 'Ann' is in row 2, too; delete one, or rename it
     candidates, row 3, column sex: 'mael' has no quota; did you mean 'male'?
-    quotas, row 3, column min: '1' is more than the 0 candidates with this value; did you mean '0'?
-    quotas, row 3, column value: 'male' is a value of no candidate; did you mean 'mael'?
+    quotas, row 3, column value: 'male' is a value of no candidate, but min is 1; did you mean 'mael'?
     """
-    return panel_intake(candidates, quotas, size, identifier=identifier, household=household)[2].faults
+    return panel_intake(candidates, quotas, size, identifier=identifier, household=household)[1].faults
 
 
 def panel_intake(
     candidates: Any,
     quotas: Any,
-    size: int,
+    size: int | None = None,
     *,
     identifier: str | None = None,
     household: str | Sequence[str] | None = None,
     fixes: Fixes | None = None,
     encoding: str | None = None,
-) -> tuple[DataFrame, DataFrame, Findings]:
-    """Read both files as text, after the stated fixes, with everything that was found in them.
+) -> tuple[dict[str, Any], Findings]:
+    """Read the fields of a panel from both files, with everything that was found in them.
 
     Parameters
     ----------
-    candidates, quotas, size, identifier, household
-        See `panel_findings`.
+    candidates, quotas, identifier, household
+        See `LeximaxCohort.from_candidates`.
+    size : int, optional
+        Of the panel; without it nobody looks whether quotas leave room for it, and are met by the pool.
     fixes : mapping, optional
         Of the candidates, see `forcopt.data.intake.Fixes`.
     encoding : str, optional
@@ -86,84 +105,142 @@ def panel_intake(
 
     Returns
     -------
-    tuple[DataFrame, DataFrame, Findings]
-        The candidates, the quotas, and faults and notes.
+    tuple[dict, Findings]
+        The fields of `LeximaxCohort` but for the size, empty if there are faults; and faults and notes.
 
     Examples
     --------
     >>> import pandas as pd
     >>> people = pd.DataFrame({"name": ["Ann", "Bo"], "sex": ["f", "mael"]})
-    >>> quotas = pd.DataFrame([("sex", "f", 1, 1), ("sex", "m", 1, 1)])
-    >>> quotas.columns = ["feature", "value", "min", "max"]
-    >>> pool, table, found = panel_intake(people, quotas, 2, identifier="name", fixes={"mael": "m"})
-    >>> pool.sex.tolist(), len(found.faults)
-    (['f', 'm'], 0)
+    >>> quotas = {"sex": {"f": (1, 1), "m": (1, 1)}}
+    >>> fields, found = panel_intake(people, quotas, 2, identifier="name", fixes={"mael": "m"})
+    >>> fields["groups"], fields["features"], len(found.faults)
+    (('Ann', 'Bo'), {'sex': ('f', 'm')}, 0)
     """
+    import pandas as pd
+
     found = Findings()
-    table = quota_columns(read_rows(quotas, "quotas", found, encoding))
-    columns = {"feature": Expected("text"), "value": Expected("text"), "min": _SEATS, "max": _SEATS}
-    table, _ = check_table(table, "quotas", columns, findings=found)
-    if not set(QUOTA_COLUMNS) <= set(table.columns):
-        return table, table, found
-    wanted: dict[str, list[str]] = {}
-    for feature, value in zip(table.feature, table.value, strict=True):
-        wanted.setdefault(feature, []).append(value)
-    schema = {
-        feature: Expected("group", tuple(levels), rule="has no quota")
-        for feature, levels in wanted.items()
-        if feature
-    }
+    table = quota_columns(read_rows(_quota_table(quotas), "quotas", found, encoding))
+    pool = read_rows(candidates, "candidates", found, encoding)
+    if set(QUOTA_COLUMNS) <= set(quota_columns(pool).columns):
+        rule = "are the columns of quotas; the file of the people comes first, then that of the quotas"
+        found.faults = [Finding("candidates", 1, "", ", ".join(QUOTA_COLUMNS), rule)]
+        return {}, found
+    flexible = _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
+    names = (*QUOTA_COLUMNS, *flexible)
+    schema = {name: Expected("text") if name in QUOTA_COLUMNS[:2] else _SEATS for name in names}
+    table, _ = check_table(table, "quotas", schema, findings=found)
+    if any(list(table.columns).count(name) != 1 for name in names):
+        return {}, found
+    wanted: dict[str, dict[str, int]] = {}
+    for row, feature, value in zip(table.index.tolist(), table.feature, table.value, strict=True):
+        first = wanted.setdefault(feature, {}).setdefault(value, row)
+        if first != row:
+            rule = f"is in row {first}, too; delete one"
+            found.fault("quotas", row, "value", f"{feature} = {value}", rule)
+    for feature, levels in wanted.items():
+        if feature and feature not in pool.columns:
+            rule, near = "is no column of the candidates (row 1)", nearest_level(feature, pool.columns)
+            found.fault("quotas", min(levels.values()), "feature", feature, rule, near)
+    rule = "has no quota"
+    schema = {f: Expected("group", tuple(wanted[f]), rule=rule) for f in wanted if f in pool.columns}
     address = [household] if isinstance(household, str) else list(household or ())
-    schema |= dict.fromkeys(address, Expected("unit", blank=True))
+    for name in address:
+        schema[name] = Expected("unit", blank=True)
+        if list(pool.columns).count(name) == 1:
+            pool[name] = pool[name].str.casefold()
     if identifier is not None:
         schema = {identifier: Expected("key"), **schema}
-    people, _ = check_table(candidates, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
+    elif isinstance(candidates, pd.DataFrame):  # its rows are named by the index, and may be equal
+        fixes = {**(fixes or {}), DOUBLED: DOUBLED}
+    people, _ = check_table(pool, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
     present = {feature: Counter(people[feature]) for feature in wanted if feature in people.columns}
-    first: dict[str, int] = {}
-    for row, feature, value in zip(table.index, table.feature, table.value, strict=True):
-        key = f"{feature} = {value}"
-        if key in first:
-            found.fault("quotas", row, "value", key, f"is in row {first[key]}, too; delete one")
-        first.setdefault(key, row)
-    for into, findings in zip((found.faults, found.notes), _wrong_numbers(table, present, size), strict=True):
-        into += findings
-    return people.reset_index(drop=True), table, found
+    found.faults = [_in_seats(fault, size) for fault in found.faults]
+    _fit(table, present, size, found)
+    if found.faults:
+        return {}, found
+    if identifier is not None:
+        called = people[identifier]
+    elif isinstance(candidates, pd.DataFrame):
+        called = candidates.index[people.index - FIRST_ROW].map(cell_text)
+    else:
+        called = map(str, range(len(people)))
+    ends = table[[*names[2:]]].astype(float).to_numpy()
+    fields: dict[str, Any] = {
+        "utilities": np.eye(len(people)),
+        "groups": tuple(called),
+        "features": {feature: tuple(people[feature]) for feature in wanted},
+    }
+    for field, pairs in (("quotas", ends[:, :2]), ("flexible", ends[:, 2:])):
+        given = fields.setdefault(field, {})
+        for feature, value, pair in zip(table.feature, table.value, pairs.tolist(), strict=True):
+            if pair:
+                given.setdefault(feature, {})[value] = tuple(pair)
+    if address:
+        fields["households"] = tuple(people[address].agg("\n".join, axis=1).str.strip())
+    return fields, found
 
 
-_SEATS = Expected("count")
+def _quota_table(quotas: Any) -> Any:
+    """Quotas by value, by feature, as a table."""
+    import pandas as pd
+
+    if not isinstance(quotas, Mapping):
+        return quotas
+    try:
+        rows = [(f, value, *map(float, ends)) for f, of in quotas.items() for value, ends in of.items()]
+        return pd.DataFrame(rows).set_axis(QUOTA_COLUMNS, axis=1)
+    except (AttributeError, TypeError, ValueError) as error:
+        rule = "quotas must give a least and a greatest number by value, by feature"
+        raise DeclarationError(f"{rule}: {error}") from None
 
 
-def _wrong_numbers(
-    table: DataFrame, present: dict[str, Counter[str]], size: int
-) -> tuple[list[Finding], list[Finding]]:
-    """Quotas that are no whole numbers, cross, or ask for more than the pool or the panel has."""
-    found, notes, ends = list[Finding](), list[Finding](), dict[str, list[tuple[int, int]]]()
-    for row, line in zip(table.index.tolist(), table.to_dict("records"), strict=True):
-        feature, value, *texts = (line[name] for name in QUOTA_COLUMNS)
-        if not all(is_number(text) for text in texts):
+def quota_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Give the columns of a table of quotas our names, where it has those of another program."""
+    if {"category", "feature"} <= set(table.columns) and not {"value", "name"} & set(table.columns):
+        return table.rename(columns={"category": "feature", "feature": "value"})  # Panelot's names
+    other = {old: new for old, new in _OTHER_NAMES.items() if new not in table.columns}
+    return table.rename(columns=other)
+
+
+def _in_seats(fault: Finding, size: int | None) -> Finding:
+    """Of a quota that is a share the number of seats."""
+    share = float(near_number(fault.value) or 1) if fault.file == "quotas" else 1
+    if fault.column not in QUOTA_COLUMNS[2:] or not 0 < share < 1:
+        return fault
+    near = str((floor if fault.column == "min" else ceil)(share * size)) if size else ""
+    return fault._replace(rule="is a share; a quota is a number of people", nearest=near)
+
+
+def _fit(table: pd.DataFrame, present: dict[str, Counter[str]], size: int | None, found: Findings) -> None:
+    """Find quotas that cross, of values that nobody has, or that ask for more than pool or panel have."""
+    ends: dict[str, list[tuple[int, int]]] = {}
+    for row, *line in table[[*QUOTA_COLUMNS]].itertuples():
+        feature, value, *texts = line
+        if not all(map(is_number, texts)):
             continue
         least, most = (int(float(text)) for text in texts)
+        many = present[feature][value] if feature in present else least
         ends.setdefault(feature, []).append((least, most))
         if least > most:
-            found.append(Finding("quotas", row, "min", str(least), f"is more than max, {most}", str(most)))
-        if most > size:
-            notes.append(
-                Finding("quotas", row, "max", str(most), f"is more than the {size} seats", str(size))
+            found.fault("quotas", row, "min", str(least), f"is more than max, {most}", str(most))
+        if least and not many:
+            rule, near = (
+                f"is a value of no candidate, but min is {least}",
+                nearest_level(value, present[feature]),
             )
-        if feature in present and least > present[feature][value]:
-            many = present[feature][value]
+            found.fault("quotas", row, "value", value, rule, near)
+        elif size is not None and least > many:
             rule = f"is more than the {many} candidates with this value"
-            near = nearest_level(value, present[feature]) if not many else ""
-            found.append(Finding("quotas", row, "min", str(least), rule, str(many)))
-            if near:
-                found.append(Finding("quotas", row, "value", value, "is a value of no candidate", near))
-    for feature, pairs in ends.items():
+            found.fault("quotas", row, "min", str(least), rule, str(many))
+        if size is not None and most > size:
+            found.note("quotas", row, "max", str(most), f"is more than the {size} seats", str(size))
+    for feature, pairs in ends.items() if size is not None else ():
         least, most = (sum(side) for side in zip(*pairs, strict=True))
         row = int(table.index[table.feature.tolist().index(feature)])
         if least > size:
             rule = f"is the sum of the least numbers of {feature!r}, more than the {size} seats"
-            found.append(Finding("quotas", row, "min", str(least), rule, str(size)))
+            found.fault("quotas", row, "min", str(least), rule, str(size))
         if most < size:
             rule = f"is the sum of the greatest numbers of {feature!r}, fewer than the {size} seats"
-            found.append(Finding("quotas", row, "max", str(most), rule, str(size)))
-    return found, notes
+            found.fault("quotas", row, "max", str(most), rule, str(size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
-from forcopt.models.leximax_cohort.panel import least_relaxation, panel_fields, reason, replacement_fields
+from forcopt.models.leximax_cohort.panel import least_relaxation, reason, replacement_fields
 from forcopt.models.leximax_cohort.panel_check import panel_intake
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
@@ -186,7 +187,7 @@ class LeximaxCohort(Problem):
                 raise DeclarationError(f"{field}: {wrong[0]} is no candidate; they are 0 to {n - 1}")
         both = np.intersect1d(self.forced, self.forbidden)
         if both.size:
-            raise DeclarationError(f"candidate {both[0]} is both forced and forbidden")
+            raise DeclarationError(f"candidate {self.names[both[0]]} is both forced and forbidden")
 
     def _check_quotas(self) -> None:
         n = len(self.utilities)
@@ -246,8 +247,7 @@ class LeximaxCohort(Problem):
         include, exclude : iterable, optional
             Names of candidates who must, or must not, be chosen.
         fixes : mapping, optional
-            Stated changes of the candidates, see `forcopt.data.check_table`; then all of both tables is
-            checked as `panel_findings` does. The quotas must be a table.
+            Stated changes of the candidates, see `forcopt.data.check_table`.
         fields : Any
             Other fields of the problem.
 
@@ -282,12 +282,13 @@ class LeximaxCohort(Problem):
         >>> s.decision.table().probability.round(3).to_dict()
         {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
         """
-        if fixes is not None:
-            candidates, quotas, found = panel_intake(
-                candidates, quotas, size, identifier=identifier, household=household, fixes=fixes
-            )
-            found.refuse()
-        read = panel_fields(candidates, quotas, identifier=identifier, household=household)
+        read, found = panel_intake(
+            candidates, quotas, identifier=identifier, household=household, fixes=fixes
+        )
+        found.refuse()
+        for note in found.notes:
+            if not note.row:
+                warnings.warn(f"{note}; its quota has no effect", UserWarning, stacklevel=2)
         made = cls(size=size, **{**read, **fields})
         if not made.is_whole:
             raise DeclarationError(f"size is {size!r}; a panel has a whole number of members")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
+from forcopt.data.dataset import refuse_doubles
+from forcopt.data.intake import DOUBLED, Expected, check_table, read_rows, take_table
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
-from forcopt.models.leximax_cohort.panel import QUOTA_COLUMNS, level_name, quota_columns
+from forcopt.models.leximax_cohort.panel_check import quota_columns
 from forcopt.numeric import largest_remainder
 
 if TYPE_CHECKING:
@@ -87,10 +88,11 @@ def draw_letters(
     """
     from pandas import DataFrame
 
-    table = read_table(addresses, "addresses")
-    check_columns(table, [district], "addresses")
-    of = list(map(level_name, table[district]))
-    check_levels(f"addresses: {district}", of, response, rows=list(table.index), rule="has no response rate")
+    wanted = {district: Expected("group", tuple(response), rule="has no response rate")}
+    table, found = check_table(addresses, "addresses", wanted, fixes={DOUBLED: DOUBLED})
+    found.refuse()
+    of = table[district].tolist()
+    table = addresses if isinstance(addresses, DataFrame) else table.reset_index(drop=True)
     for name, rate in response.items():
         if not 0 < rate <= 1:
             raise DeclarationError(f"response of {name!r} is {rate}; it must be above 0 and at most 1")
@@ -142,31 +144,26 @@ def compare_with_census(lottery: CohortLottery, census: DataFrame | str | Path) 
     >>> compare_with_census(p.solve().decision, census).round(2).values.tolist()
     [['sex', 'f', 0.52, 0.25, 0.25, -0.54], ['sex', 'm', 0.48, 0.75, 0.75, 0.54]]
     """
-    from pandas import DataFrame, to_numeric
+    from pandas import DataFrame
 
-    problem, table = lottery.problem, quota_columns(read_table(census, "census"))
-    check_columns(table, [*QUOTA_COLUMNS[:2], "population"], "census")
-    feature, value = list(map(level_name, table.feature)), list(map(level_name, table.value))
-    check_levels("census: feature", feature, problem.features, rule="is no feature of the pool")
-    refuse_doubles("census", list(zip(feature, value, strict=True)))
-    people = to_numeric(table.population, errors="coerce").to_numpy(float)
-    if not (people >= 0).all():
-        row = int(np.flatnonzero(~(people >= 0))[0])
-        raise DeclarationError(
-            f"census: population of row {row} is {table.population.iloc[row]!r}; it must be at least 0"
-        )
+    problem = lottery.problem
+    schema = {
+        "feature": Expected("group", tuple(problem.features), rule="is no feature of the pool"),
+        "value": Expected("text"),
+        "population": Expected("number", lower=0.0, usual=False),
+    }
+    table = take_table(quota_columns(read_rows(census, "census")), "census", schema)
+    refuse_doubles("census", list(zip(table.feature, table.value, strict=True)), table.index)
+    of = table.groupby("feature", sort=False)
+    known = {name: Expected("group", tuple(own.value), rule="is not in census") for name, own in of}
+    take_table(DataFrame(dict(problem.features)), "candidates", known, {DOUBLED: DOUBLED})
     rows: list[list[Any]] = []
-    for name in dict.fromkeys(feature):
-        at = [i for i, other in enumerate(feature) if other == name]
-        levels, known = np.array(problem.features[name]), [value[i] for i in at]
-        check_levels(
-            f"candidates: {name}", levels.tolist(), known, rows=problem.names, rule="is not in census"
-        )
-        total = people[at].sum()
+    for name, own in of:
+        total, levels = own.population.sum(), np.array(problem.features[name])
         if not total > 0:
             raise DeclarationError(f"census: the populations of {name!r} are all 0")
-        for i in at:
-            has = levels == value[i]
-            shares = people[i] / total, has.mean(), lottery.marginals @ has / problem.size
-            rows.append([name, value[i], *map(float, shares), float((shares[2] - shares[0]) * problem.size)])
+        for value, people in zip(own.value, own.population, strict=True):
+            has = levels == value
+            shares = people / total, has.mean(), lottery.marginals @ has / problem.size
+            rows.append([name, value, *map(float, shares), float((shares[2] - shares[0]) * problem.size)])
     return DataFrame(rows, columns=["feature", "value", "census", "pool", "panel", "places"])

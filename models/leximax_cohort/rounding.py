@@ -12,7 +12,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.data.dataset import check_columns, read_table
+from forcopt.data.intake import Expected, check_table
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
@@ -328,8 +328,8 @@ def verify_lottery(problem: LeximaxCohort, path: str | Path) -> PublicLottery:
     if Path(path).suffix.lower() == ".json":
         listed = list(json.loads(Path(path).read_text(encoding="utf-8")).items())
     else:
-        table = read_table(path, "lottery")
-        check_columns(table, ["panel"], str(path))
+        table, faults = check_table(path, str(path), {"panel": Expected("text")})
+        faults.refuse()
         listed = [(row[0], row[1:]) for row in table.itertuples(index=False)]
     panels = np.zeros((len(listed), len(problem.names)), dtype=np.int8)
     for at, (number, members) in enumerate(listed):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, refuse_missing
-from forcopt.data.dataset import check_columns, check_levels, read_table, refuse_doubles
-from forcopt.data.intake import Expected, take_table
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array
+from forcopt.data.dataset import refuse_doubles
+from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
 from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
@@ -115,31 +114,6 @@ class Responses:
         return finished(figure, path)
 
 
-_EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
-
-
-def checked_table(
-    table: DataFrame | str | Path, subject: str, columns: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> DataFrame:
-    """Give a data frame, or read a CSV file, and check its columns and those of `optional` that it has.
-
-    Raises
-    ------
-    DeclarationError
-        For another type, and for a column that is missing, stands there twice, or misses a value.
-    """
-    frame = read_table(table, subject)
-    named = [*columns, *(column for column in optional if column in frame.columns)]
-    check_columns(frame, named, subject)
-    if table is not frame:  # a file: its cells are text
-        names = ("agent", "criterion", "group")
-        schema = {name: Expected("text" if name in names else "number") for name in named}
-        frame = take_table(frame, subject, schema)
-    for column in named:
-        refuse_missing(frame, column, f"{subject}: ")
-    return frame
-
-
 def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | None) -> dict[str, Any]:
     """Read the fields of a problem with finitely many criteria; see `StrategicGraph.from_tables`.
 
@@ -149,53 +123,40 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
         For a column that is missing, an entry without a name, a number in words, an agent that is listed
         twice, an edge that is given twice, or one of an unknown agent; the row is named.
     """
-    joined = checked_table(edges, "edges", _EDGE_COLUMNS)
-    acting, met = _names(joined, "agent", "edges"), _names(joined, "criterion", "edges")
-    refuse_doubles("edges", list(zip(acting, met, strict=True)), joined.index)
-    criteria = sorted(set(met))
-    fields: dict[str, Any] = {}
-    if agents is None:
-        names = list(dict.fromkeys(acting))
-    else:
-        people = checked_table(agents, "agents", ("agent",), ("weight", "value", "group"))
-        names = _names(people, "agent", "agents")
-        refuse_doubles("agents", names, people.index)
+    from pandas import DataFrame
+
+    text, number = Expected("text"), Expected("number", usual=False)
+    acting, fields = text, dict[str, Any]()
+    if agents is not None:
+        given = read_rows(agents, "agents")
+        known = {"weight": number, "value": number, "group": text}
+        known = {name: kind for name, kind in known.items() if name in given.columns}
+        people = take_table(given, "agents", {"agent": Expected("key"), **known})
+        names = people.agent.tolist()
+        acting = Expected("group", tuple(names), rule="is no agent")
         for column, field in (("weight", "weights"), ("value", "value")):
             if column in people.columns:
-                fields[field] = _numbers(people, column, "agents")
+                fields[field] = people[column].to_numpy()
         if "group" in people.columns:
-            fields["groups"] = np.unique(_names(people, "group", "agents"), return_inverse=True)[1]
-    check_levels("edges", acting, names, rows=joined.index, rule="is no agent")
+            fields["groups"] = np.unique(people.group, return_inverse=True)[1]
+    if isinstance(edges, DataFrame) and "improves" in edges.columns:
+        edges = edges.astype({"improves": float}, errors="ignore")  # truth values
+    schema = {"agent": acting, "criterion": text, "cost": number, "improves": number}
+    joined = take_table(edges, "edges", schema, {DOUBLED: DOUBLED})
+    refuse_doubles("edges", list(zip(joined.agent, joined.criterion, strict=True)), joined.index)
+    criteria = sorted(set(joined.criterion))
+    if agents is None:
+        names = list(dict.fromkeys(joined.agent))
     place = {name: i for i, name in enumerate(names)}
     rows = [
-        np.array([place[name] for name in acting], dtype=float),
-        np.searchsorted(criteria, met).astype(float),
+        joined.agent.map(place),
+        np.searchsorted(criteria, joined.criterion),
+        joined.cost,
+        joined.improves,
     ]
-    rows += [_numbers(joined, column, "edges") for column in ("cost", "improves")]
     named = {"agent_names": tuple(names), "criterion_names": tuple(criteria)}
     counts = {"agents": len(names), "criteria": len(criteria)}
-    return {**counts, "edges": np.stack(rows, axis=1), **named, **fields}
-
-
-def _names(table: DataFrame, column: str, subject: str) -> list[str]:
-    """The entries of a column as text, without blanks around it."""
-    names = [str(value).strip() for value in table[column]]
-    if "" in names:
-        raise DeclarationError(f"{subject}: row {table.index[names.index('')]} has no {column}")
-    return names
-
-
-def _numbers(table: DataFrame, column: str, subject: str) -> Array:
-    """The entries of a column as numbers."""
-    found = []
-    for row, value in table[column].items():
-        try:
-            found.append(float(value))
-        except (TypeError, ValueError):
-            raise DeclarationError(
-                f"{subject}: row {row}: {column} is {value!r}; it must be a number"
-            ) from None
-    return np.array(found)
+    return {**counts, "edges": np.stack(rows, axis=1).astype(float), **named, **fields}
 
 
 def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:

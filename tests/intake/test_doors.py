@@ -232,6 +232,87 @@ def test_all_tables_of_a_release_fit_its_budget(folder):
     assert len(list((folder / "two").glob("*.csv"))) == 3 and (folder / "two" / "report.html").exists()
 
 
+def test_maps_in_utf_16_and_holes_in_maps(folder):
+    text = (folder / "precincts.geojson").read_text()
+    (folder / "wide.geojson").write_bytes(text.encode("utf-16"))
+    assert nx.utils.graphs_equal(
+        read_map("wide.geojson", "TOTPOP")[0], read_map("precincts.geojson", "TOTPOP")[0]
+    )
+    data = json.loads(text)
+    data["features"] = [unit for unit in data["features"] if unit["properties"]["GEOID"] != "0304"]
+    for unit in data["features"]:
+        del unit["properties"]["GEOID"]
+    (folder / "hole.geojson").write_text(json.dumps(data))
+    _, found = read_map("hole.geojson", "TOTPOP")
+    assert (
+        "beside a hole in the map, 0.85 times as large" in found.notes[0].rule
+        and found.notes[0].value == "44"
+    )
+
+
+def test_a_sample_that_needs_fewer_records_says_so(folder):
+    frame = pd.read_csv("frame.csv", dtype=str)
+    frame.assign(turnover=frame.turnover.where(frame["class"] != "small", "7")).to_csv("f.csv", index=False)
+    done = run(*shlex.split("sample f.csv --strata class --value turnover --size 1900 -o drawn.csv"))
+    drawn = len(pd.read_csv("drawn.csv"))
+    assert drawn < 1900 and f"more than {drawn} would not make the margin smaller" in done.stdout
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(2, 2), (2, 9)])
+def test_a_group_that_is_too_small_to_test_is_in_the_tables(positive, negative, folder):
+    people = pd.read_csv("applicants.csv", dtype=str)
+    for label, count in (("yes", positive), ("no", negative)):
+        people.loc[people.index[people.hired == label][:count], "sex"] = "diverse"
+    people.to_csv("few.csv", index=False)
+    done = run(*shlex.split("fair few.csv --label hired --sensitive sex -o policy.json --report few.html"))
+    page = (folder / "few.html").read_text(encoding="utf-8")
+    rows = [" ".join(re.sub("<[^>]+>", " ", r).split()) for r in page.splitlines() if "diverse</td>" in r]
+    assert done.exit_code == 0 and "nan" not in " ".join(rows)
+    if negative == 2:  # not one of a third
+        assert "too small to test: diverse" in done.stdout
+        assert rows.count("every rate diverse 0 too small to test") == 2
+    else:
+        assert rows.count("true positive rate diverse 0 too few too few too few") == 2
+
+
+def test_predict_reads_the_files_that_other_doors_read(folder):
+    assert run(*shlex.split(COMMANDS["fair"])).exit_code == 0
+    text = (folder / "applicants.csv").read_text()
+    want = run("predict", "policy.json", "applicants.csv").stdout
+    (folder / "marks.csv").write_text(text.replace(",", ";"))
+    assert run("predict", "policy.json", "marks.csv").stdout == want and want.count("\n") == 1501
+    for data, said in (
+        (b"", "is empty"),
+        (text.replace("school", "\u00e9cole").encode("cp1252"), "give encoding cp1252"),
+        (text.replace("61.5", '"61,5"', 1).encode(), "row 2, column score: '61,5'"),
+    ):
+        (folder / "bad.csv").write_bytes(data)
+        done = run("predict", "policy.json", "bad.csv")
+        assert done.exit_code == 2 and said in done.output
+
+
+def test_reports_speak_in_words(folder):
+    assert run(*shlex.split(f"{RELEASE} --budget epsilon=.1 --simulate 1")).exit_code == 0
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "discrete Laplace noise in whole numbers" in page and "DiscreteLaplace" not in page
+    assert ("A count below 0 is noise" in page) == bool(re.search(r'"number">-\d', page)) == True  # noqa: E712
+
+
+def test_check_of_empty_columns_is_without_warnings(folder):
+    (folder / "few.txt").write_text("a,b\n1,\n2,\n3,\n")
+    done = run("check", "few.txt")
+    assert done.exit_code == 0 and "is empty" in done.stdout and "warning" not in done.output
+
+
+def test_names_that_count_up_are_no_odd_codes(folder):
+    names = [str(i) for i in range(1, 11)]
+    for column in (names, ["Ann", "Bo", "Eve", "Joe", "Kim", "Lea", "Max", "Pia", "Tim", "Alexandra"]):
+        _, found = check_table(pd.DataFrame({"who": column}), "people", {"who": Expected("key")})
+        assert not found.faults
+    codes = pd.DataFrame({"who": ["007", "008", "009", "010", "011", "12"]})
+    assert check_table(codes, "people", {"who": Expected("key")})[1].faults[0].value == "12"
+
+
 RELEASE = "release people.csv --schema schema.json -o out"
 
 

@@ -146,6 +146,31 @@ def schema(**changed):
     return mess
 
 
+def twice_in_json(path, key):
+    path.write_text(path.read_text().replace(f'"{key}":', f'"{key}": 5, "{key}":', 1))
+
+
+def one_of_a_group(frame):
+    frame.loc[frame.index[frame.hired == "yes"][:6], "sex"] = "diverse"
+    return frame
+
+
+def texts(feature):
+    return feature | {
+        "geometry": ring(feature["geometry"], lambda points: [list(map(str, p)) for p in points])
+    }
+
+
+def emptied(feature):
+    return feature | {"properties": feature["properties"] | {"TOTPOP": 0}}
+
+
+def turned(feature, lat, lon):
+    """Latitude before longitude, around another place."""
+    change = lambda points: [[y - 47 + lat, x - 9 + lon] for x, y in points]  # noqa: E731
+    return feature | {"geometry": ring(feature["geometry"], change)}
+
+
 BOM = codecs.BOM_UTF16_LE
 MESSES = [
     # a slip of the pen in a level
@@ -315,6 +340,53 @@ MESSES = [
         lambda f, t: (f / "shifts.lp.gz").write_bytes((f / "shifts.lp.gz").read_bytes()[:60]) and None,
         "cut off",
     ),
+    # a second hunt: each of these was taken in silence, or blamed on something else
+    ("model", raw("shifts.lp.gz", gzip.compress(b"min x\nst\n c: x >= 1\n c: x >= 2\nend\n")), "two rows c"),
+    ("model", raw("shifts.lp.gz", gzip.compress(b"min x\nst\n c: x >= 1\ngeneral\n q\nend\n")), "q declared"),
+    (
+        "release",
+        raw("schema.json", b'{"sex": ["female"], "sex": ["female", "male"]}'),
+        "schema.json 'sex' twice",
+    ),
+    (
+        "districts",
+        lambda f, t: twice_in_json(f / "precincts.geojson", "TOTPOP"),
+        "precincts.geojson 'TOTPOP' twice",
+    ),
+    ("sample", table(lambda f: f.assign(turnover="7")), "--value turnover 7 known"),
+    ("fair", table(lambda f: f.assign(outcome=f.hired.map({"yes": "a", "no": "b"}))), "outcome --leave-out"),
+    ("fair", table(lambda f: f.assign(hired=f.hired.map({"yes": "1", "no": "2"}))), "row 1 hired --positive"),
+    ("fair", table(one_of_a_group), "diverse records --fix"),
+    (
+        "districts",
+        lambda f, t: change_map(f, lambda fs: [texts(x) for x in fs]),
+        "row 2 0000 text '9.0' numbers",
+    ),
+    ("districts", lambda f, t: change_map(f, lambda fs: [emptied(x) for x in fs]), "TOTPOP --population"),
+    (
+        "districts",
+        lambda f, t: change_map(f, lambda fs: [turned(x, 47, -110) for x in fs]),
+        "longitude latitude",
+    ),
+    (
+        "districts",
+        lambda f, t: change_map(f, lambda fs: [turned(x, 32, -83) for x in fs]),
+        "longitude latitude",
+    ),
+    (
+        "panel",
+        lambda f, t: (f / "volunteers.csv").write_bytes((f / "quotas.csv").read_bytes()) and None,
+        "candidates feature, value, min, max people first",
+    ),
+    ("quotas", cells("feature", "region", "regoin"), "quotas 7 feature regoin region"),
+    ("quotas", cell(3, "min", "50%"), "row 3 min 50% share people 10"),
+    ("quotas", cell(3, "max", "0.5"), "row 3 max 0.5 share people 10"),
+    ("panel", options(size="0"), "--size 1"),
+    ("panel", options(reserves="-1"), "--reserves 0"),
+    ("panel", options(reserves="131"), "--reserves 131 130"),
+    ("panel", options(attendance="1.5"), "--attendance 1.5"),
+    ("panel", options(keep="v999"), "--keep v999"),
+    ("panel", options(drop="v999"), "--drop v999"),
 ]
 
 

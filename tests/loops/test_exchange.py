@@ -401,6 +401,24 @@ def test_a_bound_of_no_column_is_named(tmp_path):
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "rest", "words"),
+    [
+        (" c: x + y >= 2\n c: x - y >= 0", "", "two rows are called c; each must"),
+        (" c: x + y >= 2", "general\n x z\n", "z is declared whole, but no row and no objective has it"),
+        (" c: x + y >= 2", "bounds\n x <= 4\nbinary\n mini\n", "mini is declared whole"),
+    ],
+)
+def test_names_of_an_lp_file_that_fit_nothing_are_refused(tmp_path, rows, rest, words):
+    path = tmp_path / "m.lp"
+    path.write_text(f"minimize cost: x + 0 unused + y\nst\n{rows}\n{rest}end\n")
+    with pytest.raises(fo.DeclarationError, match=words):
+        fo.read(path)
+    path.write_text("minimize cost: x + 0 z\nst\n c: x + y >= 2\nbounds\n q <= 3\ngeneral\n z\nend\n")
+    with pytest.warns(UserWarning, match="a bound names q, which has no entry among the columns"):
+        assert fo.read(path).solve().objective == 0
+
+
 @pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
 def test_compressed_files_are_read_and_damaged_ones_named(tmp_path, ending, pack):
     path = tmp_path / f"m.mps{ending}"

@@ -292,7 +292,7 @@ def test_from_tables_and_records_to_a_drawn_sample(tmp_path):
     assert "records" in repr(d) and "... and 5 more" in repr(
         random_strata(25, seed=0).solve("greedy").decision
     )
-    with pytest.raises(DeclarationError, match="no column 'z'"):
+    with pytest.raises(DeclarationError, match="has 0 columns 'z', not one; they are"):
         StratifiedAllocation.from_records(frame, "kind", "z", sample_size=30)
 
 

@@ -225,5 +225,5 @@ def test_a_table_with_a_column_twice_is_refused():
     import pandas as pd
 
     table = pd.DataFrame([[5, 1.0, 9], [6, 2.0, 9]], columns=["size", "deviation", "size"])
-    with pytest.raises(fo.DeclarationError, match="the table: 2 columns are called 'size'"):
+    with pytest.raises(fo.DeclarationError, match="the table has 2 columns 'size', not one"):
         StratifiedAllocation.from_table(table, sample_size=4)
