@@ -94,6 +94,9 @@ _SMALL_GRAPH = 40
 _WIDE = 1.5
 """They do so if the largest population exceeds this multiple of the smallest."""
 
+_QUICK = 1000
+"""The steps of an annealing for each node, of two districts."""
+
 _SHARE = 0.3
 """The search for the least cost of a district may take this share of the time limit."""
 
@@ -175,7 +178,9 @@ def column_generation(
     start = feasible_start(problem, start)
     if start is None:
         share = None if deadline.left is None else deadline.left / 2
-        start = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
+        # Two districts are recombined exactly: a short annealing suffices.
+        restarts, steps = (1, _QUICK * len(problem.nodes)) if problem.districts == 2 else (8, None)
+        start = local_search(problem, restarts=restarts, steps=steps, seed=seed, time_limit=share).decision
     run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
     try:
         run.solve()
@@ -380,7 +385,7 @@ class _Run:
         self.note()
         if self.cycles is not None:
             limit = self.trace.deadline.limit
-            share = Deadline(None if limit is None else _SHARE * limit)
+            share = Deadline(None if limit is None else (1.0 if k == 2 else _SHARE) * limit)
 
             def pause() -> None:
                 self.pause()
@@ -388,7 +393,7 @@ class _Run:
                     raise TimeoutError
 
             try:
-                for least in self.cycles.least_cost(pause):
+                for least in self.cycles.least_cost(pause, self.beat / k):
                     self.low = max(self.low, min(float(k * least), self.beat))
                     self.improve(self.prizes, float(least))
                     self.note()

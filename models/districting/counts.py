@@ -13,7 +13,6 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
-from forcopt.models.districting.dual_cycles import TAKES, CycleCounter
 from forcopt.models.districting.dynamic import check_features, sweep_of, tables_of
 from forcopt.models.districting.plan import Plan, only_plan
 from forcopt.models.districting.problem import Districting
@@ -80,10 +79,9 @@ class PlanCounts:
         With the objective ``cut``.
     max_cost : float, optional
         Only plans of at most this cost are counted.
-    method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-        ``dual-cycles`` takes two districts, with any side constraints and seats. The others take neither
-        `Share` nor `SplitLimit`, and `Fixed` only beside equal seats. The order of the plans of a cost
-        differs between methods.
+    method : {"frontier", "sphere-cut"}, optional
+        Both take neither `Share` nor `SplitLimit`, and `Fixed` only beside equal seats. The order of the
+        plans of a cost differs between them.
     time_limit : float, optional
         Seconds for the count; without it, plans are counted when a figure is first asked for.
     progress : bool, optional
@@ -121,13 +119,10 @@ class PlanCounts:
         progress: bool = False,
     ) -> None:
         programs = {"frontier": sweep_of, "sphere-cut": tables_of}
-        if method not in (*programs, "dual-cycles"):
-            raise unknown("counting method", method, [*programs, "dual-cycles"])
+        if method not in programs:
+            raise unknown("counting method", method, list(programs))
         name = f"count with {method}"
-        if method == "dual-cycles":
-            problem.require(name, "cut", takes=TAKES)
-        else:
-            check_features(problem, name)
+        check_features(problem, name)
         self.problem = problem
         deadline = Deadline(time_limit)
         limits = [] if problem.most_cost is None else [problem.most_cost]
@@ -137,14 +132,10 @@ class PlanCounts:
             largest = float(problem.arrays.costs.sum())
             limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + LIMIT)))
         most = min(limits, default=None)
-        self._counter: _Counter | _OnlyPlan | CycleCounter
         only = only_plan(problem)
-        if only is not None:
-            self._counter = _OnlyPlan(only, most)
-        elif method == "dual-cycles":
-            self._counter = CycleCounter(problem, most)
-        else:
-            self._counter = _Counter(programs[method](problem, name), most)
+        self._counter: _Counter | _OnlyPlan = (
+            _Counter(programs[method](problem, name), most) if only is None else _OnlyPlan(only, most)
+        )
         if time_limit is not None or progress:
             with show_progress(ProgressLine(name, deadline), progress):
                 self._by_cost = self._counted(deadline)

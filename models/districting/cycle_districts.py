@@ -13,6 +13,9 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.tolerances import ROUNDING
 
+_STEP = 2
+"""The limit on the cost of a cycle rises by the cost of 2 average edges a round: 2.2 times as many paths."""
+
 
 def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
     """Bound ``prizes(S)`` over sets S of at most a weight: the fractional knapsack."""
@@ -205,13 +208,15 @@ class CycleDistricts:
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
 
-    def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
+    def least_cost(self, pause: Callable[[], None] | None = None, enough: float = np.inf) -> Iterator[int]:
         """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.
 
         Parameters
         ----------
         pause : callable, optional
             See `sets`.
+        enough : float, optional
+            Bounds beyond this one are not sought.
 
         Yields
         ------
@@ -224,9 +229,9 @@ class CycleDistricts:
         costs at least twice the least cost of a bond of whole districts.
         """
         costs = self.graph.costs
-        step, limit, bond = max(1, int(costs.mean())), 0, None
+        step, limit, bond = max(1, int(_STEP * costs.mean())), 0, None
         while limit <= costs.sum():
-            limit += step
+            limit = max(limit + 1, min(limit + step, int(np.ceil(min(enough, costs.sum() + 2))) - 1))
             district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
             if bond is None:
                 found = [] if self.unions is None else self.unions.search(limit, pause=pause)

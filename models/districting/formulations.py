@@ -10,7 +10,6 @@ is tested.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,6 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.atoms import maximum
-from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
@@ -436,42 +434,6 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 
 
 @Districting.formulation(
-    "labels-separators",
-    exact=True,
-    cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)",
-    rules=("each", "one", "sum", "plan"),
-)
-def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
-    """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator.
-
-    Parameters
-    ----------
-    canonical : bool, default True
-        Number the districts by their first nodes, so that each plan is represented once.
-
-    Returns
-    -------
-    Handles
-        The parts of the model and its objective; a decision is a plan.
-    """
-    base = _label_base(problem, model, canonical)
-    member, high = base.member, problem.population_bounds[1]
-    weights = problem.arrays.weights
-
-    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
-        x = value(member) > 0.5
-        for d in range(problem.districts):
-            nodes = np.flatnonzero(x[:, d]).tolist()
-            if nodes:
-                b = max(nodes, key=lambda v: int(weights[v]))
-                for a, separator in _violated(problem.arrays, nodes, b, high):
-                    yield member[a] + member[b] - member[separator].sum(axis=0) <= 1
-
-    model.lazy(separate, name=model.unused_name("connected"))
-    return base.handles()
-
-
-@Districting.formulation(
     "relaxed",
     cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)",
     rank="published",
@@ -492,22 +454,3 @@ def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     """
     base = _root_base if problem.objective == "inertia" else _label_base
     return base(problem, model, canonical).handles()
-
-
-def _violated(
-    graph: WeightedGraph, nodes: Iterable[int], b: int, high: int
-) -> Iterator[tuple[int, list[int]]]:
-    """For each component of `nodes` without b: its heaviest node and a minimal separator of it from b."""
-    for piece in graph.components(nodes):
-        if b in piece:
-            continue
-        a = max(piece, key=lambda v: int(graph.weights[v]))
-        border = {u for v in piece for u in graph.neighbours[v]} - set(piece)
-        beyond = _path_weights(graph, b, set(graph) - border)
-        separator = sorted(u for u in border if any(v in beyond for v in graph.neighbours[u]))
-        # Leave out nodes while every path from a to b that avoids the rest stays too heavy for a district.
-        for u in list(separator):
-            rest = [v for v in separator if v != u]
-            if _path_weights(graph, a, set(graph) - set(rest)).get(b, high + 1) > high:
-                separator = rest
-        yield a, separator

@@ -19,7 +19,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
-from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
 from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
@@ -178,9 +177,6 @@ _SPLITS = 2 / 3
 _CLUSTERS = 1 / 10
 """So does the bound on splits by clusters of counties."""
 
-_SMALL = 16
-"""Problems of this number of nodes are left to the search."""
-
 
 @Districting.algorithm(
     "portfolio",
@@ -198,13 +194,13 @@ def portfolio(
 ) -> Outcome:
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
-    Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan. Set partitioning looks at some million partial districts on at most 128 nodes (before column
-    generation only if districts are small or no plan is known). A method with a bound follows for the
+    Two districts of a connected planar graph without rules are left to column generation. Otherwise a local
+    search gives a plan. Set partitioning looks at some million partial districts on at most 128 nodes (before
+    column generation only if districts are small or no plan is known). A method with a bound follows for the
     objective ``cut``: column generation on connected planar graphs and where districts hold few nodes, else
-    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on
-    HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end,
-    on at most 128 nodes.
+    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``flow`` on HiGHS. The
+    latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end, on at most
+    128 nodes.
 
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
@@ -244,11 +240,9 @@ def portfolio(
         return outcome
     if problem.objective == "splits":
         return run.ended(run.by(fewest_splits))
-    if finish is dual_cycles and len(problem.nodes) > _SMALL:
-        outcome = run.by(dual_cycles)
-        if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
-            return run.ended(outcome)
-        run.plan, finish = outcome.decision, _wider(problem)  # the paths exceed the memory limit
+    free = not (problem.all_rules or problem.unequal_seats)
+    if problem.districts == 2 and free and finish is column_generation and _planar(problem):
+        return run.ended(run.by(finish))
     found = run.search(finish)
     if found is not None:
         return run.ended(found)
@@ -359,25 +353,14 @@ def _searchable(problem: Districting) -> bool:
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
     if problem.objective != "cut":
-        return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
-    if problem.districts == 2:
-        try:
-            cycles_of(problem)
-        except DeclarationError:
-            return _wider(problem)
-        return dual_cycles
-    return _wider(problem)
-
-
-def _wider(problem: Districting) -> Callable[..., Outcome]:
-    """The same without dual cycles."""
-    listed = len(problem.nodes) <= _FEW * problem.districts or (problem.districts > 2 and _planar(problem))
+        return None if _searchable(problem) or problem.objective == "inertia" else _by_flow
+    listed = len(problem.nodes) <= _FEW * problem.districts or _planar(problem)
     if listed and all(rule.scope != "plan" for rule in problem.all_rules):
         return column_generation
     try:
         sweep_of(problem)
     except DeclarationError:
-        return _by_cuts
+        return _by_flow
     return frontier
 
 
@@ -390,7 +373,7 @@ def _planar(problem: Districting) -> bool:
     return True
 
 
-def _by_cuts(
+def _by_flow(
     problem: Districting,
     *,
     start: Plan | None,
@@ -400,7 +383,7 @@ def _by_cuts(
 ) -> Outcome:
     """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
-    handles = problem.declare(model, "labels-separators")
+    handles = problem.declare(model, "flow")
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)

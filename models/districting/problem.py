@@ -898,8 +898,8 @@ class Districting(OfParts):
         ----------
         max_cost : float, optional
             Only plans of at most this cost are counted.
-        method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-            ``dual-cycles`` takes two districts of a connected planar graph, and pays with a `max_cost`.
+        method : {"frontier", "sphere-cut"}, optional
+            The dynamic program.
         time_limit : float, optional
             Seconds; without it, plans are counted when a figure is first asked for.
         progress : bool, optional
@@ -916,7 +916,7 @@ class Districting(OfParts):
         TimeoutError
             If the count takes longer than the time limit.
         MemoryError
-            If the states, or the plans that ``dual-cycles`` lists, do not fit in memory.
+            If the states do not fit in memory.
         """
         from forcopt.models.districting.counts import PlanCounts
 
@@ -993,11 +993,11 @@ class Districting(OfParts):
                 exact = [repr(m.name) for m in self.methods.values() if m.exact and kind in m.rules]
                 others = f"{', '.join(exact)} do"
                 if kind == "seats":
-                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
+                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'flow' do"
                 if self.objective == "inertia":
                     others = f"for the objective inertia, {self.inertia_takers}"
                 if method.startswith("count "):
-                    others = "'dual-cycles' counts with it, on planar graphs with two districts"
+                    others = "'ensemble' draws plans with it"
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
 
 

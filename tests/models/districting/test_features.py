@@ -17,9 +17,9 @@ from forcopt.models import Districting
 from forcopt.models.districting import CutLimit, Fixed, MustLink, Plan, Share, SplitLimit, ensemble
 from forcopt.models.districting.compactness import smallest_circle
 
-ALGORITHMS = ("portfolio", "set-partitioning", "column-generation", "dual-cycles")
+ALGORITHMS = ("portfolio", "set-partitioning", "column-generation")
 DYNAMIC = ("frontier", "sphere-cut")
-PROGRAMS = ("flow", "flow-per-district", "labels-separators")
+PROGRAMS = ("flow", "flow-per-district")
 ROOTS = ("shirabe",)
 
 
@@ -168,16 +168,10 @@ def test_features_together_agree_with_all_labels(seed):
     if seed % 2:
         p = p.replace(side_constraints=[share, Fixed(0, 1)])
     least = min((e.objective for _, e in every_plan(p)), default=None)
-    for method in ("portfolio", "dual-cycles", "column-generation", "labels-separators", "flow"):
+    for method in ("portfolio", "set-partitioning", "column-generation", "flow"):
         solution = p.solve(method)
         assert solution.status == ("infeasible" if least is None else "optimal"), method
         assert least is None or solution.objective == least, method
-    if least is not None:
-        found = {tuple(sorted(map(tuple, plan.parts))) for plan in p.count(method="dual-cycles").iterate()}
-        labels = [np.array(x) for x, _ in every_plan(p)]
-        assert found == {
-            tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels
-        }
 
 
 def test_windows_divide_populations_into_classes():
