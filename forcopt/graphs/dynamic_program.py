@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.graphs.cut_bound import most_within
 from forcopt.graphs.states import (
     COUNT,
     FINISHED,
@@ -33,7 +34,7 @@ from forcopt.graphs.states import (
     index_size,
     unpacked,
 )
-from forcopt.graphs.tolerances import LEAST_PRICE
+from forcopt.graphs.tolerances import ROUNDED, SLACK
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 
@@ -539,12 +540,5 @@ def largest_primes(count: int) -> Array:
 
 
 def _most_error(error: Array, weights: Array, high: int) -> int:
-    """The most that errors add up to over vertices of weight `high` or less (a fractional knapsack)."""
-    gains = [(int(e), int(w)) for e, w in zip(error, weights, strict=True) if e > 0]
-    gains.sort(key=lambda item: item[0] / max(item[1], LEAST_PRICE), reverse=True)
-    total, left = 0, high
-    for gain, w in gains:
-        if w > left:
-            return total + -(-gain * left // w)
-        total, left = total + gain, left - w
-    return total
+    """The most that errors, which are whole, add up to over vertices of weight `high` or less."""
+    return int(most_within(error, weights, high) * (1 + ROUNDED) + SLACK)

@@ -770,26 +770,13 @@ class WindowCycles:
         )
 
 
-@njit(cache=True)
-def _counted(group, groups):  # type: ignore[no-untyped-def]
-    """Sort the paths by group: their order, and the start of each group in it."""
-    begins = np.zeros(groups + 1, np.int64)
-    for g in group:
-        begins[g + 1] += 1
-    for g in range(groups):
-        begins[g + 1] += begins[g]
-    place, order = begins[:-1].copy(), np.empty(len(group), np.int64)
-    for i in range(len(group)):
-        order[place[group[i]]] = i
-        place[group[i]] += 1
-    return order, begins
-
-
 def _grouped(
     group: Array, total: Array, groups: int, pause: Callable[[], None] | None
 ) -> tuple[Array, Array]:
     """The order of the paths by group, then by sum, and the start of each group in it."""
-    order, begins = _counted(group, groups)
+    ones = np.ones(len(group), np.bool_)
+    table = sp.csr_array((ones, (group, np.arange(len(group)))), shape=(groups, len(group)))
+    order, begins = table.indices.astype(np.int64), table.indptr.astype(np.int64)
     first = 0
     while first < groups:
         last = max(first + 1, int(np.searchsorted(begins, begins[first] + _SORTED, side="right")) - 1)

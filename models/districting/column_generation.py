@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
 from math import ceil, log2
 
 import numpy as np
@@ -216,7 +215,7 @@ class _Run:
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
         self.place = place = np.argsort(self.order)
-        self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
+        self.must_link = [(place[a], place[b]) for a, b in problem.linked]
         self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
         if problem.most_cost is not None:
@@ -278,10 +277,7 @@ class _Run:
         return self.trace.deadline.left
 
     def districts(
-        self,
-        threshold: float,
-        prizes: Array | None = None,
-        branches: float = np.inf,
+        self, threshold: float, prizes: Array | None = None, branches: float = np.inf
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 

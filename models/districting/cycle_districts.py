@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.graphs.cut_bound import largest_boundary, least_value
+from forcopt.graphs.cut_bound import largest_boundary, least_value, most_within
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
@@ -15,15 +15,6 @@ from forcopt.models.districting.tolerances import ROUNDING
 
 _STEP = 2
 """The limit on the cost of a cycle rises by the cost of 2 average edges a round: 2.2 times as many paths."""
-
-
-def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
-    """Bound ``prizes(S)`` over sets S of at most a weight: the fractional knapsack."""
-    value = float(prizes[weights == 0].clip(min=0).sum())
-    at = np.flatnonzero((weights > 0) & (prizes > 0))
-    at = at[np.argsort(-prizes[at] / weights[at], kind="stable")]
-    before = np.cumsum(weights[at]) - weights[at]
-    return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ prizes[at])
 
 
 class CycleDistricts:
@@ -88,10 +79,7 @@ class CycleDistricts:
         return self.simple.paths + (0 if self.unions is None else self.unions.paths)
 
     def sets(
-        self,
-        threshold: float,
-        prizes: Array,
-        pause: Callable[[], None] | None = None,
+        self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
     ) -> Iterator[tuple[Array, Array]]:
         """Give all districts of a reduced cost of at most a threshold.
 
@@ -243,7 +231,7 @@ class CycleDistricts:
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""
-        first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
+        first = threshold + most_within(prizes, self.graph.weights, self.high)
         if first > self.usual:
             first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
         return int(np.floor(first + ROUNDING))

@@ -9,7 +9,6 @@ is tested.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from typing import Any
 
@@ -288,27 +287,14 @@ def _too_far(graph: WeightedGraph, high: int, canonical: bool) -> Array:
 
     With canonical roots a path may only use nodes from j on (the L-fixing of Validi and Buchanan).
     """
-    out = np.ones((graph.size, graph.size), np.bool_)
+    out, n = np.ones((graph.size, graph.size), np.bool_), graph.size
+    tail, head = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
     for j in graph:
-        allowed = range(j, graph.size) if canonical else graph
-        for i, far in _path_weights(graph, j, set(allowed)).items():
-            out[i, j] = far > high
+        open_ = np.minimum(tail, head) >= (j if canonical else 0)
+        ends = tail[open_], head[open_]
+        network = sp.csr_array((graph.weights[ends[1]].astype(float), ends), shape=(n, n))
+        out[:, j] = graph.weights[j] + sp.csgraph.dijkstra(network, indices=j) > high
     return out
-
-
-def _path_weights(graph: WeightedGraph, source: int, allowed: set[int]) -> dict[int, int]:
-    """The least weight of a path from `source` to each node it can reach, both ends included."""
-    best: dict[int, int] = {}
-    queue = [(int(graph.weights[source]), source)]
-    while queue:
-        far, u = heapq.heappop(queue)
-        if u in best:
-            continue
-        best[u] = far
-        for v in graph.neighbours[u]:
-            if v in allowed and v not in best:
-                heapq.heappush(queue, (far + int(graph.weights[v]), v))
-    return best
 
 
 def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:

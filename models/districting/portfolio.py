@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import floor
 from typing import Any
 
@@ -17,6 +17,7 @@ from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.models.districting.cluster_search import warm as warm_clusters
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.dynamic import frontier, sweep_of
@@ -131,12 +132,12 @@ def _drawn(
     for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
         if u in place and v in place:
             part.add_edge(place[u], place[v], cost=cost)
-    links: list[MustLink | CannotLink] = []
-    for group in problem.must_link:
-        links += [MustLink(nodes=(place[u], place[v])) for u, v in pairwise(group) if u in place]
-    for u, v in problem.cannot_link:
-        if u in place and v in place:
-            links.append(CannotLink(nodes=(place[u], place[v])))
+    links = [
+        kind(nodes=(place[u], place[v]))
+        for kind, pairs in ((MustLink, problem.linked), (CannotLink, problem.cannot_link))
+        for u, v in pairs
+        if u in place and v in place
+    ]
     of = np.unique(labels, return_inverse=True)[1]
     local = Districting(
         part, districts=int(of.max()) + 1, bounds=problem.population_bounds, side_constraints=tuple(links)
@@ -178,11 +179,16 @@ _CLUSTERS = 1 / 10
 """So does the bound on splits by clusters of counties."""
 
 
+def _warm() -> None:
+    jit_warmup("local-search", "set-partitioning", "column-generation", "frontier")()
+    warm_clusters()
+
+
 @Districting.algorithm(
     "portfolio",
     exact=True,
     cites="see the methods that it runs",
-    prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
+    prepare=_warm,
     rules=("each", "one", "sum", "plan"),
 )
 def portfolio(

@@ -19,14 +19,7 @@ from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.compactness import (
-    AREA,
-    BORDER,
-    PERIMETER,
-    borders,
-    polsby_popper,
-    reock,
-)
+from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
 from forcopt.models.districting.districts import Counted, Districts, Row, check_measure, rows_of, violation
 from forcopt.models.districting.side_constraints import CannotLink, Fixed, MustLink, SideConstraint
 from forcopt.models.districting.tolerances import LESS, LIMIT
@@ -569,6 +562,11 @@ class Districting(OfParts):
         return tuple(sorted(g for g in groups if len(g) > 1))
 
     @cached_property
+    def linked(self) -> list[tuple[int, int]]:
+        """The groups of `must_link` as pairs of nodes."""
+        return [pair for group in self.must_link for pair in pairwise(group)]
+
+    @cached_property
     def cannot_link(self) -> tuple[tuple[int, int], ...]:
         """Pairs of nodes (positions) that do not share a district by the side constraints."""
         found = set()
@@ -622,21 +620,11 @@ class Districting(OfParts):
         for least, most in self.windows.tolist():
             if least > most:
                 return f"no integer lies within the tolerance: the bounds are {least} and {most}"
-        fewest, most = self.windows.sum(axis=0).tolist() if self.unequal_seats else (k * low, k * high)
-        if g.total < fewest:
-            times = (
-                f"{fewest} in {sum(self.seats or ())} seats"
-                if self.unequal_seats
-                else f"{k} districts times {low}"
-            )
-            return f"the total population {g.total} is below {times}"
-        if g.total > most:
-            times = (
-                f"{most} in {sum(self.seats or ())} seats"
-                if self.unequal_seats
-                else f"{k} districts times {high}"
-            )
-            return f"the total population {g.total} is above {times}"
+        fewest, most = self.windows.sum(axis=0).tolist()
+        if not fewest <= g.total <= most:
+            word, end, each = ("below", fewest, low) if g.total < fewest else ("above", most, high)
+            seats = self.unequal_seats and f"{end} in {sum(self.seats or ())} seats"
+            return f"the total population {g.total} is {word} {seats or f'{k} districts times {each}'}"
         heavy = int(np.argmax(g.weights))
         if g.weights[heavy] > high:
             return f"node {self.nodes[heavy]!r} has population {g.weights[heavy]}, above {high}"

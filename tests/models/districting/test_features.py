@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import classes_of
 from forcopt.models import Districting
 from forcopt.models.districting import CutLimit, Fixed, MustLink, Plan, Share, SplitLimit, ensemble
-from forcopt.models.districting.compactness import smallest_circle
 
 ALGORITHMS = ("portfolio", "set-partitioning", "column-generation")
 DYNAMIC = ("frontier", "sphere-cut")
@@ -281,20 +280,24 @@ def test_compactness_of_two_by_one_rectangles():
     assert "polsby_popper_min" not in Districting(grid(2, 2), 2, tolerance=0).evaluate(plan).metrics
 
 
-def test_the_smallest_circle_of_random_points():
+def test_the_circle_around_random_districts_is_the_smallest():
     rng = np.random.default_rng(3)
-    for n in (1, 2, 3, 10, 40):
-        points = rng.normal(size=(n, 2))
-        center, radius = smallest_circle(points)
-        far = np.hypot(*(points - center).T)
-        assert far.max() == pytest.approx(radius, abs=1e-9)
-        # No direction away from the center is free of points on the circle: else a smaller circle exists.
-        angles = np.sort(np.arctan2(*(points - center)[far > radius - 1e-7].T))
-        if n > 1:
-            gaps = np.diff(np.append(angles, angles[0] + 2 * np.pi))
-            assert gaps.max() <= np.pi + 1e-6
-    line = np.array([[0.0, 0], [1, 1], [2, 2], [5, 5]])
-    assert smallest_circle(line)[1] == pytest.approx(math.sqrt(50) / 2)
+    graph = squares()
+    p = Districting(graph, 1, tolerance=0)
+    for _ in range(5):
+        corners = rng.normal(size=(4, 2))
+        for v in graph:
+            ring = corners[v] + np.array([[0, 0], [0.1, 0], [0, 0.1], [0, 0]])
+            graph.nodes[v]["geometry"] = {"type": "Polygon", "coordinates": [ring.tolist()]}
+        points = np.concatenate([corners + np.array(shift) for shift in ((0, 0), (0.1, 0), (0, 0.1))])
+        circles = [(a + b) / 2 for a in points for b in points]
+        for a, b, c in permutations(points, 3):
+            sides = 2 * np.array([b - a, c - a])
+            if abs(np.linalg.det(sides)) > 1e-9:
+                circles.append(a + np.linalg.solve(sides, ((np.array([b, c]) - a) ** 2).sum(axis=1)))
+        radius = min(np.hypot(*(points - center).T).max() for center in circles)
+        plan = Plan.from_labels(p.replace(graph=graph), [0, 0, 0, 0])
+        assert plan.reock == pytest.approx([0.02 / (math.pi * radius**2)])
 
 
 def test_attributes_survive_a_file(tmp_path):
