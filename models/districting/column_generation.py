@@ -185,8 +185,8 @@ def column_generation(
         run.solve()
     except (_Stopped, MemoryError) as stop:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        reason, steps = str(stop), run.trace.steps
-        return Outcome(run.plan, run.bound, status, run.looked_at, reason, steps, proof=run.proof())
+        reason, trace = str(stop), run.trace.steps
+        return Outcome(run.plan, run.bound, status, run.looked_at, reason, trace, proof=run.proof())
     if run.plan is None:
         message = "no districts that cover every node once exist"
         return Outcome(None, float("inf"), Status.INFEASIBLE, run.looked_at, message, run.trace.steps)
@@ -270,11 +270,6 @@ class _Run:
             self.trace.check()
         except TimeoutError as stop:
             raise _Stopped(str(stop)) from None
-
-    def left(self) -> float | None:
-        """The seconds left."""
-        self.pause()
-        return self.trace.deadline.left
 
     def districts(
         self, threshold: float, prizes: Array | None = None, branches: float = np.inf
@@ -457,7 +452,7 @@ class _Run:
             return Pricing([] if self.settled else found, min(reduced))
 
         self.pause()
-        found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
+        found = generate(model, price, self.backend, total=k, time_limit=self.trace.deadline.left).columns
         self.pause()
         if not found:
             return sets, costs
@@ -623,7 +618,8 @@ class _Run:
             model.subject_to(by_column @ given == taken)
             model.subject_to(by_window @ given == np.array(list(self.windows.values())))
         model.minimize(taken @ costs)
-        result = model.solve(self.backend, time_limit=self.left(), gap=0.0)
+        self.pause()
+        result = model.solve(self.backend, time_limit=self.trace.deadline.left, gap=0.0)
         if result.status.has_solution:
             self.take([sets[i] for i in np.flatnonzero(result[taken] > 0.5)])
         if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):

@@ -358,11 +358,9 @@ def cheapest_cover(
     rest = _Rest(graph.weights, first, ends, graph.costs[numbers], low, high, pairs, *scratch)
     free, kept = np.zeros((2, parts, width), np.uint64)
     cost, vertex, turn, stop, end = np.zeros((5, parts), np.int64)
-    chosen, rows = np.empty((parts, len(sets)), np.int32), np.full((2, parts - 1), -1)
-    counts = np.empty(64 * width, np.int64)
-    depths = _Depths(
-        free, kept, np.full(parts, -1), np.zeros(parts), cost, vertex, chosen, turn, stop, end, *rows, counts
-    )
+    chosen, (taken, best) = np.empty((parts, len(sets)), np.int32), np.full((2, parts - 1), -1)
+    load, spent, counts = np.full(parts, -1), np.zeros(parts), np.empty(64 * width, np.int64)
+    depths = _Depths(free, kept, load, spent, cost, vertex, chosen, turn, stop, end, taken, best, counts)
     depths.free[0], depths.listed[0], depths.end[0] = words[-1], np.arange(len(sets)), len(sets)
     _branch(listed.words, depths, 0, 0)
     state = _State(0, most, slack + ROUNDING)

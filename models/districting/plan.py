@@ -182,12 +182,9 @@ class Plan:
         tuple[float, ...]
             One quotient for each district.
         """
-        nodes = self.problem.graph.nodes
-        sums = [
-            [float(sum(nodes[self.problem.nodes[v]][name] for v in part)) for name in (attribute, total)]
-            for part in self.parts
-        ]
-        return tuple(a / b if b else float("nan") for a, b in sums)
+        groups, totals = (self.problem.numbers(name) for name in (attribute, total))
+        sums = [(groups[list(part)].sum(), totals[list(part)].sum()) for part in self.parts]
+        return tuple(float(a / b) if b else float("nan") for a, b in sums)
 
     @classmethod
     def from_csv(cls, problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
@@ -362,26 +359,20 @@ class Plan:
     def _repr_html_(self) -> str:
         return picture_html(self.plot())
 
-    def plot(
-        self, path: str | Path | None = None, *, pos: Any = None, labels: Any = False, ax: Any = None
-    ) -> Any:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
-        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas, unless `pos` is given;
-        else all nodes are drawn as points, with cut edges dashed. Up to 20 districts are named with their
+        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas; else all nodes are
+        drawn as points, with cut edges dashed, at their attribute ``pos``; else at ``x`` and ``y``, or
+        ``lon`` and ``lat``; else at the node itself if it is a pair of numbers; else in the layout of
+        Kamada and Kawai. Up to 20 districts are named with their
         populations.
 
         Parameters
         ----------
         path : str or Path, optional
             A ``.png``, ``.svg`` or ``.pdf`` file to write.
-        pos : mapping, optional
-            The place ``(x, y)`` of each node. By default the node's attribute ``pos``; else ``x`` and ``y``,
-            or ``lon`` and ``lat``; else the node itself if it is a pair of numbers; else the layout of
-            Kamada and Kawai.
-        labels : bool or mapping, default False
-            A text for each node, or whether to write its name.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
 
@@ -389,11 +380,6 @@ class Plan:
         -------
         Any
             The `matplotlib.figure.Figure`.
-
-        Raises
-        ------
-        DeclarationError
-            If `pos` lacks a node.
         """
         from matplotlib import colormaps
         from matplotlib.collections import LineCollection, PathCollection
@@ -407,12 +393,11 @@ class Plan:
         palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
         of_district = palette[np.arange(len(self.parts)) % len(palette)]
         colours = of_district[self.labels]
-        spots, areas = None, []
-        if pos is None and all("geometry" in graph.nodes[v] for v in problem.nodes):
+        if all("geometry" in graph.nodes[v] for v in problem.nodes):
             areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
         else:
-            spots = _positions(problem, pos)
+            spots = _positions(problem)
             u, v = problem.arrays.edges.T
             cut = self.labels[u] != self.labels[v]
             lines = np.stack([spots[u], spots[v]], axis=1)
@@ -424,13 +409,6 @@ class Plan:
                 spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
             )
         axes.autoscale_view()
-        if labels:
-            texts = labels if isinstance(labels, Mapping) else {v: v for v in problem.nodes}
-            centers = (
-                spots if spots is not None else [area.get_extents().get_points().mean(0) for area in areas]
-            )
-            for v, (x, y) in zip(problem.nodes, centers, strict=True):
-                axes.text(x, y, str(texts.get(v, "")), ha="center", va="center", fontsize=7, zorder=3)
         wide, high = axes.viewLim.size
         if ax is None:
             figure.set_size_inches(8.5, min(max(6.5 * high / wide, 3.0), 10.0) + 0.4)
@@ -530,14 +508,10 @@ def _matched(
     return tuple(out)
 
 
-def _positions(problem: Districting, pos: Any = None) -> Array:
+def _positions(problem: Districting) -> Array:
     import networkx as nx
 
     nodes = problem.graph.nodes
-    if pos is not None:
-        if missing := [v for v in problem.nodes if v not in pos]:
-            raise DeclarationError(f"pos lacks the node {missing[0]!r}; it must give a place for every node")
-        return np.array([pos[v] for v in problem.nodes], dtype=float)
     for names in (("pos",), ("x", "y"), ("lon", "lat"), ("longitude", "latitude")):
         if all(name in nodes[v] for v in problem.nodes for name in names):
             return np.array([np.ravel([nodes[v][n] for n in names]) for v in problem.nodes], dtype=float)

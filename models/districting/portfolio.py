@@ -24,7 +24,7 @@ from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
-from forcopt.models.districting.screen import screened, shares
+from forcopt.models.districting.screen import screened
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.side_constraints import CannotLink, MustLink, SplitLimit
 from forcopt.problem import Outcome
@@ -242,7 +242,7 @@ def portfolio(
             f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
-    if shares(problem) and (outcome := screened(problem, run.part(_SCREEN))) is not None:
+    if (outcome := screened(problem, run.part(_SCREEN))) is not None:
         return outcome
     if problem.objective == "splits":
         return run.ended(run.by(fewest_splits))
@@ -398,11 +398,8 @@ def _by_flow(
     if start is not None and plan is not None:
         better = problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
         plan = plan if better else start
-    if result.status is Status.INFEASIBLE and plan is None:
-        return Outcome(None, float("inf"), Status.INFEASIBLE, result.iterations, result.message)
-    if result.status is Status.OPTIMAL:
-        return Outcome(plan, iterations=result.iterations)
-    status = Status.LIMIT if plan is None else Status.FEASIBLE
+    ended = result.status is Status.OPTIMAL or (result.status is Status.INFEASIBLE and plan is None)
+    status = result.status if ended else Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
 
 
@@ -468,10 +465,7 @@ def fewest_splits(
             limit = min(most, 2 * limit + 1)
         else:
             break
-    if best is None:
-        status = Status.INFEASIBLE if bound > most else Status.LIMIT
-        return Outcome(
-            None, np.inf if bound > most else float(bound), status, run.steps, message or trace.end
-        )
-    status = Status.OPTIMAL if splits <= bound else Status.FEASIBLE
+    if best is None and bound > most:
+        return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
+    status = Status.LIMIT if best is None else Status.OPTIMAL if splits <= bound else Status.FEASIBLE
     return Outcome(best, float(min(bound, splits)), status, run.steps, trace.end, trace.steps)

@@ -295,14 +295,9 @@ class Districting(OfParts):
                 low, high = sorted(bound / single[0] for bound in (rule.lower, rule.upper))
                 least, most = ceil(max(low, 0.0) - LIMIT), floor(min(high, self.districts) + LIMIT)
                 found += [(row, least, most) for row in self.integer_rows(single[1]) or ()]
-        rows = [row for row, *_ in found]
-        return Counted(
-            np.array([row.weights for row in rows], np.int64).reshape(-1, len(self.nodes)),
-            np.array([row.low for row in rows], np.int64),
-            np.array([row.high for row in rows], np.int64),
-            np.array([least for _, least, _ in found], np.int64),
-            np.array([most for *_, most in found], np.int64),
-        )
+        weights = np.array([row.weights for row, *_ in found], np.int64).reshape(-1, len(self.nodes))
+        facts = [(row.low, row.high, *number) for row, *number in found]
+        return Counted(weights, *np.array(facts, np.int64).reshape(-1, 4).T.copy())
 
     def limits(self, measure: str) -> list[tuple[str, int]]:
         """What rules measure whose sum over districts has an upper bound, and this bound."""
@@ -810,14 +805,10 @@ class Districting(OfParts):
             pieces = len(g.components(members.tolist()))
             if pieces > 1:
                 violations[f"contiguity of district {d}"] = float(pieces - 1)
-        for number, item in enumerate(self.side_constraints):
-            broken = item.violation(self, labels)
-            if broken > 0:
-                violations[f"side_constraints[{number}] {item!r}"] = broken
-        for number, rule in enumerate(self.rules):
-            broken = violation(self, rule, labels)
-            if broken > 0:
-                violations[f"rules[{number}] {rule}"] = broken
+        sides = enumerate(self.side_constraints)
+        broken = {f"side_constraints[{i}] {x!r}": x.violation(self, labels) for i, x in sides}
+        broken |= {f"rules[{i}] {rule}": violation(self, rule, labels) for i, rule in enumerate(self.rules)}
+        violations |= {name: much for name, much in broken.items() if much > 0}
         metrics = self._metrics(labels, people)
         return Evaluation(metrics[self.objective], violations, metrics)
 

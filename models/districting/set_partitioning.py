@@ -31,7 +31,16 @@ from forcopt.graphs.kernels import (
     without_first,
 )
 from forcopt.graphs.weighted import spectral_order
-from forcopt.models.districting.districts import no_rows, violation
+from forcopt.models.districting.districts import (
+    CUT,
+    DEVIATION,
+    INERTIA,
+    OBJECTIVES,
+    SPLITS,
+    no_rows,
+    violation,
+)
+from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import LESS
@@ -41,8 +50,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.graphs.weighted import WeightedGraph
 
-CUT, INERTIA, DEVIATION, SPLITS = 0, 1, 2, 3
-_KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION, "splits": SPLITS}
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
 
@@ -401,13 +408,14 @@ class Cover:
         **more: Any,
     ) -> None:
         n = graph.size
-        none = {
+        none: dict[str, Any] = {
             "kind": CUT,
             "inertia": np.zeros((0, 0)),
             "cut_limit": -1,
             "units": np.zeros((1, n), np.int64),
         }
         none |= {"split_limits": np.zeros(0, np.int64), "windows": np.zeros((0, 2), np.int64)}
+        facts: dict[str, Any] = {"counted": no_rows(n)} | none | more
         self.task = _Task(
             near=masks(graph),
             weight=graph.weights,
@@ -419,7 +427,7 @@ class Cover:
             high=high,
             parts=parts,
             checked=accept is not None,
-            **({"counted": no_rows(n)} | none | more),
+            **facts,
         )
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
@@ -524,7 +532,7 @@ def set_partitioning(
         elif not cover.done and not sought:  # not done in a moment: now a good plan to beat pays
             sought = True
             share = None if deadline.left is None else deadline.left / 2
-            found = _quick_plan(problem, share, seed)
+            found = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
             if found is not None and _in_units(problem, found) < cover.best:
                 plan, cover.best = found, _in_units(problem, found)
                 trace.add(problem.evaluate(plan).objective, float("-inf"))
@@ -549,7 +557,7 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
     """Set up the search for a plan better than `plan`."""
     order = problem_order(problem)
     place = {v: i for i, v in enumerate(order)}
-    kind = _KINDS[problem.objective]
+    kind = OBJECTIVES.index(problem.objective)
     limits = problem.limits("units")
 
     def accept(parts: list[list[int]]) -> bool:
@@ -589,14 +597,3 @@ def _in_units(problem: Districting, plan: Plan) -> float:
         "inertia": value * (1 - LESS),
         "splits": value + (problem.units(problem.county).max() + 1.0 if problem.objective == "splits" else 0),
     }[problem.objective]
-
-
-def _quick_plan(
-    problem: Districting, time_limit: float | None, seed: int | np.random.Generator | None
-) -> Plan | None:
-    from forcopt.models.districting.local_search import local_search
-
-    outcome = local_search(problem, restarts=8, seed=seed, time_limit=time_limit)
-    found = outcome.decision
-    assert found is None or isinstance(found, Plan)
-    return found
