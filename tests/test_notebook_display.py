@@ -143,11 +143,6 @@ def test_a_map_takes_the_places_of_its_graph():
     assert places(g)[0].tolist() == [[0, 1], [2, 1], [4, 1], [6, 1]]
     nx.set_node_attributes(g, {v: {"pos": (v, v)} for v in g})
     assert places(g)[0].tolist() == [[v, v] for v in range(4)]
-    given, plan = places(g, pos={v: (0, v) for v in g}, labels={0: "north"})
-    assert given.tolist() == [[0, v] for v in range(4)]
-    assert [t.get_text() for t in plan.plot(labels=True).axes[0].texts] == ["0", "1", "2", "3"]
-    with pytest.raises(fo.DeclarationError, match="pos lacks the node 1"):
-        plan.plot(pos={0: (0, 0)})
     grid = nx.grid_2d_graph(2, 2)
     nx.set_node_attributes(grid, 1, "population")
     assert places(grid)[0].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]

@@ -15,7 +15,7 @@ from benchmarks.districting.journal import Journal
 from benchmarks.report import data
 from forcopt.models import CountyClustering
 
-LIMIT = 30.0
+LIMIT = 40.0
 """Seconds for an instance."""
 
 CHECK = 10.0

@@ -21,7 +21,6 @@ def body(folder: Path) -> str:
     """All sections; one whose part was never run says so."""
     sections = {
         "France": ("france", france),
-        "France in two districts": ("two", two),
         "United States": ("us", us),
         "Certificates": ("certificates", certificates),
         "Generated planar graphs": ("planar", planar),
@@ -100,26 +99,6 @@ def france(rows: Rows, folder: Path) -> str:
     head = ["tolerance", "feasible", "set-partitioning, s", "frontier, s", "sphere-cut, CPU s (wall)"]
     head += ["exact counts, s (longest)", "plans in all"]
     return table(head, lines) + "\n![Optimum against tolerance](france.png)\n"
-
-
-def two(rows: Rows, folder: Path) -> str:
-    methods = ("dual-cycles", "set-partitioning", "frontier")
-    lines = []
-    for tolerance in TOLERANCES:
-        of = [r for r in rows if r["tolerance"] == tolerance]
-        lines.append([f"{float(tolerance):.0%}", f"{sum(r['status'] == 'optimal' for r in of)} of {len(of)}"])
-        lines[-1] += [f"{total(of, f'{m} cpu s'):.2f}" for m in methods]
-        lines[-1].append(f"{sum(int(r['plans near the optimum']) for r in of):,}")
-    head = [
-        "tolerance",
-        "feasible",
-        *(f"{m}, CPU s" for m in methods),
-        "plans up to 2 edges above the optimum",
-    ]
-    return (
-        table(head, lines)
-        + "\nAll methods agree on every optimum, and dual cycles with the frontier on every count.\n"
-    )
 
 
 def us(rows: Rows, folder: Path) -> str:
@@ -293,7 +272,7 @@ def headline(folder: Path) -> list[Row]:
     for names, level, method in (
         (("ME", "NM", "ID", "WV"), "county", "portfolio"),
         (("LA", "AL", "AR", "OK"), "county", "column-generation"),
-        (("NH", "ME", "ID"), "tract", "dual-cycles"),
+        (("NH", "ME", "ID"), "tract", "column-generation"),
         (("NE", "UT", "AR"), "tract", "portfolio"),
     ):
         found = {n: r for n in names if (r := states.get((f"{n}-{level}", method)))}

@@ -33,9 +33,8 @@ after an hour, with bounds of 66 and 79 (UT) and of 40 and 70 (AR)."""
 def methods(name: str) -> list[str]:
     """What is tried: enumeration only where districts are few, columns only where they are small."""
     few = name in ("ME-county", "NM-county", "ID-county", "WV-county")
-    small = name.endswith("county") or name == "NE-tract"
-    two = name in ("ID-tract", "ME-tract", "NH-tract")
-    return ["portfolio", *["dual-cycles"] * two, *["column-generation"] * small, *["set-partitioning"] * few]
+    small = name not in ("UT-tract", "AR-tract")
+    return ["portfolio", *["column-generation"] * small, *["set-partitioning"] * few]
 
 
 def main(folder: Path, quick: bool) -> list[Journal]:

@@ -22,6 +22,15 @@ _UNIT = 2**22
 """Capacities are integers: the largest gain is worth this number of units."""
 
 
+def most_within(values: Array, weights: Array, limit: int) -> float:
+    """Bound ``values(S)`` over sets S of at most a weight: the fractional knapsack."""
+    value = float(values[weights == 0].clip(min=0).sum())
+    at = np.flatnonzero((weights > 0) & (values > 0))
+    at = at[np.argsort(-values[at] / weights[at], kind="stable")]
+    before = np.cumsum(weights[at]) - weights[at]
+    return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ values[at])
+
+
 class _BestSets:
     """Maximize ``gains(S) - share * cost(S)`` over all vertex sets S, from above, by a minimum cut."""
 

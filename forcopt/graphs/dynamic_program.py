@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.graphs.cut_bound import most_within
 from forcopt.graphs.states import (
     COUNT,
     FINISHED,
@@ -33,7 +34,7 @@ from forcopt.graphs.states import (
     index_size,
     unpacked,
 )
-from forcopt.graphs.tolerances import LEAST_PRICE
+from forcopt.graphs.tolerances import ROUNDED, SLACK
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.memory import memory_budget
 
@@ -50,40 +51,40 @@ class Piece:
 
     Attributes
     ----------
-    boundary : tuple[int, ...]
+    graph : WeightedGraph
+        The graph.
+    boundary : sequence of int
         Its vertices with edges to the rest.
     outside : Array
         Bool, shape (n,): vertices whose weight is still to come.
     coming : int
         The number of vertices not met yet.
-    distance : Array
-        For each pair of the boundary the least weight that connects them outside; 2**60 if nothing does.
+    open_ : Array
+        Bool, shape (m,): the edges outside it.
     """
 
-    boundary: tuple[int, ...]
+    graph: WeightedGraph
+    boundary: Sequence[int]
     outside: Array
     coming: int
-    distance: Array
+    open_: Array
 
-    @classmethod
-    def of(
-        cls, graph: WeightedGraph, boundary: Sequence[int], outside: Array, coming: int, open_: Array
-    ) -> Piece:
-        """Make a piece; `open_` marks the edges outside it."""
-        return cls(tuple(boundary), outside, coming, _distances(graph, boundary, open_))
+    @cached_property
+    def distance(self) -> Array:
+        """For each pair of the boundary the least weight that connects them outside; 2**60 if nothing does.
 
-
-def _distances(graph: WeightedGraph, boundary: Sequence[int], open_: Array) -> Array:
-    """The least weight between boundary vertices along open edges, around the other boundary vertices."""
-    ends = graph.edges[open_]
-    tails, heads = np.concatenate([ends, ends[:, ::-1]]).T
-    weights, starts = graph.weights.copy(), np.arange(graph.size)
-    weights[list(boundary)] = 0
-    starts[list(boundary)] = graph.size + np.arange(len(boundary))  # paths begin at copies
-    count = graph.size + len(boundary)
-    network = sp.csr_array((weights[heads], (starts[tails], heads)), shape=(count, count))
-    far = sp.csgraph.dijkstra(network, indices=starts[list(boundary)])[:, list(boundary)]
-    return np.where(np.isfinite(far), far, NEVER).astype(np.int64)
+        Paths lead along open edges, around the other boundary vertices.
+        """
+        graph, boundary = self.graph, list(self.boundary)
+        ends = graph.edges[self.open_]
+        tails, heads = np.concatenate([ends, ends[:, ::-1]]).T
+        weights, starts = graph.weights.copy(), np.arange(graph.size)
+        weights[boundary] = 0
+        starts[boundary] = graph.size + np.arange(len(boundary))  # paths begin at copies
+        count = graph.size + len(boundary)
+        network = sp.csr_array((weights[heads], (starts[tails], heads)), shape=(count, count))
+        far = sp.csgraph.dijkstra(network, indices=starts[boundary])[:, boundary]
+        return np.where(np.isfinite(far), far, NEVER).astype(np.int64)
 
 
 @dataclass(eq=False)
@@ -539,12 +540,5 @@ def largest_primes(count: int) -> Array:
 
 
 def _most_error(error: Array, weights: Array, high: int) -> int:
-    """The most that errors add up to over vertices of weight `high` or less (a fractional knapsack)."""
-    gains = [(int(e), int(w)) for e, w in zip(error, weights, strict=True) if e > 0]
-    gains.sort(key=lambda item: item[0] / max(item[1], LEAST_PRICE), reverse=True)
-    total, left = 0, high
-    for gain, w in gains:
-        if w > left:
-            return total + -(-gain * left // w)
-        total, left = total + gain, left - w
-    return total
+    """The most that errors, which are whole, add up to over vertices of weight `high` or less."""
+    return int(most_within(error, weights, high) * (1 + ROUNDED) + SLACK)

@@ -8,7 +8,6 @@ tables are ever multiplied.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -33,35 +32,23 @@ from forcopt.graphs.states import (
 from forcopt.graphs.weighted import WeightedGraph, frontier_order
 
 
-@dataclass(frozen=True, eq=False)
-class _Layer:
+class _Layer(NamedTuple):
     """The effect of the step of one vertex on the frontier.
 
     Attributes
     ----------
     vertex : int
         The vertex of the step.
+    kept : ndarray
+        Positions, in the frontier before plus the vertex itself, of the frontier after.
     near, costs : ndarray
         Positions of its neighbours in the frontier before, and the costs of the edges to them.
     cannot_link, must_link : ndarray
         Positions in the frontier of vertices that must not, or must, share its part.
-    kept : ndarray
-        Positions, in the frontier before plus the vertex itself, of the frontier after.
     """
 
     vertex: int
-    near: Array
-    costs: Array
-    cannot_link: Array
-    must_link: Array
     kept: Array
-
-
-class _Vertex(NamedTuple):
-    """One vertex: the length of the frontier before, its two weights, and the rest as in `_Layer`."""
-
-    length: int
-    weight: tuple[int, int]
     near: Array
     costs: Array
     cannot_link: Array
@@ -72,7 +59,7 @@ class _Vertex(NamedTuple):
 def _step(fed, vertex, boundary, rules, table, begin, budget):  # type: ignore[no-untyped-def]
     """Process one vertex in states from `begin` on; `table`: its store, its arcs, and the sizes of both."""
     rows, values, estimate = fed
-    length, weight, near, costs, cannot_link, must_link = vertex
+    length, weight, (near, costs, cannot_link, must_link) = vertex  # see `_Layer`
     demands, counting, most, limit, bound = rules
     parts, room, mode, high = demands.parts, demands.room, counting.mode, demands.exact.high
     store, arcs, count, arc_count = table
@@ -203,11 +190,11 @@ class Sweep(Program):
                 raise DeclarationError(f"the frontier grows to {len(kept)} vertices; {WIDEST} are possible")
             costs = [graph.cost_matrix[v, frontier[i]] for i in near]
             pairs = [_partners(group, v, at) for group in (self.cannot_link, self.must_link)]
-            columns = [np.array(a, np.int64) for a in (near, costs, *pairs, kept)]
+            columns = [np.array(a, np.int64) for a in (kept, near, costs, *pairs)]
             self.layers.append(_Layer(v, *columns))
             frontier = [wide[i] for i in kept]
             open_ = outside[graph.edges[:, 0]] | outside[graph.edges[:, 1]]
-            self.pieces.append(Piece.of(graph, frontier, outside.copy(), graph.size - t - 1, open_))
+            self.pieces.append(Piece(graph, frontier, outside.copy(), graph.size - t - 1, open_))
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:
         """The same order with other weights and bounds."""
@@ -218,7 +205,7 @@ class Sweep(Program):
         layer, piece = self.layers[t], self.pieces[t]
         length = len(self.pieces[t - 1].boundary) if t else 0
         weight = (int(weights[0][layer.vertex]), int(weights[1][layer.vertex]))
-        vertex = _Vertex(length, weight, layer.near, layer.costs, layer.cannot_link, layer.must_link)
+        vertex = (length, weight, tuple(layer[2:]))
         boundary = Boundary(layer.kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:
@@ -245,7 +232,7 @@ class Sweep(Program):
     def parts_of(self, picks: dict[int, int]) -> list[list[int]]:
         """The parts that the vertices join, one after the other."""
         label: dict[int, int] = {}
-        frontier: tuple[int, ...] = ()
+        frontier: Sequence[int] = ()
         made = 0
         for t, (layer, piece) in enumerate(zip(self.layers, self.pieces, strict=True)):
             open_ = list(dict.fromkeys(label[u] for u in frontier))

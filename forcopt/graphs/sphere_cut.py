@@ -326,7 +326,7 @@ class SphereCut(Program):
             inside = np.array([c.edges >> i & 1 for i in range(len(edges))], np.bool_)
             outside = np.array([not inside[self.home[v]] for v in g], np.bool_)
             coming = g.size - len(np.unique(ends[inside]))
-            self.pieces.append(Piece.of(g, c.boundary, outside, coming, ~inside[: decomposition.real]))
+            self.pieces.append(Piece(g, c.boundary, outside, coming, ~inside[: decomposition.real]))
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> SphereCut:
         """The same decomposition with other weights and bounds."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Self
 
 import numpy as np
@@ -134,6 +135,13 @@ def component_labels(edges: Array, size: int) -> Array:
     return np.asarray(sp.csgraph.connected_components(matrix, directed=False)[1])
 
 
+def _members(bits: int) -> Iterator[int]:
+    """The members of a set of whole numbers, given as bits."""
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+
+
 def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
     """An order of the vertices whose frontiers are short.
 
@@ -162,24 +170,10 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
         following: dict[int, tuple[float, int, tuple[object, int] | None]] = {}
         for done, (measure, frontier, path) in level.items():
             left = everything & ~done
-            options = 0
-            rest = frontier
-            while rest:
-                u = (rest & -rest).bit_length() - 1
-                rest &= rest - 1
-                options |= near[u]
-            options = options & left or left
-            while options:
-                v = (options & -options).bit_length() - 1
-                options &= options - 1
+            options = reduce(or_, (near[u] for u in _members(frontier)), 0) & left or left
+            for v in _members(options):
                 now = done | 1 << v
-                edge = 0
-                rest = frontier | 1 << v
-                while rest:
-                    u = (rest & -rest).bit_length() - 1
-                    rest &= rest - 1
-                    if near[u] & ~now:
-                        edge |= 1 << u
+                edge = sum(1 << u for u in _members(frontier | 1 << v) if near[u] & ~now)
                 value = measure + 3.0 ** edge.bit_count()
                 if now not in following or value < following[now][0]:
                     following[now] = (value, edge, (path, v))

@@ -89,8 +89,8 @@ class _Reach(NamedTuple):
     ----------
     back : Array
         The least cost from each face to the start; -1 out of reach.
-    most, longest : int
-        The largest cost and number of edges of a cycle.
+    most : int
+        The largest cost of a cycle.
     first, last : Array
         See `completion_bounds`; empty without bounds.
     width, half : int
@@ -99,7 +99,6 @@ class _Reach(NamedTuple):
 
     back: Array
     most: int
-    longest: int
     first: Array
     last: Array
     width: int
@@ -159,8 +158,6 @@ class _Wanted(NamedTuple):
     ----------
     windows, threshold : Array
         Bounds on the sum of a cycle, and the largest reduced cost for each.
-    longest : int
-        The largest number of edges.
     every : bool
         Whether to give all; else only cycles each cheaper than the one before.
     enough : int
@@ -169,7 +166,6 @@ class _Wanted(NamedTuple):
 
     windows: Array
     threshold: Array
-    longest: int
     every: bool
     enough: int
 
@@ -181,7 +177,7 @@ class _Groups(NamedTuple):
     ----------
     order, begins : Array
         The paths in this order, and where each group begins.
-    total, paid, won, role, size : Array
+    total, paid, won, role : Array
         Columns of `_Paths` in this order, so that they are read contiguously.
     cheapest : Array
         The least cost plus prize of each group.
@@ -195,7 +191,6 @@ class _Groups(NamedTuple):
     paid: Array
     won: Array
     role: Array
-    size: Array
     cheapest: Array
     classes: int
     step: int
@@ -205,7 +200,7 @@ class _Groups(NamedTuple):
 def _extend(dual, reach, paths, walk, budget):  # type: ignore[no-untyped-def]
     """List simple paths from the start face, depth first, until the budget or the space is used."""
     starts, darts, face, gain, cost, prize, gone = dual
-    back, most, longest, first, last, width, half = reach
+    back, most, first, last, width, half = reach
     at, paid, total, won, role, size, parent, via = paths
     trail, pointer, used, now = walk
     count, depth = now
@@ -224,7 +219,7 @@ def _extend(dual, reach, paths, walk, budget):  # type: ignore[no-untyped-def]
         if used[h] or gone[h] or back[h] < 0:
             continue
         c = paid[i] + cost[d >> 1]
-        if 2 * c > most or c + back[h] > most or size[i] + 2 > longest:
+        if 2 * c > most or c + back[h] > most:
             continue
         mark = role[i]
         if len(first) > 0:  # may a cycle begin with the path, and may one end with its reverse?
@@ -304,9 +299,9 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
         The position in `order` at which the search goes on.
     """
     starts, darts, face, gain, cost, prize, gone = dual
-    windows, threshold, longest, every, enough = wanted
+    windows, threshold, every, enough = wanted
     at, paid, total, won, role, size, parent, via = paths
-    order, begins, sums, paid2, won2, role2, size2, cheapest, classes, step = groups
+    order, begins, sums, paid2, won2, role2, cheapest, classes, step = groups
     found = np.empty((16, 3), np.int64)
     count = 0
     room = np.empty(len(windows))
@@ -350,7 +345,7 @@ def _join(dual, wanted, most, paths, groups, stamp, begin, budget):  # type: ign
                         budget -= 1
                         if (
                             b + won2[z] > room[w] or not _is_split(a, b, c) or a + c + b > most
-                            or role2[z] & 2 == 0 or size[i] + size2[z] + 1 > longest
+                            or role2[z] & 2 == 0
                         ):  # fmt: skip
                             continue
                         j = order[z]
@@ -419,9 +414,7 @@ class WindowCycles:
         Whether the complement of S satisfies the bounds if S does. Then each undirected cycle is
         given once; otherwise once for each direction that satisfies the bounds.
     must_link, cannot_link : sequence of tuple of int, optional
-        Pairs of vertices that a cycle must not, or must, separate.
-    longest : int, optional
-        The largest number of edges of a cycle.
+        Pairs of vertices that a cycle that `search` gives must not, or must, separate.
 
     Attributes
     ----------
@@ -484,7 +477,6 @@ class WindowCycles:
         symmetric: bool = False,
         must_link: Sequence[tuple[int, int]] = (),
         cannot_link: Sequence[tuple[int, int]] = (),
-        longest: int | None = None,
     ) -> None:
         graph = dual.graph
         total = graph.total
@@ -511,7 +503,6 @@ class WindowCycles:
         self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost)
         self._tree = spanning_tree(dual)
         self._windows = np.array(windows, np.int64)
-        self._longest = len(graph.edges) + 1 if longest is None else int(longest)
         self._edge_faces = dual.face.reshape(-1, 2)
 
     def search(
@@ -520,7 +511,6 @@ class WindowCycles:
         *,
         every: bool = False,
         separator: Sequence[int] = (),
-        accept: Callable[[Array], bool] | None = None,
         pause: Callable[[], None] | None = None,
     ) -> Iterator[tuple[int, Array]]:
         """Give the cycles that cost at most a limit.
@@ -534,8 +524,6 @@ class WindowCycles:
             last is the cheapest of all.
         separator : sequence of int, optional
             Edges; their faces are the first starts. A balanced cycle leaves few further starts.
-        accept : callable, optional
-            Called with the edges of a cycle; only cycles for which it returns True are given.
         pause : callable, optional
             Called many times a second; it may raise an exception, which ends the search.
 
@@ -553,7 +541,7 @@ class WindowCycles:
         """
         most = int(most) * self._factor + (self._factor - 1)
         cost = self._links[4]
-        all_cycles = every or accept is not None or bool(self.must_link or self.cannot_link)
+        all_cycles = every or bool(self.must_link or self.cannot_link)
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
             for found in self._through(start, gone, most, all_cycles, space, pause):
@@ -567,8 +555,6 @@ class WindowCycles:
                     edges = np.array(sorted(crossed), np.int64)
                     paid = int(cost[edges].sum())
                     if paid > most or not self._separates(edges):
-                        continue
-                    if accept is not None and not accept(edges):
                         continue
                     if not every:
                         most = paid // self._factor * self._factor - 1
@@ -639,10 +625,6 @@ class WindowCycles:
                 good = np.ones(len(found), np.bool_)
                 if prizes is not None:
                     good = costs - sets @ prizes <= highest + SLACK
-                for a, b in self.must_link:
-                    good &= sets[:, a] == sets[:, b]
-                for a, b in self.cannot_link:
-                    good &= sets[:, a] != sets[:, b]
                 yield sets[good], costs[good]
 
     def _starts(self, separator: Sequence[int]) -> Iterator[tuple[int, Array]]:
@@ -733,17 +715,17 @@ class WindowCycles:
         while space.now[1] >= 0:
             if finer and space.now[0] > finer[0][0] * self.many:  # bounds pay
                 width, finer = max(1, self._total // finer[0][1]), finer[1:]
+                edges = min(len(cost), most // int(cost.min()))
                 first, last, width = completion_bounds(
-                    links, prize, gone, start, self._windows, threshold, width,
-                    min(self._longest, most // int(cost.min())),
-                )  # fmt: skip
+                    links, prize, gone, start, self._windows, threshold, width, edges
+                )
                 half = first.shape[1] // 2
                 space.begin(start, int(starts[start]))
             if space.now[0] == len(space.paths.at):
                 space.grow()
             before = int(space.now[0])
             budget = min(_PATHS, max(1000, 2 * finer[0][0] * self.many)) if finer else _PATHS
-            reach = _Reach(back, most, self._longest, first, last, width, half)
+            reach = _Reach(back, most, first, last, width, half)
             _extend(dual, reach, space.paths, space.walk, budget)
             self.paths += int(space.now[0]) - before
             if pause is not None:
@@ -754,12 +736,12 @@ class WindowCycles:
         classes = max(0, most) // 2 // step + 1
         group = np.asarray(paths.at, np.int64) * classes + paths.paid // step
         order, begins = _grouped(group, paths.total, self.dual.faces * classes, pause)
-        columns = (paths.total, paths.paid, paths.won, paths.role, paths.size)
-        total, paid, won, role, size = (column[order] for column in columns)
+        columns = (paths.total, paths.paid, paths.won, paths.role)
+        total, paid, won, role = (column[order] for column in columns)
         cheapest, filled = np.full(len(begins) - 1, np.inf), np.flatnonzero(np.diff(begins))
         cheapest[filled] = np.minimum.reduceat(paid + won, begins[filled])
-        groups = _Groups(order, begins, total, paid, won, role, size, cheapest, classes, step)
-        wanted = _Wanted(self._windows, threshold, self._longest, every, _BATCH)
+        groups = _Groups(order, begins, total, paid, won, role, cheapest, classes, step)
+        wanted = _Wanted(self._windows, threshold, every, _BATCH)
         begin = 0
         while begin < len(order):
             if pause is not None:
@@ -788,26 +770,13 @@ class WindowCycles:
         )
 
 
-@njit(cache=True)
-def _counted(group, groups):  # type: ignore[no-untyped-def]
-    """Sort the paths by group: their order, and the start of each group in it."""
-    begins = np.zeros(groups + 1, np.int64)
-    for g in group:
-        begins[g + 1] += 1
-    for g in range(groups):
-        begins[g + 1] += begins[g]
-    place, order = begins[:-1].copy(), np.empty(len(group), np.int64)
-    for i in range(len(group)):
-        order[place[group[i]]] = i
-        place[group[i]] += 1
-    return order, begins
-
-
 def _grouped(
     group: Array, total: Array, groups: int, pause: Callable[[], None] | None
 ) -> tuple[Array, Array]:
     """The order of the paths by group, then by sum, and the start of each group in it."""
-    order, begins = _counted(group, groups)
+    ones = np.ones(len(group), np.bool_)
+    table = sp.csr_array((ones, (group, np.arange(len(group)))), shape=(groups, len(group)))
+    order, begins = table.indices.astype(np.int64), table.indptr.astype(np.int64)
     first = 0
     while first < groups:
         last = max(first + 1, int(np.searchsorted(begins, begins[first] + _SORTED, side="right")) - 1)

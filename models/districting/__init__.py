@@ -3,7 +3,6 @@
 from forcopt.models.districting import (
     cluster_search,
     column_generation,
-    dual_cycles,
     dynamic,
     formulations,
     local_search,
@@ -47,7 +46,6 @@ __all__ = [
     "bin_packing",
     "cluster_search",
     "column_generation",
-    "dual_cycles",
     "dynamic",
     "formulations",
     "local_search",

@@ -17,6 +17,11 @@ from forcopt.compiled import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 
+Pause = Callable[[], None] | None
+"""Called many times a second."""
+
+Maybe = int | None
+
 _STEPS = 3_000_000
 """Darts to look at between two looks at the clock."""
 
@@ -391,13 +396,7 @@ class BondList:
         return flow
 
     def within(
-        self,
-        low: int,
-        high: int,
-        limit: int,
-        pause: Callable[[], None] | None = None,
-        most: int | None = None,
-        inside: int | None = None,
+        self, low: int, high: int, limit: int, pause: Pause = None, most: Maybe = None, inside: Maybe = None
     ) -> Iterator[Array]:
         """Give the sets X with a weight in a window and at most a value; each once over all batches.
 
@@ -422,15 +421,8 @@ class BondList:
         n, size, edges = self.graph.size, self.faces + 2, len(self.costs) // 2
         sets = np.zeros((_BATCH, n), np.bool_)
         for dual, tree, goals, table, _ in self._searches(low, high, limit, pause, most, inside):
-            walk = _Walk(
-                via=np.zeros(size, np.int64),
-                place=np.zeros(size, np.int64),
-                total=np.zeros(size, np.int64),
-                spent=np.zeros(size, np.int64),
-                side=np.zeros(size, np.int64),
-                used=np.zeros(self.faces, np.bool_),
-                crossed=np.zeros(edges, np.bool_),
-            )
+            marks = (np.zeros(count, np.bool_) for count in (self.faces, edges))
+            walk = _Walk(*np.zeros((5, size), np.int64), *marks)
             walk.place[0] = self.first[dual.start]
             depth = 0
             while depth >= 0:
@@ -441,13 +433,7 @@ class BondList:
                 yield found[self.values(found) <= limit]
 
     def least(
-        self,
-        low: int,
-        high: int,
-        limit: int,
-        pause: Callable[[], None] | None = None,
-        most: int | None = None,
-        inside: int | None = None,
+        self, low: int, high: int, limit: int, pause: Pause = None, most: Maybe = None, inside: Maybe = None
     ) -> int:
         """Bound the values of the sets with a weight in a window from below, by the tables alone.
 
@@ -467,13 +453,7 @@ class BondList:
         return best
 
     def _searches(
-        self,
-        low: int,
-        high: int,
-        limit: int,
-        pause: Callable[[], None] | None,
-        most: int | None,
-        inside: int | None,
+        self, low: int, high: int, limit: int, pause: Pause, most: Maybe, inside: Maybe
     ) -> Iterator[tuple[_Dual, _Tree, _Goals, _Table, Array]]:
         """Give the start faces from which a cycle may be within the limit, and a bound for each goal."""
         total, rest = self.graph.total, int(self.rest.sum())
@@ -576,9 +556,7 @@ class BondList:
         np.add.at(sums, of, self.graph.weights)
         return int(sums.max())
 
-    def _table(
-        self, dual: _Dual, goals: _Goals, near: Array, pause: Callable[[], None] | None
-    ) -> tuple[_Table, Array]:
+    def _table(self, dual: _Dual, goals: _Goals, near: Array, pause: Pause) -> tuple[_Table, Array]:
         """The table of a start face, and a bound on the lengths of the cycles of each goal."""
         start, gain, windows, sides = dual.start, dual.gain, goals.windows, goals.sides
         tail, head = self.face, self.face[np.arange(len(gain)) ^ 1]
@@ -635,7 +613,7 @@ _RATES = 8
 """Rates of the weight that are tried for each share, and again around the best one."""
 
 
-def greatest_cost(bonds: BondList, limit: int, heaviest: int, pause: Callable[[], None] | None = None) -> int:
+def greatest_cost(bonds: BondList, limit: int, heaviest: int, pause: Pause = None) -> int:
     """Bound the cost of the sets of at most a value and at most a weight.
 
     Parameters
@@ -723,13 +701,7 @@ class _Components:
 
 
 def split_districts(
-    bonds: BondList,
-    low: int,
-    high: int,
-    parts: int,
-    limit: int,
-    fee: int,
-    pause: Callable[[], None],
+    bonds: BondList, low: int, high: int, parts: int, limit: int, fee: int, pause: Callable[[], None]
 ) -> Iterator[Array]:
     """Give the districts of at most a value whose complement is disconnected and divides into districts.
 

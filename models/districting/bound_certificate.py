@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import floor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -230,6 +232,8 @@ class BoundCertificate:
     how        proved by prices: 0 districts of small reduced cost, no plan among them
     """
 
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
     name: str
     fingerprint: str
     districts: int
@@ -324,33 +328,16 @@ class BoundCertificate:
         Raises
         ------
         DeclarationError
-            If a field is missing or unknown, or its type is wrong.
+            If the file is no JSON, a field is missing or unknown, or its type is wrong.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DeclarationError(f"{path} is not valid JSON: {error}") from None
-        names = [field.name for field in fields(cls)]
-        if not isinstance(data, dict) or set(data) != set(names):
-            odd = ", ".join(map(repr, sorted(set(data) ^ set(names)))) if isinstance(data, dict) else "all"
-            listed = ", ".join(names)
+            return TypeAdapter(cls).validate_json(Path(path).read_bytes())
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "the file"
             raise DeclarationError(
-                f"{path}: a certificate has the fields {listed}; missing or unknown: {odd}"
-            )
-        if not isinstance(data["fingerprint"], str):
-            raise DeclarationError(f"{path}: fingerprint is {data['fingerprint']!r}; it must be text")
-        for key in ("bounds", "prices", "plan"):
-            many = data[key] if data[key] is not None or key != "plan" else []
-            if not isinstance(many, list) or not all(type(value) is int for value in many):
-                raise DeclarationError(f"{path}: {key} must be a list of integers")
-        if len(data["bounds"]) != 2:
-            raise DeclarationError(f"{path}: bounds has {len(data['bounds'])} entries; it must have two")
-        for key in ("districts", "bound", "scale", "fee"):
-            if type(data[key]) is not int:
-                raise DeclarationError(f"{path}: {key} is {data[key]!r}; it must be an integer")
-        plan = None if data["plan"] is None else tuple(data["plan"])
-        lists = {"bounds": tuple(data["bounds"]), "prices": tuple(data["prices"]), "plan": plan}
-        return cls(**(data | lists))
+                f"{path}: {where} is {reprlib.repr(fault['input'])}; {fault['msg']}"
+            ) from None
 
     @classmethod
     def stored(cls) -> dict[str, BoundCertificate]:
@@ -418,7 +405,7 @@ class BoundCertificate:
         self._require_same(problem)
         deadline, unit = Deadline(time_limit), problem.cost_scale
 
-        cost = None if self.plan is None else self._plan_cost(problem.arrays)
+        cost = None if self.plan is None else self._plan_cost(problem)
         bound, listed = None, 0
         try:
             for step, count in self._steps(problem.arrays, deadline.check):
@@ -459,22 +446,14 @@ class BoundCertificate:
         if self.districts < 2 or self.bounds[0] < 1 or self.scale < 1:
             raise DeclarationError("a certificate takes 2 districts or more, bounds and a scale from 1 on")
 
-    def _plan_cost(self, graph: WeightedGraph) -> int | str:
+    def _plan_cost(self, problem: Districting) -> int | str:
         """The cost of the plan, or the reason why it is none."""
         assert self.plan is not None
-        labels, cost = list(self.plan), 0
-        if len(labels) != graph.size or set(labels) != set(range(self.districts)):
-            return f"it must give each node a district from 0 to {self.districts - 1}, and use all"
-        for d in range(self.districts):
-            members = [v for v, label in enumerate(labels) if label == d]
-            people = sum(int(graph.weights[v]) for v in members)
-            if not self.bounds[0] <= people <= self.bounds[1]:
-                return f"district {d} has {people} people"
-            if not _connected(graph, members):
-                return f"district {d} is not connected"
-        for (u, v), paid in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
-            cost += paid if labels[u] != labels[v] else 0
-        return cost
+        labels = np.array(self.plan, np.int64)
+        if len(labels) != len(problem.nodes):
+            return f"it must give each of the {len(problem.nodes)} nodes a district"
+        broken = problem.evaluate(dict(zip(problem.nodes, self.plan, strict=True))).violations
+        return ", ".join(broken) or problem.arrays.cut_cost(labels)
 
     def _steps(self, graph: WeightedGraph, pause: Callable[[], None]) -> Iterator[tuple[str, int]]:
         """Give a text and the number of districts listed after each step; raise `_Refused` for a flaw."""
@@ -507,8 +486,7 @@ class BoundCertificate:
             return
         order = np.argsort(np.concatenate(reduced), kind="stable")
         bits, values = np.concatenate(every)[order], np.concatenate(reduced)[order]
-        values_of = self.scale, bonds.prices, self.fee
-        for plan in _plans(graph, bits, values, self.room, self.districts, self.bounds, *values_of, pause):
+        for plan in self._plans(bonds, bits, values, pause):
             labels = (np.arange(self.districts)[:, None] * plan).sum(axis=0)
             u, v = graph.edges.T
             cost = int(graph.costs[labels[u] != labels[v]].sum())
@@ -522,62 +500,36 @@ class BoundCertificate:
         window = max(low, total - others * high), min(high, total - others * low)
         yield from bonds.within(*window, half + self.fee, pause)
 
+    def _plans(
+        self, bonds: BondList, bits: Array, reduced: Array, pause: Callable[[], None]
+    ) -> Iterator[Array]:
+        """Give the plans within the room, shape (parts, n); all districts but the last are in a list."""
+        graph, parts = bonds.graph, self.districts
+        n, count = graph.size, len(bits)
+        words = np.zeros((count, -(-n // 64)), np.uint64)
+        for begin in range(0, count, 10_000):
+            sets = np.unpackbits(bits[begin : begin + 10_000], axis=1, count=n)
+            padded = np.zeros((len(sets), 64 * words.shape[1]), np.uint8)
+            padded[:, :n] = sets
+            words[begin : begin + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
+        near = [np.array(u, np.int64) for u in graph.neighbours]
+        first, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
+        paid = self.scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(first)), ends]
+        scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        facts = (graph.weights, *self.bounds, parts, bonds.prices, self.fee, self.room)
+        given = _Graph(first, ends, paid, *facts, *scratch)
+        lists, union = np.zeros((parts, count), np.int64), np.zeros((parts + 1, words.shape[1]), np.uint64)
+        sizes, place, spent, found = np.zeros((4, parts), np.int64)
+        depths = _Depths(lists, sizes, place, union, spent, found)
+        depths.lists[0], depths.sizes[0] = np.arange(count), count
+        depth = 0
+        while depth >= 0:
+            pause()
+            depth, complete = _search(words, reduced, given, depths, depth, _LOOKS)
+            if complete:
+                chosen = np.unpackbits(bits[depths.found[: parts - 1]], axis=1, count=n).astype(np.bool_)
+                yield np.concatenate([chosen, ~chosen.any(axis=0, keepdims=True)])
+
 
 class _Refused(Exception):
     """A flaw of a certificate."""
-
-
-def _connected(graph: WeightedGraph, members: Sequence[int] | Array) -> bool:
-    """Whether vertices induce a connected graph."""
-    left = {int(v) for v in members}
-    stack = sorted(left)[:1]
-    left -= set(stack)
-    while stack:
-        for u in graph.neighbours[stack.pop()]:
-            if u in left:
-                left.discard(u)
-                stack.append(u)
-    return not left
-
-
-def _plans(
-    graph: WeightedGraph,
-    bits: Array,
-    reduced: Array,
-    room: int,
-    parts: int,
-    bounds: tuple[int, int],
-    scale: int,
-    prices: Array,
-    fee: int,
-    pause: Callable[[], None],
-) -> Iterator[Array]:
-    """Give the plans within the room, bool, shape (parts, n); all districts but the last are in a list."""
-    n, count = graph.size, len(bits)
-    words = np.zeros((count, -(-n // 64)), np.uint64)
-    for begin in range(0, count, 10_000):
-        sets = np.unpackbits(bits[begin : begin + 10_000], axis=1, count=n)
-        padded = np.zeros((len(sets), 64 * words.shape[1]), np.uint8)
-        padded[:, :n] = sets
-        words[begin : begin + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
-    near = [np.array(u, np.int64) for u in graph.neighbours]
-    first, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
-    paid = scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(first)), ends]
-    scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    given = _Graph(first, ends, paid, graph.weights, *bounds, parts, prices, fee, room, *scratch)
-    depths = _Depths(
-        lists=np.zeros((parts, count), np.int64),
-        sizes=np.zeros(parts, np.int64),
-        place=np.zeros(parts, np.int64),
-        union=np.zeros((parts + 1, words.shape[1]), np.uint64),
-        spent=np.zeros(parts, np.int64),
-        found=np.zeros(parts, np.int64),
-    )
-    depths.lists[0], depths.sizes[0] = np.arange(count), count
-    depth = 0
-    while depth >= 0:
-        pause()
-        depth, complete = _search(words, reduced, given, depths, depth, _LOOKS)
-        if complete:
-            chosen = np.unpackbits(bits[depths.found[: parts - 1]], axis=1, count=n).astype(np.bool_)
-            yield np.concatenate([chosen, ~chosen.any(axis=0, keepdims=True)])

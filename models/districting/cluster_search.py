@@ -355,7 +355,8 @@ def _begun(problem: CountyClustering, seed: int | np.random.Generator | None) ->
     return _Search(problem, seed), problem.districts - int(first.sum())
 
 
-def _warm() -> None:
+def warm() -> None:
+    """Compile the code."""
     CountyClustering(grid(3, 3), districts=4, tolerance=0.2).solve("column-generation", seed=0)
 
 
@@ -363,7 +364,7 @@ def _warm() -> None:
     "column-generation",
     exact=True,
     cites="Carter et al. (2020); Shahmizad and Buchanan (2025) for the problem",
-    prepare=_warm,
+    prepare=warm,
 )
 def column_generation(
     problem: CountyClustering,
@@ -437,7 +438,7 @@ def column_generation(
 
 
 @CountyClustering.algorithm(
-    "recombination", cites="DeFord, Duchin and Solomon (2021) for the step", prepare=_warm
+    "recombination", cites="DeFord, Duchin and Solomon (2021) for the step", prepare=warm
 )
 def recombination(
     problem: CountyClustering,

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
 from math import ceil, log2
 
 import numpy as np
@@ -93,6 +92,9 @@ _SMALL_GRAPH = 40
 
 _WIDE = 1.5
 """They do so if the largest population exceeds this multiple of the smallest."""
+
+_QUICK = 1000
+"""The steps of an annealing for each node, of two districts."""
 
 _SHARE = 0.3
 """The search for the least cost of a district may take this share of the time limit."""
@@ -175,14 +177,16 @@ def column_generation(
     start = feasible_start(problem, start)
     if start is None:
         share = None if deadline.left is None else deadline.left / 2
-        start = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
+        # Two districts are recombined exactly: a short annealing suffices.
+        restarts, steps = (1, _QUICK * len(problem.nodes)) if problem.districts == 2 else (8, None)
+        start = local_search(problem, restarts=restarts, steps=steps, seed=seed, time_limit=share).decision
     run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
     try:
         run.solve()
     except (_Stopped, MemoryError) as stop:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        reason, steps = str(stop), run.trace.steps
-        return Outcome(run.plan, run.bound, status, run.looked_at, reason, steps, proof=run.proof())
+        reason, trace = str(stop), run.trace.steps
+        return Outcome(run.plan, run.bound, status, run.looked_at, reason, trace, proof=run.proof())
     if run.plan is None:
         message = "no districts that cover every node once exist"
         return Outcome(None, float("inf"), Status.INFEASIBLE, run.looked_at, message, run.trace.steps)
@@ -211,7 +215,7 @@ class _Run:
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
         self.place = place = np.argsort(self.order)
-        self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
+        self.must_link = [(place[a], place[b]) for a, b in problem.linked]
         self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
         if problem.most_cost is not None:
@@ -267,16 +271,8 @@ class _Run:
         except TimeoutError as stop:
             raise _Stopped(str(stop)) from None
 
-    def left(self) -> float | None:
-        """The seconds left."""
-        self.pause()
-        return self.trace.deadline.left
-
     def districts(
-        self,
-        threshold: float,
-        prizes: Array | None = None,
-        branches: float = np.inf,
+        self, threshold: float, prizes: Array | None = None, branches: float = np.inf
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
@@ -380,7 +376,7 @@ class _Run:
         self.note()
         if self.cycles is not None:
             limit = self.trace.deadline.limit
-            share = Deadline(None if limit is None else _SHARE * limit)
+            share = Deadline(None if limit is None else (1.0 if k == 2 else _SHARE) * limit)
 
             def pause() -> None:
                 self.pause()
@@ -388,7 +384,7 @@ class _Run:
                     raise TimeoutError
 
             try:
-                for least in self.cycles.least_cost(pause):
+                for least in self.cycles.least_cost(pause, self.beat / k):
                     self.low = max(self.low, min(float(k * least), self.beat))
                     self.improve(self.prizes, float(least))
                     self.note()
@@ -456,7 +452,7 @@ class _Run:
             return Pricing([] if self.settled else found, min(reduced))
 
         self.pause()
-        found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
+        found = generate(model, price, self.backend, total=k, time_limit=self.trace.deadline.left).columns
         self.pause()
         if not found:
             return sets, costs
@@ -622,7 +618,8 @@ class _Run:
             model.subject_to(by_column @ given == taken)
             model.subject_to(by_window @ given == np.array(list(self.windows.values())))
         model.minimize(taken @ costs)
-        result = model.solve(self.backend, time_limit=self.left(), gap=0.0)
+        self.pause()
+        result = model.solve(self.backend, time_limit=self.trace.deadline.left, gap=0.0)
         if result.status.has_solution:
             self.take([sets[i] for i in np.flatnonzero(result[taken] > 0.5)])
         if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):

@@ -7,13 +7,13 @@ of the border between two nodes.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.districting.tolerances import CIRCLE, NOT_ZERO
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -99,12 +99,11 @@ def reock(problem: Districting, labels: Array) -> Array:
     Returns
     -------
     ndarray, shape (districts,)
-        Empty if a node lacks ``geometry``. NaN for an empty district.
+        Empty if a node lacks ``geometry``, or the package shapely is missing. NaN for an empty district.
 
     Notes
     -----
-    The area is computed from the geometry by the shoelace formula, holes subtracted, in the geometry's own
-    coordinates; project longitudes and latitudes first.
+    Area and circle are those of the geometry's own coordinates; project longitudes and latitudes first.
 
     References
     ----------
@@ -114,12 +113,15 @@ def reock(problem: Districting, labels: Array) -> Array:
     shapes = problem.once("shapes", lambda: _shapes(problem))
     if not shapes:
         return np.zeros(0)
+    import shapely
+
     scores = np.full(problem.districts, np.nan)
     for d in range(problem.districts):
         members = np.flatnonzero(labels == d)
         if len(members):
-            _, radius = smallest_circle(np.concatenate([shapes[v][0] for v in members]))
-            scores[d] = sum(shapes[v][1] for v in members) / (np.pi * radius**2)
+            around = shapely.GeometryCollection([shapes[v].convex_hull for v in members])
+            circle = np.pi * shapely.minimum_bounding_radius(around) ** 2
+            scores[d] = sum(shapes[v].area for v in members) / circle
     return scores
 
 
@@ -138,94 +140,12 @@ def polygons_of(geometry: Any) -> list[Any]:
     return [shape["coordinates"]] if kind == "Polygon" else list(shape["coordinates"])
 
 
-def _shapes(problem: Districting) -> list[tuple[Array, float]]:
-    """The hull and the area of each node; empty if one lacks a geometry."""
+def _shapes(problem: Districting) -> list[Any]:
+    """The shape of each node; empty if one lacks a geometry, or shapely is missing."""
     nodes = [problem.graph.nodes[v] for v in problem.nodes]
-    if not all("geometry" in data for data in nodes):
+    if not all("geometry" in data for data in nodes) or find_spec("shapely") is None:
         return []
-    return [_hull_and_area(data["geometry"]) for data in nodes]
+    import shapely
 
-
-def _hull_and_area(geometry: Any) -> tuple[Array, float]:
-    area, points = 0.0, []
-    for polygon in polygons_of(geometry):
-        for number, ring in enumerate(polygon):
-            at = np.asarray(ring, dtype=float)[:, :2]
-            (x, y), (x2, y2) = at.T, np.roll(at, -1, axis=0).T
-            size = abs(float(np.sum(x * y2 - x2 * y))) / 2
-            area += size if number == 0 else -size
-            if number == 0:
-                points.append(at)
-    return _hull(np.concatenate(points)), area
-
-
-def _hull(points: Array) -> Array:
-    from scipy.spatial import ConvexHull, QhullError
-
-    points = np.unique(points, axis=0)
-    if len(points) < 4:
-        return points
-    try:
-        return np.asarray(points[ConvexHull(points).vertices])
-    except QhullError:  # the points lie on a line
-        return points
-
-
-def smallest_circle(points: Array) -> tuple[Array, float]:
-    """Give the center and the radius of the smallest circle around points.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, 2)
-        At least one.
-
-    Returns
-    -------
-    center : ndarray, shape (2,)
-    radius : float
-
-    Notes
-    -----
-    Welzl's incremental algorithm on the convex hull, in expected linear time.
-
-    References
-    ----------
-    .. [1] Welzl, Smallest enclosing disks (balls and ellipsoids), 1991.
-
-    Examples
-    --------
-    >>> center, radius = smallest_circle(np.array([[0.0, 0], [2, 0], [1, 0.5]]))
-    >>> center.tolist(), radius
-    ([1.0, 0.0], 1.0)
-    """
-    points = np.random.default_rng(0).permutation(_hull(points))
-    scale = CIRCLE * (1 + float(np.abs(points).max()))
-
-    def outside(circle: tuple[Array, float], point: Array) -> bool:
-        return float(np.hypot(*(point - circle[0]))) > circle[1] + scale
-
-    circle = (points[0], 0.0)
-    for i, p in enumerate(points):
-        if not outside(circle, p):
-            continue
-        circle = (p, 0.0)
-        for j, q in enumerate(points[:i]):
-            if not outside(circle, q):
-                continue
-            circle = _diameter(p, q)
-            for r in points[:j]:
-                if outside(circle, r):
-                    circle = _circumscribed(p, q, r)
-    return circle
-
-
-def _diameter(p: Array, q: Array) -> tuple[Array, float]:
-    return (p + q) / 2, float(np.hypot(*(p - q))) / 2
-
-
-def _circumscribed(p: Array, q: Array, r: Array) -> tuple[Array, float]:
-    sides = 2 * np.array([q - p, r - p])
-    if abs(np.linalg.det(sides)) < NOT_ZERO:  # on a line: the two that lie farthest apart
-        return max((_diameter(a, b) for a, b in ((p, q), (p, r), (q, r))), key=lambda c: c[1])
-    center = p + np.linalg.solve(sides, ((np.array([q, r]) - p) ** 2).sum(axis=1))
-    return center, float(np.hypot(*(p - center)))
+    shells = [polygons_of(data["geometry"]) for data in nodes]
+    return [shapely.MultiPolygon([(rings[0], rings[1:]) for rings in polygons]) for polygons in shells]

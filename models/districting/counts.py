@@ -13,7 +13,6 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
-from forcopt.models.districting.dual_cycles import TAKES, CycleCounter
 from forcopt.models.districting.dynamic import check_features, sweep_of, tables_of
 from forcopt.models.districting.plan import Plan, only_plan
 from forcopt.models.districting.problem import Districting
@@ -53,22 +52,6 @@ class _Counter:
         return self.program.ranked(self.tables, self.into, cost, rank)
 
 
-class _OnlyPlan:
-    """There are as many districts as components of the graph."""
-
-    def __init__(self, outcome: Outcome, most: int | None) -> None:
-        allowed = outcome.decision is not None and (most is None or most >= 0)
-        self.plans: list[Plan] = [outcome.decision] if allowed else []
-
-    def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
-        """One plan at most, which cuts nothing."""
-        return {0: 1} if self.plans else {}
-
-    def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """The districts of that plan."""
-        return [list(part) for part in self.plans[rank].parts]
-
-
 class PlanCounts:
     """The exact number of plans of each cost; plans by rank, at random, and in order of cost.
 
@@ -80,10 +63,9 @@ class PlanCounts:
         With the objective ``cut``.
     max_cost : float, optional
         Only plans of at most this cost are counted.
-    method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-        ``dual-cycles`` takes two districts, with any side constraints and seats. The others take neither
-        `Share` nor `SplitLimit`, and `Fixed` only beside equal seats. The order of the plans of a cost
-        differs between methods.
+    method : {"frontier", "sphere-cut"}, optional
+        Both take neither `Share` nor `SplitLimit`, and `Fixed` only beside equal seats. The order of the
+        plans of a cost differs between them.
     time_limit : float, optional
         Seconds for the count; without it, plans are counted when a figure is first asked for.
     progress : bool, optional
@@ -121,13 +103,10 @@ class PlanCounts:
         progress: bool = False,
     ) -> None:
         programs = {"frontier": sweep_of, "sphere-cut": tables_of}
-        if method not in (*programs, "dual-cycles"):
-            raise unknown("counting method", method, [*programs, "dual-cycles"])
+        if method not in programs:
+            raise unknown("counting method", method, list(programs))
         name = f"count with {method}"
-        if method == "dual-cycles":
-            problem.require(name, "cut", takes=TAKES)
-        else:
-            check_features(problem, name)
+        check_features(problem, name)
         self.problem = problem
         deadline = Deadline(time_limit)
         limits = [] if problem.most_cost is None else [problem.most_cost]
@@ -137,14 +116,11 @@ class PlanCounts:
             largest = float(problem.arrays.costs.sum())
             limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + LIMIT)))
         most = min(limits, default=None)
-        self._counter: _Counter | _OnlyPlan | CycleCounter
-        only = only_plan(problem)
-        if only is not None:
-            self._counter = _OnlyPlan(only, most)
-        elif method == "dual-cycles":
-            self._counter = CycleCounter(problem, most)
-        else:
+        self._only = only_plan(problem)  # there are as many districts as components
+        if self._only is None:
             self._counter = _Counter(programs[method](problem, name), most)
+        elif self._only.decision is not None and most is not None and most < 0:
+            self._only = Outcome(None)
         if time_limit is not None or progress:
             with show_progress(ProgressLine(name, deadline), progress):
                 self._by_cost = self._counted(deadline)
@@ -156,6 +132,8 @@ class PlanCounts:
     def _counted(self, deadline: Deadline) -> dict[int, int]:
         if self.problem.infeasibility_reason():
             return {}
+        if self._only is not None:
+            return {} if self._only.decision is None else {0: 1}
         try:
             return self._counter.histogram(lambda: deadline.passed)
         except TimeoutError:
@@ -195,7 +173,7 @@ class PlanCounts:
             raise DeclarationError(
                 f"rank is {rank}; it must be from 0 to {self._by_cost[exact] - 1} at cost {cost:g}"
             )
-        return Plan.of(self.problem, self._counter.ranked(exact, rank))
+        return self._ranked(exact, rank)
 
     def sample(
         self, size: int = 1, *, cost: float | None = None, seed: int | np.random.Generator | None = None
@@ -232,7 +210,12 @@ class PlanCounts:
         """The plan of a rank among all, in order of cost."""
         costs, counts = list(self._by_cost), list(self._by_cost.values())
         at = next(i for i, first in enumerate(accumulate(counts)) if rank < first)
-        return Plan.of(self.problem, self._counter.ranked(costs[at], rank - sum(counts[:at])))
+        return self._ranked(costs[at], rank - sum(counts[:at]))
+
+    def _ranked(self, cost: int, rank: int) -> Plan:
+        if self._only is not None:
+            return Plan.of(self.problem, self._only.decision.parts)
+        return Plan.of(self.problem, self._counter.ranked(cost, rank))
 
     def iterate(self, max_cost: float | None = None) -> Iterator[Plan]:
         """All plans in order of cost, then of rank."""

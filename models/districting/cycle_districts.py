@@ -7,20 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.graphs.cut_bound import largest_boundary, least_value
+from forcopt.graphs.cut_bound import largest_boundary, least_value, most_within
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.tolerances import ROUNDING
 
-
-def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
-    """Bound ``prizes(S)`` over sets S of at most a weight: the fractional knapsack."""
-    value = float(prizes[weights == 0].clip(min=0).sum())
-    at = np.flatnonzero((weights > 0) & (prizes > 0))
-    at = at[np.argsort(-prizes[at] / weights[at], kind="stable")]
-    before = np.cumsum(weights[at]) - weights[at]
-    return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ prizes[at])
+_STEP = 2
+"""The limit on the cost of a cycle rises by the cost of 2 average edges a round: 2.2 times as many paths."""
 
 
 class CycleDistricts:
@@ -85,10 +79,7 @@ class CycleDistricts:
         return self.simple.paths + (0 if self.unions is None else self.unions.paths)
 
     def sets(
-        self,
-        threshold: float,
-        prizes: Array,
-        pause: Callable[[], None] | None = None,
+        self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
     ) -> Iterator[tuple[Array, Array]]:
         """Give all districts of a reduced cost of at most a threshold.
 
@@ -205,13 +196,15 @@ class CycleDistricts:
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
 
-    def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
+    def least_cost(self, pause: Callable[[], None] | None = None, enough: float = np.inf) -> Iterator[int]:
         """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.
 
         Parameters
         ----------
         pause : callable, optional
             See `sets`.
+        enough : float, optional
+            Bounds beyond this one are not sought.
 
         Yields
         ------
@@ -224,9 +217,9 @@ class CycleDistricts:
         costs at least twice the least cost of a bond of whole districts.
         """
         costs = self.graph.costs
-        step, limit, bond = max(1, int(costs.mean())), 0, None
+        step, limit, bond = max(1, int(_STEP * costs.mean())), 0, None
         while limit <= costs.sum():
-            limit += step
+            limit = max(limit + 1, min(limit + step, int(np.ceil(min(enough, costs.sum() + 2))) - 1))
             district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
             if bond is None:
                 found = [] if self.unions is None else self.unions.search(limit, pause=pause)
@@ -238,7 +231,7 @@ class CycleDistricts:
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""
-        first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
+        first = threshold + most_within(prizes, self.graph.weights, self.high)
         if first > self.usual:
             first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
         return int(np.floor(first + ROUNDING))

@@ -19,6 +19,10 @@ from forcopt.problem.parts import Function, Measure, Meets, Parts, Quotient, Rul
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
+OBJECTIVES = ("cut", "inertia", "deviation", "splits")
+CUT, INERTIA, DEVIATION, SPLITS = range(4)
+"""Their numbers, for compiled code."""
+
 SUMS = ("total", "nodes")
 """Measures that are sums over the nodes of a district."""
 

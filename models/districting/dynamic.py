@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def check_features(problem: Districting, method: str) -> None:
     if problem.unequal_seats and problem._fixed():
         raise DeclarationError(
             f"method {method!r} takes different numbers of seats without Fixed; "
-            "'portfolio', 'column-generation' and 'labels-separators' take both"
+            "'portfolio', 'column-generation' and 'flow' take both"
         )
 
 
@@ -192,17 +191,8 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
         For another objective, for a feature that the method does not take, or a frontier longer than 16.
     """
     check_features(problem, method)
-    chained = [pair for group in problem.must_link for pair in pairwise(group)]
-    return problem.once(
-        "sweep",
-        lambda: Sweep(
-            problem.arrays,
-            problem.windows.tolist(),
-            cannot_link=problem.cannot_link,
-            must_link=chained,
-            limit=problem.pair_limit,
-        ),
-    )
+    g, windows, links = problem.arrays, problem.windows.tolist(), (problem.cannot_link, problem.linked)
+    return problem.once("sweep", lambda: Sweep(g, windows, None, *links, problem.pair_limit))
 
 
 frontier = dynamic_program(
@@ -222,17 +212,13 @@ def tables_of(problem: Districting, method: str = "sphere-cut") -> SphereCut:
         For another objective, for a feature that the method does not take, or a width over 16.
     """
     check_features(problem, method)
-    chained = [pair for group in problem.must_link for pair in pairwise(group)]
-    return problem.once(
-        "sphere-cut",
-        lambda: SphereCut(
-            BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained]),
-            problem.windows.tolist(),
-            problem.cannot_link,
-            chained,
-            problem.pair_limit,
-        ),
-    )
+    g, windows, links = problem.arrays, problem.windows.tolist(), (problem.cannot_link, problem.linked)
+
+    def make() -> SphereCut:
+        decomposition = BranchDecomposition.of(g, [*links[0], *links[1]])
+        return SphereCut(decomposition, windows, *links, problem.pair_limit)
+
+    return problem.once("sphere-cut", make)
 
 
 sphere_cut = dynamic_program(

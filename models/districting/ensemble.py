@@ -161,7 +161,7 @@ def _uniform(
     The dynamic programs count without rules on districts. Plans drawn that violate these are rejected.
     """
     free, tied = problem, set(problem.tied)
-    if count_with != "dual-cycles" and tied:
+    if tied:
         kept = [item for item in problem.side_constraints if not tied & set(item.rules(problem))]
         free = problem.replace(side_constraints=kept, rules=[r for r in problem.rules if r not in tied])
     counts = free.count(max_cost, count_with)

@@ -91,15 +91,6 @@ def _has(words, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _empty(words):  # type: ignore[no-untyped-def]
-    """Whether a set has no member."""
-    members = np.uint64(0)
-    for word in words:
-        members |= word
-    return members == 0
-
-
-@njit(cache=True)
 def _connected(rest, size):  # type: ignore[no-untyped-def]
     """Whether the `size` vertices inside are connected; they are taken out of `inside`."""
     inside, queue = rest.inside, rest.queue
@@ -186,7 +177,7 @@ def _keep(listed, rest, depths, d, above, room):  # type: ignore[no-untyped-def]
         return -1
     depths.free[d, v >> 6] &= ~(_ONE << np.uint64(v & 63))
     depths.kept[d, v >> 6] |= _ONE << np.uint64(v & 63)
-    if _empty(depths.free[d]):
+    if not depths.free[d].any():
         return -1
     begin = depths.stop[d]
     _branch(listed.words, depths, d, begin)
@@ -250,8 +241,8 @@ def _search(listed, rest, depths, above, state, budget):  # type: ignore[no-unty
             continue
         _take(listed, depths, depth)
         depth += 1
-        free = _empty(depths.free[depth])
-        empty = free and _empty(depths.kept[depth])
+        free = not depths.free[depth].any()
+        empty = free and not depths.kept[depth].any()
         if depth == last_depth or empty:
             if not empty:
                 last = _rest_cost(rest, depths.free[depth] | depths.kept[depth])
@@ -365,21 +356,11 @@ def cheapest_cover(
     pairs = np.array([(a, b, int(together)) for a, b, together in links], np.int64).reshape(-1, 3)
     scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     rest = _Rest(graph.weights, first, ends, graph.costs[numbers], low, high, pairs, *scratch)
-    depths = _Depths(
-        free=np.zeros((parts, width), np.uint64),
-        kept=np.zeros((parts, width), np.uint64),
-        load=np.full(parts, -1),
-        spent=np.zeros(parts),
-        cost=np.zeros(parts, np.int64),
-        vertex=np.zeros(parts, np.int64),
-        listed=np.empty((parts, len(sets)), np.int32),
-        turn=np.zeros(parts, np.int64),
-        stop=np.zeros(parts, np.int64),
-        end=np.zeros(parts, np.int64),
-        taken=np.zeros(parts - 1, np.int64),
-        best=np.full(parts - 1, -1),
-        holders=np.empty(64 * width, np.int64),
-    )
+    free, kept = np.zeros((2, parts, width), np.uint64)
+    cost, vertex, turn, stop, end = np.zeros((5, parts), np.int64)
+    chosen, (taken, best) = np.empty((parts, len(sets)), np.int32), np.full((2, parts - 1), -1)
+    load, spent, counts = np.full(parts, -1), np.zeros(parts), np.empty(64 * width, np.int64)
+    depths = _Depths(free, kept, load, spent, cost, vertex, chosen, turn, stop, end, taken, best, counts)
     depths.free[0], depths.listed[0], depths.end[0] = words[-1], np.arange(len(sets)), len(sets)
     _branch(listed.words, depths, 0, 0)
     state = _State(0, most, slack + ROUNDING)

@@ -21,13 +21,12 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
+from forcopt.models.districting.districts import CUT, DEVIATION, INERTIA, OBJECTIVES, SPLITS
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
 from forcopt.status import Status
-
-_CUT, _INERTIA, _DEVIATION, _SPLITS = 0, 1, 2, 3
 
 _MOMENT = 500_000
 """Moves between two looks at the clock."""
@@ -183,11 +182,11 @@ def _lacking(sums, counted, unit):  # type: ignore[no-untyped-def]
 def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no-untyped-def]
     """The objective of a plan."""
     k = len(people)
-    if kind == _CUT:
+    if kind == CUT:
         return float(cut)
-    if kind == _SPLITS:
+    if kind == SPLITS:
         return float(splits)
-    if kind == _DEVIATION:
+    if kind == DEVIATION:
         worst = 0.0
         for d in range(k):
             worst = max(worst, abs(people[d] - means[d]))
@@ -205,7 +204,7 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
     sums = _Sums(
         np.zeros(k, np.int64),
         np.zeros(k, np.int64),
-        np.zeros((k, n if task.kind == _INERTIA else 0)),
+        np.zeros((k, n if task.kind == INERTIA else 0)),
         np.zeros((len(task.units), task.units.max() + 1, k), np.int64),
         np.zeros(len(task.units), np.int64),
         np.zeros((len(task.counted.least), k), np.int64),
@@ -216,7 +215,7 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
         d = label[v]
         sums.people[d] += task.weight[v]
         sums.size[d] += 1
-        if task.kind == _INERTIA:
+        if task.kind == INERTIA:
             sums.moments[d] += task.inertia[v]
         for e in range(task.first[v], task.first[v + 1]):
             if v < task.ends[e] and d != label[task.ends[e]]:
@@ -252,7 +251,7 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
     sums, totals = _counted(task, label)
     people, size, moments, inside, met, held = sums
     cut, pairs, broken, over, lacking, outside = totals
-    n, by_moment, ruled = len(label), task.kind == _INERTIA, len(rows) > 0
+    n, by_moment, ruled = len(label), task.kind == INERTIA, len(rows) > 0
     seen, queue, more_met = np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(len(units), np.int64)
     value = _value(task.kind, cut, people, task.means, moments, label, met[0])
     best, found = np.inf, label.copy()
@@ -394,7 +393,7 @@ def local_search(
 def _task(problem: Districting) -> _Task:
     """What the annealer needs of a problem."""
     g = problem.arrays
-    kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION, "splits": _SPLITS}[problem.objective]
+    kind = OBJECTIVES.index(problem.objective)
     first, ends, edge = g.links
     costs = g.costs[edge]
     bond = np.zeros((0, 0), np.int64)
@@ -404,17 +403,16 @@ def _task(problem: Districting) -> _Task:
             bond[np.ix_(group, group)] = 1
         for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
-    units = [problem.units(problem.county) if kind == _SPLITS else np.zeros(g.size, np.int64)]
+    units = [problem.units(problem.county) if kind == SPLITS else np.zeros(g.size, np.int64)]
     units += [problem.units(name) for name, _ in problem.limits("units")]
     counted = problem.counted
-    typical = {
-        "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
-        "inertia": max(NOT_ZERO, float(problem.inertia.sum(axis=0).min()) / g.size)
-        if kind == _INERTIA
-        else 1.0,
-        "deviation": max(1.0, float(g.weights.mean()) * problem.districts),
-        "splits": 1.0,
-    }[problem.objective]
+    typical = 1.0
+    if kind == CUT and len(costs):
+        typical = max(1.0, float(costs.mean()))
+    elif kind == INERTIA:
+        typical = max(NOT_ZERO, float(problem.inertia.sum(axis=0).min()) / g.size)
+    elif kind == DEVIATION:
+        typical = max(1.0, float(g.weights.mean()) * problem.districts)
     return _Task(
         first=first,
         ends=ends,
@@ -423,7 +421,7 @@ def _task(problem: Districting) -> _Task:
         windows=problem.windows,
         means=problem.means,
         kind=kind,
-        inertia=problem.inertia if kind == _INERTIA else np.zeros((0, 0)),
+        inertia=problem.inertia if kind == INERTIA else np.zeros((0, 0)),
         bond=bond,
         cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
         units=np.array(units),
@@ -444,7 +442,7 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
         rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
         label = np.argsort(problem.means, kind="stable")[rank][label]
     value, found = np.inf, label.copy()
-    each = _MOMENT // (1 + (g.size if task.kind == _INERTIA else 0) // 10)
+    each = _MOMENT // (1 + (g.size if task.kind == INERTIA else 0) // 10)
     parts = max(1, -(-steps // each))
     for part in range(parts):
         hot, cold = (_HOT * task.typical * (_COLD / _HOT) ** (at / parts) for at in (part, part + 1))
@@ -455,7 +453,7 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
             break
     if not np.isfinite(value):
         return None
-    if task.kind == _CUT and not problem.unequal_seats and not problem.all_rules:
+    if task.kind == CUT and not problem.unequal_seats and not problem.all_rules:
         found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 

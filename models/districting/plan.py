@@ -166,7 +166,7 @@ class Plan:
 
     @cached_property
     def reock(self) -> tuple[float, ...]:
-        """The Reock score of each district; empty if a node lacks ``geometry``."""
+        """The Reock score of each district; empty if a node lacks ``geometry``, or shapely is missing."""
         return tuple(reock(self.problem, self.labels).tolist())
 
     def share(self, attribute: str, total: str) -> tuple[float, ...]:
@@ -182,32 +182,160 @@ class Plan:
         tuple[float, ...]
             One quotient for each district.
         """
-        nodes = self.problem.graph.nodes
-        sums = [
-            [float(sum(nodes[self.problem.nodes[v]][name] for v in part)) for name in (attribute, total)]
-            for part in self.parts
-        ]
-        return tuple(a / b if b else float("nan") for a, b in sums)
+        groups, totals = (self.problem.numbers(name) for name in (attribute, total))
+        sums = [(groups[list(part)].sum(), totals[list(part)].sum()) for part in self.parts]
+        return tuple(float(a / b) if b else float("nan") for a, b in sums)
 
     @classmethod
     def from_csv(cls, problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
-        """Read a block-equivalency file; see the function `from_csv`."""
-        return from_csv(problem, path, prefix)
+        """Read a plan from a block-equivalency file: a row for each block, with its name and its district.
+
+        Parameters
+        ----------
+        problem : Districting
+            Whose nodes the file assigns.
+        path : str or Path
+            A CSV file of two columns or more. The first holds names of blocks, the second names of
+            districts. A first row whose first entry names no node is taken for a header, unless its second
+            entry is the district of another row.
+        prefix : int, optional
+            The number of first characters of a block's name that name the node: 11 for tracts, 5 for
+            counties, with the Census Bureau's 15-digit blocks.
+
+        Returns
+        -------
+        Plan
+            Its districts are numbered as all plans' are, whatever their names in the file.
+
+        Raises
+        ------
+        DeclarationError
+            If a row has fewer than two entries, a node is unknown, missing, in two districts or in none (an
+            empty entry, or the Census Bureau's ``ZZ``), or the file has more districts than the problem.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from forcopt.data import grid
+        >>> p = Districting(grid(1, 4), districts=2, tolerance=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = (Path(folder) / "plan.csv").write_text("BLOCKID,DISTRICT\\n0,01\\n1,01\\n2,02\\n3,02\\n")
+        ...     Plan.from_csv(p, Path(folder) / "plan.csv").assignment
+        {0: 0, 1: 0, 2: 1, 3: 1}
+        """
+        names = {str(node) for node in problem.nodes}
+        pairs, header = [], None
+        try:
+            with Path(path).open(newline="", encoding="utf-8-sig") as file:
+                rows = list(csv.reader(file))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DeclarationError(f"{path} is no CSV file in UTF-8: {error}") from None
+        for number, row in enumerate(rows, 1):
+            if not row:
+                continue
+            if len(row) < 2:
+                raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
+            where = f"row {number}"
+            block, district = row[0].strip(), row[1].strip()
+            node = block if prefix is None else block[:prefix]
+            if number == 1 and node not in names:
+                header = where, node, district
+            else:
+                pairs.append((where, node, district))
+        if header is not None and header[2] in {district for *_, district in pairs}:
+            pairs.insert(0, header)  # no header, but a block that the graph lacks
+        return _plan_of(problem, pairs, path)
 
     def to_csv(self, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
-        """Write a block-equivalency file; see the function `to_csv`."""
-        to_csv(self, path, columns)
+        """Write a plan as a block-equivalency file: a row for each node; districts are numbered from 1.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        columns : tuple of str, optional
+            The header.
+        """
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows((node, district + 1) for node, district in self.assignment.items())
 
     @classmethod
     def from_geojson(
         cls, problem: Districting, path: str | Path, node: str = "id", district: str = "district"
     ) -> Plan:
-        """Read the districts of a GeoJSON file's features; see the function `from_geojson`."""
-        return from_geojson(problem, path, node, district)
+        """Read a plan from a GeoJSON file with a feature for each node.
+
+        Parameters
+        ----------
+        problem : Districting
+            Whose nodes the file assigns.
+        path : str or Path
+            A FeatureCollection.
+        node, district : str, optional
+            The properties with the name of the node and of its district; the feature's own ``id`` is read,
+            too.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        DeclarationError
+            If the file is no FeatureCollection, a feature lacks a property, or the nodes do not fit.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DeclarationError(f"{path} is not valid JSON: {error}") from None
+        if not isinstance(data, dict) or data.get("type") != "FeatureCollection":
+            raise DeclarationError(f"{path} is no GeoJSON FeatureCollection")
+        pairs, features = [], data.get("features")
+        if not isinstance(features, list):
+            raise DeclarationError(f"{path}: features is {features!r}; it must be a list")
+        for number, feature in enumerate(features):
+            facts = feature.get("properties") or {} if isinstance(feature, dict) else None
+            if not isinstance(facts, dict):
+                raise DeclarationError(
+                    f"{path}: feature {number} must be an object with an object of properties"
+                )
+            known = {"id": feature.get("id"), **facts}
+            for name in (node, district):
+                if known.get(name) is None:
+                    raise DeclarationError(f"{path}: feature {number} has no property {name!r}")
+            given = known[node]  # JSON has no tuples
+            name = str(tuple(given) if isinstance(given, list) else given)
+            pairs.append((f"feature {number}", name, str(known[district])))
+        return _plan_of(problem, pairs, path)
 
     def to_geojson(self, path: str | Path) -> None:
-        """Write a feature for each node, with its district; see the function `to_geojson`."""
-        to_geojson(self, path)
+        """Write a plan as a FeatureCollection: for each node its district, its population and its geometry.
+
+        Nodes without ``geometry`` are points at ``x`` and ``y``; nodes without these have none. Districts are
+        numbered from 1.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        problem = self.problem
+        attributes = graph_to_dict(problem.graph, ("geometry", "x", "y", "name"), ())["nodes"]
+        features = []
+        for data, district, people in zip(
+            attributes, self.labels.tolist(), problem.arrays.weights.tolist(), strict=True
+        ):
+            shape = data.get("geometry")
+            if shape is None and "x" in data and "y" in data:
+                shape = {"type": "Point", "coordinates": [data["x"], data["y"]]}
+            properties = {"id": data["id"], "district": district + 1, "population": people}
+            if "name" in data:
+                properties["name"] = data["name"]
+            features.append({"type": "Feature", "properties": properties, "geometry": shape})
+        text = json.dumps({"type": "FeatureCollection", "features": features})
+        Path(path).write_text(text, encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment
@@ -231,26 +359,20 @@ class Plan:
     def _repr_html_(self) -> str:
         return picture_html(self.plot())
 
-    def plot(
-        self, path: str | Path | None = None, *, pos: Any = None, labels: Any = False, ax: Any = None
-    ) -> Any:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
-        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas, unless `pos` is given;
-        else all nodes are drawn as points, with cut edges dashed. Up to 20 districts are named with their
+        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas; else all nodes are
+        drawn as points, with cut edges dashed, at their attribute ``pos``; else at ``x`` and ``y``, or
+        ``lon`` and ``lat``; else at the node itself if it is a pair of numbers; else in the layout of
+        Kamada and Kawai. Up to 20 districts are named with their
         populations.
 
         Parameters
         ----------
         path : str or Path, optional
             A ``.png``, ``.svg`` or ``.pdf`` file to write.
-        pos : mapping, optional
-            The place ``(x, y)`` of each node. By default the node's attribute ``pos``; else ``x`` and ``y``,
-            or ``lon`` and ``lat``; else the node itself if it is a pair of numbers; else the layout of
-            Kamada and Kawai.
-        labels : bool or mapping, default False
-            A text for each node, or whether to write its name.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
 
@@ -258,11 +380,6 @@ class Plan:
         -------
         Any
             The `matplotlib.figure.Figure`.
-
-        Raises
-        ------
-        DeclarationError
-            If `pos` lacks a node.
         """
         from matplotlib import colormaps
         from matplotlib.collections import LineCollection, PathCollection
@@ -276,12 +393,11 @@ class Plan:
         palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
         of_district = palette[np.arange(len(self.parts)) % len(palette)]
         colours = of_district[self.labels]
-        spots, areas = None, []
-        if pos is None and all("geometry" in graph.nodes[v] for v in problem.nodes):
+        if all("geometry" in graph.nodes[v] for v in problem.nodes):
             areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
         else:
-            spots = _positions(problem, pos)
+            spots = _positions(problem)
             u, v = problem.arrays.edges.T
             cut = self.labels[u] != self.labels[v]
             lines = np.stack([spots[u], spots[v]], axis=1)
@@ -293,13 +409,6 @@ class Plan:
                 spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
             )
         axes.autoscale_view()
-        if labels:
-            texts = labels if isinstance(labels, Mapping) else {v: v for v in problem.nodes}
-            centers = (
-                spots if spots is not None else [area.get_extents().get_points().mean(0) for area in areas]
-            )
-            for v, (x, y) in zip(problem.nodes, centers, strict=True):
-                axes.text(x, y, str(texts.get(v, "")), ha="center", va="center", fontsize=7, zorder=3)
         wide, high = axes.viewLim.size
         if ax is None:
             figure.set_size_inches(8.5, min(max(6.5 * high / wide, 3.0), 10.0) + 0.4)
@@ -399,14 +508,10 @@ def _matched(
     return tuple(out)
 
 
-def _positions(problem: Districting, pos: Any = None) -> Array:
+def _positions(problem: Districting) -> Array:
     import networkx as nx
 
     nodes = problem.graph.nodes
-    if pos is not None:
-        if missing := [v for v in problem.nodes if v not in pos]:
-            raise DeclarationError(f"pos lacks the node {missing[0]!r}; it must give a place for every node")
-        return np.array([pos[v] for v in problem.nodes], dtype=float)
     for names in (("pos",), ("x", "y"), ("lon", "lat"), ("longitude", "latitude")):
         if all(name in nodes[v] for v in problem.nodes for name in names):
             return np.array([np.ravel([nodes[v][n] for n in names]) for v in problem.nodes], dtype=float)
@@ -463,66 +568,6 @@ def without_choice(problem: Districting) -> Outcome | None:
     return Outcome.infeasible(problem.infeasibility_reason()) or only_plan(problem)
 
 
-def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
-    """Read a plan from a block-equivalency file: a row for each block, with its name and its district.
-
-    Parameters
-    ----------
-    problem : Districting
-        Whose nodes the file assigns.
-    path : str or Path
-        A CSV file of two columns or more. The first holds names of blocks, the second names of
-        districts. A first row whose first entry names no node is taken for a header, unless its second entry
-        is the district of another row.
-    prefix : int, optional
-        The number of first characters of a block's name that name the node: 11 for tracts, 5 for counties,
-        with the Census Bureau's 15-digit blocks.
-
-    Returns
-    -------
-    Plan
-        Its districts are numbered as all plans' are, whatever their names in the file.
-
-    Raises
-    ------
-    DeclarationError
-        If a row has fewer than two entries, a node is unknown, missing, in two districts or in none (an empty
-        entry, or the Census Bureau's ``ZZ``), or the file has more districts than the problem.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from forcopt.data import grid
-    >>> p = Districting(grid(1, 4), districts=2, tolerance=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "plan.csv").write_text("BLOCKID,DISTRICT\\n0,01\\n1,01\\n2,02\\n3,02\\n")
-    ...     from_csv(p, Path(folder) / "plan.csv").assignment
-    {0: 0, 1: 0, 2: 1, 3: 1}
-    """
-    names = {str(node) for node in problem.nodes}
-    pairs, header = [], None
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DeclarationError(f"{path} is no CSV file in UTF-8: {error}") from None
-    for number, row in enumerate(rows, 1):
-        if not row:
-            continue
-        if len(row) < 2:
-            raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
-        where = f"row {number}"
-        block, district = row[0].strip(), row[1].strip()
-        node = block if prefix is None else block[:prefix]
-        if number == 1 and node not in names:
-            header = where, node, district
-        else:
-            pairs.append((where, node, district))
-    if header is not None and header[2] in {district for *_, district in pairs}:
-        pairs.insert(0, header)  # no header, but a block that the graph lacks
-    return _plan_of(problem, pairs, path)
-
-
 def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: str | Path) -> Plan:
     """The plan of places in a file, each with its node and its district."""
     names: dict[str, Any] = {}
@@ -559,97 +604,3 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
     if missing is not None:
         raise DeclarationError(f"{path} does not assign the node {missing!r}")
     return Plan.from_labels(problem, [numbers[found[str(node)]] for node in problem.nodes])
-
-
-def to_csv(plan: Plan, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
-    """Write a plan as a block-equivalency file: a row for each node; districts are numbered from 1.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    path : str or Path
-        The file.
-    columns : tuple of str, optional
-        The header.
-    """
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows((node, district + 1) for node, district in plan.assignment.items())
-
-
-def from_geojson(
-    problem: Districting, path: str | Path, node: str = "id", district: str = "district"
-) -> Plan:
-    """Read a plan from a GeoJSON file with a feature for each node.
-
-    Parameters
-    ----------
-    problem : Districting
-        Whose nodes the file assigns.
-    path : str or Path
-        A FeatureCollection.
-    node, district : str, optional
-        The properties with the name of the node and of its district; the feature's own ``id`` is read, too.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    DeclarationError
-        If the file is no FeatureCollection, a feature lacks a property, or the nodes do not fit.
-    """
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DeclarationError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("type") != "FeatureCollection":
-        raise DeclarationError(f"{path} is no GeoJSON FeatureCollection")
-    pairs, features = [], data.get("features")
-    if not isinstance(features, list):
-        raise DeclarationError(f"{path}: features is {features!r}; it must be a list")
-    for number, feature in enumerate(features):
-        facts = feature.get("properties") or {} if isinstance(feature, dict) else None
-        if not isinstance(facts, dict):
-            raise DeclarationError(f"{path}: feature {number} must be an object with an object of properties")
-        known = {"id": feature.get("id"), **facts}
-        for name in (node, district):
-            if known.get(name) is None:
-                raise DeclarationError(f"{path}: feature {number} has no property {name!r}")
-        given = known[node]  # JSON has no tuples
-        name = str(tuple(given) if isinstance(given, list) else given)
-        pairs.append((f"feature {number}", name, str(known[district])))
-    return _plan_of(problem, pairs, path)
-
-
-def to_geojson(plan: Plan, path: str | Path) -> None:
-    """Write a plan as a FeatureCollection: for each node its district, its population and its geometry.
-
-    Nodes without ``geometry`` are points at ``x`` and ``y``; nodes without these have none. Districts are
-    numbered from 1.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    path : str or Path
-        The file.
-    """
-    problem = plan.problem
-    attributes = graph_to_dict(problem.graph, ("geometry", "x", "y", "name"), ())["nodes"]
-    features = []
-    for data, district, people in zip(
-        attributes, plan.labels.tolist(), problem.arrays.weights.tolist(), strict=True
-    ):
-        shape = data.get("geometry")
-        if shape is None and "x" in data and "y" in data:
-            shape = {"type": "Point", "coordinates": [data["x"], data["y"]]}
-        properties = {"id": data["id"], "district": district + 1, "population": people}
-        if "name" in data:
-            properties["name"] = data["name"]
-        features.append({"type": "Feature", "properties": properties, "geometry": shape})
-    text = json.dumps({"type": "FeatureCollection", "features": features})
-    Path(path).write_text(text, encoding="utf-8")

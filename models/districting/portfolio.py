@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import floor
 from typing import Any
 
@@ -17,14 +17,14 @@ from forcopt.graphs.kernels import LARGEST
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.models.districting.cluster_search import warm as warm_clusters
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
-from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
 from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
-from forcopt.models.districting.screen import screened, shares
+from forcopt.models.districting.screen import screened
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.side_constraints import CannotLink, MustLink, SplitLimit
 from forcopt.problem import Outcome
@@ -132,12 +132,12 @@ def _drawn(
     for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
         if u in place and v in place:
             part.add_edge(place[u], place[v], cost=cost)
-    links: list[MustLink | CannotLink] = []
-    for group in problem.must_link:
-        links += [MustLink(nodes=(place[u], place[v])) for u, v in pairwise(group) if u in place]
-    for u, v in problem.cannot_link:
-        if u in place and v in place:
-            links.append(CannotLink(nodes=(place[u], place[v])))
+    links = [
+        kind(nodes=(place[u], place[v]))
+        for kind, pairs in ((MustLink, problem.linked), (CannotLink, problem.cannot_link))
+        for u, v in pairs
+        if u in place and v in place
+    ]
     of = np.unique(labels, return_inverse=True)[1]
     local = Districting(
         part, districts=int(of.max()) + 1, bounds=problem.population_bounds, side_constraints=tuple(links)
@@ -178,15 +178,17 @@ _SPLITS = 2 / 3
 _CLUSTERS = 1 / 10
 """So does the bound on splits by clusters of counties."""
 
-_SMALL = 16
-"""Problems of this number of nodes are left to the search."""
+
+def _warm() -> None:
+    jit_warmup("local-search", "set-partitioning", "column-generation", "frontier")()
+    warm_clusters()
 
 
 @Districting.algorithm(
     "portfolio",
     exact=True,
     cites="see the methods that it runs",
-    prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
+    prepare=_warm,
     rules=("each", "one", "sum", "plan"),
 )
 def portfolio(
@@ -198,13 +200,13 @@ def portfolio(
 ) -> Outcome:
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
-    Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan. Set partitioning looks at some million partial districts on at most 128 nodes (before column
-    generation only if districts are small or no plan is known). A method with a bound follows for the
+    Two districts of a connected planar graph without rules are left to column generation. Otherwise a local
+    search gives a plan. Set partitioning looks at some million partial districts on at most 128 nodes (before
+    column generation only if districts are small or no plan is known). A method with a bound follows for the
     objective ``cut``: column generation on connected planar graphs and where districts hold few nodes, else
-    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on
-    HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end,
-    on at most 128 nodes.
+    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``flow`` on HiGHS. The
+    latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end, on at most
+    128 nodes.
 
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
@@ -240,15 +242,13 @@ def portfolio(
             f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
-    if shares(problem) and (outcome := screened(problem, run.part(_SCREEN))) is not None:
+    if (outcome := screened(problem, run.part(_SCREEN))) is not None:
         return outcome
     if problem.objective == "splits":
         return run.ended(run.by(fewest_splits))
-    if finish is dual_cycles and len(problem.nodes) > _SMALL:
-        outcome = run.by(dual_cycles)
-        if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
-            return run.ended(outcome)
-        run.plan, finish = outcome.decision, _wider(problem)  # the paths exceed the memory limit
+    free = not (problem.all_rules or problem.unequal_seats)
+    if problem.districts == 2 and free and finish is column_generation and _planar(problem):
+        return run.ended(run.by(finish))
     found = run.search(finish)
     if found is not None:
         return run.ended(found)
@@ -359,25 +359,14 @@ def _searchable(problem: Districting) -> bool:
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
     if problem.objective != "cut":
-        return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
-    if problem.districts == 2:
-        try:
-            cycles_of(problem)
-        except DeclarationError:
-            return _wider(problem)
-        return dual_cycles
-    return _wider(problem)
-
-
-def _wider(problem: Districting) -> Callable[..., Outcome]:
-    """The same without dual cycles."""
-    listed = len(problem.nodes) <= _FEW * problem.districts or (problem.districts > 2 and _planar(problem))
+        return None if _searchable(problem) or problem.objective == "inertia" else _by_flow
+    listed = len(problem.nodes) <= _FEW * problem.districts or _planar(problem)
     if listed and all(rule.scope != "plan" for rule in problem.all_rules):
         return column_generation
     try:
         sweep_of(problem)
     except DeclarationError:
-        return _by_cuts
+        return _by_flow
     return frontier
 
 
@@ -390,7 +379,7 @@ def _planar(problem: Districting) -> bool:
     return True
 
 
-def _by_cuts(
+def _by_flow(
     problem: Districting,
     *,
     start: Plan | None,
@@ -400,7 +389,7 @@ def _by_cuts(
 ) -> Outcome:
     """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
-    handles = problem.declare(model, "labels-separators")
+    handles = problem.declare(model, "flow")
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)
@@ -409,11 +398,8 @@ def _by_cuts(
     if start is not None and plan is not None:
         better = problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
         plan = plan if better else start
-    if result.status is Status.INFEASIBLE and plan is None:
-        return Outcome(None, float("inf"), Status.INFEASIBLE, result.iterations, result.message)
-    if result.status is Status.OPTIMAL:
-        return Outcome(plan, iterations=result.iterations)
-    status = Status.LIMIT if plan is None else Status.FEASIBLE
+    ended = result.status is Status.OPTIMAL or (result.status is Status.INFEASIBLE and plan is None)
+    status = result.status if ended else Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
 
 
@@ -479,10 +465,7 @@ def fewest_splits(
             limit = min(most, 2 * limit + 1)
         else:
             break
-    if best is None:
-        status = Status.INFEASIBLE if bound > most else Status.LIMIT
-        return Outcome(
-            None, np.inf if bound > most else float(bound), status, run.steps, message or trace.end
-        )
-    status = Status.OPTIMAL if splits <= bound else Status.FEASIBLE
+    if best is None and bound > most:
+        return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
+    status = Status.LIMIT if best is None else Status.OPTIMAL if splits <= bound else Status.FEASIBLE
     return Outcome(best, float(min(bound, splits)), status, run.steps, trace.end, trace.steps)

@@ -19,14 +19,7 @@ from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.compactness import (
-    AREA,
-    BORDER,
-    PERIMETER,
-    borders,
-    polsby_popper,
-    reock,
-)
+from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
 from forcopt.models.districting.districts import Counted, Districts, Row, check_measure, rows_of, violation
 from forcopt.models.districting.side_constraints import CannotLink, Fixed, MustLink, SideConstraint
 from forcopt.models.districting.tolerances import LESS, LIMIT
@@ -302,14 +295,9 @@ class Districting(OfParts):
                 low, high = sorted(bound / single[0] for bound in (rule.lower, rule.upper))
                 least, most = ceil(max(low, 0.0) - LIMIT), floor(min(high, self.districts) + LIMIT)
                 found += [(row, least, most) for row in self.integer_rows(single[1]) or ()]
-        rows = [row for row, *_ in found]
-        return Counted(
-            np.array([row.weights for row in rows], np.int64).reshape(-1, len(self.nodes)),
-            np.array([row.low for row in rows], np.int64),
-            np.array([row.high for row in rows], np.int64),
-            np.array([least for _, least, _ in found], np.int64),
-            np.array([most for *_, most in found], np.int64),
-        )
+        weights = np.array([row.weights for row, *_ in found], np.int64).reshape(-1, len(self.nodes))
+        facts = [(row.low, row.high, *number) for row, *number in found]
+        return Counted(weights, *np.array(facts, np.int64).reshape(-1, 4).T.copy())
 
     def limits(self, measure: str) -> list[tuple[str, int]]:
         """What rules measure whose sum over districts has an upper bound, and this bound."""
@@ -569,6 +557,11 @@ class Districting(OfParts):
         return tuple(sorted(g for g in groups if len(g) > 1))
 
     @cached_property
+    def linked(self) -> list[tuple[int, int]]:
+        """The groups of `must_link` as pairs of nodes."""
+        return [pair for group in self.must_link for pair in pairwise(group)]
+
+    @cached_property
     def cannot_link(self) -> tuple[tuple[int, int], ...]:
         """Pairs of nodes (positions) that do not share a district by the side constraints."""
         found = set()
@@ -622,21 +615,11 @@ class Districting(OfParts):
         for least, most in self.windows.tolist():
             if least > most:
                 return f"no integer lies within the tolerance: the bounds are {least} and {most}"
-        fewest, most = self.windows.sum(axis=0).tolist() if self.unequal_seats else (k * low, k * high)
-        if g.total < fewest:
-            times = (
-                f"{fewest} in {sum(self.seats or ())} seats"
-                if self.unequal_seats
-                else f"{k} districts times {low}"
-            )
-            return f"the total population {g.total} is below {times}"
-        if g.total > most:
-            times = (
-                f"{most} in {sum(self.seats or ())} seats"
-                if self.unequal_seats
-                else f"{k} districts times {high}"
-            )
-            return f"the total population {g.total} is above {times}"
+        fewest, most = self.windows.sum(axis=0).tolist()
+        if not fewest <= g.total <= most:
+            word, end, each = ("below", fewest, low) if g.total < fewest else ("above", most, high)
+            seats = self.unequal_seats and f"{end} in {sum(self.seats or ())} seats"
+            return f"the total population {g.total} is {word} {seats or f'{k} districts times {each}'}"
         heavy = int(np.argmax(g.weights))
         if g.weights[heavy] > high:
             return f"node {self.nodes[heavy]!r} has population {g.weights[heavy]}, above {high}"
@@ -822,14 +805,10 @@ class Districting(OfParts):
             pieces = len(g.components(members.tolist()))
             if pieces > 1:
                 violations[f"contiguity of district {d}"] = float(pieces - 1)
-        for number, item in enumerate(self.side_constraints):
-            broken = item.violation(self, labels)
-            if broken > 0:
-                violations[f"side_constraints[{number}] {item!r}"] = broken
-        for number, rule in enumerate(self.rules):
-            broken = violation(self, rule, labels)
-            if broken > 0:
-                violations[f"rules[{number}] {rule}"] = broken
+        sides = enumerate(self.side_constraints)
+        broken = {f"side_constraints[{i}] {x!r}": x.violation(self, labels) for i, x in sides}
+        broken |= {f"rules[{i}] {rule}": violation(self, rule, labels) for i, rule in enumerate(self.rules)}
+        violations |= {name: much for name, much in broken.items() if much > 0}
         metrics = self._metrics(labels, people)
         return Evaluation(metrics[self.objective], violations, metrics)
 
@@ -898,8 +877,8 @@ class Districting(OfParts):
         ----------
         max_cost : float, optional
             Only plans of at most this cost are counted.
-        method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-            ``dual-cycles`` takes two districts of a connected planar graph, and pays with a `max_cost`.
+        method : {"frontier", "sphere-cut"}, optional
+            The dynamic program.
         time_limit : float, optional
             Seconds; without it, plans are counted when a figure is first asked for.
         progress : bool, optional
@@ -916,7 +895,7 @@ class Districting(OfParts):
         TimeoutError
             If the count takes longer than the time limit.
         MemoryError
-            If the states, or the plans that ``dual-cycles`` lists, do not fit in memory.
+            If the states do not fit in memory.
         """
         from forcopt.models.districting.counts import PlanCounts
 
@@ -993,11 +972,11 @@ class Districting(OfParts):
                 exact = [repr(m.name) for m in self.methods.values() if m.exact and kind in m.rules]
                 others = f"{', '.join(exact)} do"
                 if kind == "seats":
-                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
+                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'flow' do"
                 if self.objective == "inertia":
                     others = f"for the objective inertia, {self.inertia_takers}"
                 if method.startswith("count "):
-                    others = "'dual-cycles' counts with it, on planar graphs with two districts"
+                    others = "'ensemble' draws plans with it"
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
 
 

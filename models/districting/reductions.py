@@ -64,10 +64,9 @@ def bin_packing(values: Sequence[int], bins: int, capacity: int | None = None) -
     graph: nx.Graph[tuple[int, int]] = nx.Graph()
     for row in range(1, 2 * n + 2):
         odd = row % 2 == 1
-        weight = {
-            1: scale * (k * full) ** 2,
-            2 * n + 1: scale * (k * full) ** 4,
-        }.get(row, 1 if odd else scale * items[row // 2 - 1])
+        weight = {1: scale * (k * full) ** 2, 2 * n + 1: scale * (k * full) ** 4}.get(
+            row, 1 if odd else scale * items[row // 2 - 1]
+        )
         for j in range(1, k + (1 if odd else 2)):
             graph.add_node((row, j), population=weight, x=j + (0.5 if odd else 0.0), y=-row)
     for row in range(1, 2 * n + 2, 2):

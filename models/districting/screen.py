@@ -23,11 +23,6 @@ _STEP = 1e-4
 """Shares are told in these steps."""
 
 
-def shares(problem: Districting) -> list[Share]:
-    """The shares that some district must meet."""
-    return [item for item in problem.side_constraints if isinstance(item, Share)]
-
-
 def districts_meeting(
     problem: Districting, share: Share, each: int, deadline: Deadline
 ) -> tuple[Array, bool]:
@@ -92,7 +87,7 @@ def screened(problem: Districting, deadline: Deadline) -> Outcome | None:
     Outcome or None
         Infeasible, with a reason and a proof.
     """
-    for share in shares(problem):
+    for share in (item for item in problem.side_constraints if isinstance(item, Share)):
         sets, every = districts_meeting(problem, share, 1, deadline)
         if len(sets) or not every:
             continue

@@ -8,7 +8,7 @@ whose cut edges already cost too much is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,16 @@ from forcopt.graphs.kernels import (
     without_first,
 )
 from forcopt.graphs.weighted import spectral_order
-from forcopt.models.districting.districts import Counted, no_rows, violation
+from forcopt.models.districting.districts import (
+    CUT,
+    DEVIATION,
+    INERTIA,
+    OBJECTIVES,
+    SPLITS,
+    no_rows,
+    violation,
+)
+from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import LESS
@@ -41,8 +50,6 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.graphs.weighted import WeightedGraph
 
-CUT, INERTIA, DEVIATION, SPLITS = 0, 1, 2, 3
-_KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION, "splits": SPLITS}
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
 
@@ -370,24 +377,12 @@ class Cover:
         The number of parts.
     must_link, cannot_link : sequence, optional
         Groups of vertices that share a part, and pairs that do not.
-    limit : int, optional
-        The largest number of cut pairs.
-    kind : int, optional
-        The objective.
-    inertia : ndarray, optional
-        The matrix of moments, for the objective inertia.
     best : float, optional
         Only covers of a smaller value are sought.
-    units : ndarray of int64, shape (1 + q, n), optional
-        The county of each vertex, for the objective splits, then for each limit on splits.
-    split_limits : sequence of int, optional
-        For each of the q limits, the largest number of pairs of a county and a part that meet.
-    windows : ndarray of int64, shape (parts, 2), optional
-        Bounds on the weights of the parts, in some order; those of all parts by default.
-    counted : Counted, optional
-        Rows, and how many parts satisfy each.
     accept : callable, optional
         A further check of each cover found, given as lists of vertices.
+    **more : Any
+        What else a cover must satisfy, and the objective: see `_Task`. Windows rise.
 
     Attributes
     ----------
@@ -407,50 +402,36 @@ class Cover:
         parts: int,
         must_link: Any = (),
         cannot_link: Any = (),
-        limit: int | None = None,
-        kind: int = CUT,
-        inertia: Array | None = None,
+        *,
         best: float = np.inf,
-        units: Array | None = None,
-        split_limits: Sequence[int] = (),
-        windows: Array | None = None,
-        counted: Counted | None = None,
         accept: Callable[[list[list[int]]], bool] | None = None,
+        **more: Any,
     ) -> None:
         n = graph.size
-        wide = np.zeros((0, 2), np.int64) if windows is None else windows[np.lexsort(windows.T[::-1])]
-        adjacent = np.zeros((n, n), np.int64)
-        u, v = graph.edges.T
-        adjacent[u, v] = adjacent[v, u] = 1
+        none: dict[str, Any] = {
+            "kind": CUT,
+            "inertia": np.zeros((0, 0)),
+            "cut_limit": -1,
+            "units": np.zeros((1, n), np.int64),
+        }
+        none |= {"split_limits": np.zeros(0, np.int64), "windows": np.zeros((0, 2), np.int64)}
+        facts: dict[str, Any] = {"counted": no_rows(n)} | none | more
         self.task = _Task(
             near=masks(graph),
             weight=graph.weights,
             cost=graph.cost_matrix,
-            adjacent=adjacent,
+            adjacent=graph.adjacency.astype(np.int64),
             must_link=_words(must_link),
             cannot_link=_words(cannot_link),
             low=low,
             high=high,
             parts=parts,
-            kind=kind,
-            inertia=np.zeros((0, 0)) if inertia is None else inertia,
-            cut_limit=-1 if limit is None else limit,
-            units=np.zeros((1, n), np.int64) if units is None else units,
-            split_limits=np.array(split_limits, np.int64),
-            windows=np.ascontiguousarray(wide),
-            counted=no_rows(n) if counted is None else counted,
             checked=accept is not None,
+            **facts,
         )
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
-        self.stack = _Stack(
-            district=np.zeros((frames, 2), np.uint64),
-            ruled_out=np.zeros((frames, 2), np.uint64),
-            people=np.zeros(frames, np.int64),
-            spent=np.zeros(frames, np.int64),
-            cuts=np.zeros(frames, np.int64),
-            depth=np.zeros(frames, np.int64),
-        )
+        self.stack = _Stack(*np.zeros((2, frames, 2), np.uint64), *np.zeros((4, frames), np.int64))
         self.chain = _Chain(
             left=np.zeros((parts + 1, 2), np.uint64),
             value=np.zeros(parts + 1),
@@ -529,9 +510,7 @@ def set_partitioning(
     trace = Trace(deadline, on_improvement)
     problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
-        others = (
-            problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
-        )
+        others = problem.inertia_takers if problem.objective == "inertia" else "'flow' takes both"
         raise DeclarationError(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
@@ -553,7 +532,7 @@ def set_partitioning(
         elif not cover.done and not sought:  # not done in a moment: now a good plan to beat pays
             sought = True
             share = None if deadline.left is None else deadline.left / 2
-            found = _quick_plan(problem, share, seed)
+            found = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
             if found is not None and _in_units(problem, found) < cover.best:
                 plan, cover.best = found, _in_units(problem, found)
                 trace.add(problem.evaluate(plan).objective, float("-inf"))
@@ -578,9 +557,7 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
     """Set up the search for a plan better than `plan`."""
     order = problem_order(problem)
     place = {v: i for i, v in enumerate(order)}
-    kind = _KINDS[problem.objective]
-    best = np.inf if plan is None else _in_units(problem, plan)
-    low, high = problem.population_bounds
+    kind = OBJECTIVES.index(problem.objective)
     limits = problem.limits("units")
 
     def accept(parts: list[list[int]]) -> bool:
@@ -592,22 +569,22 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
             return np.zeros(len(order), np.int64)
         return problem.units(attribute or problem.county)[order]
 
+    windows = problem.windows if problem.unequal_seats else np.zeros((0, 2), np.int64)
     return Cover(
         problem.arrays.reordered(order),
-        low,
-        high,
+        *problem.population_bounds,
         problem.districts,
         [[place[v] for v in group] for group in problem.must_link],
         [[place[v] for v in pair] for pair in problem.cannot_link],
-        problem.cut_limit,
-        kind,
-        problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,
-        best,
-        np.array([units_of(name) for name in (None, *(name for name, _ in limits))]),
-        [limit for _, limit in limits],
-        problem.windows if problem.unequal_seats else None,
-        problem.counted.reordered(order),
-        accept if problem.other_rules else None,
+        best=np.inf if plan is None else _in_units(problem, plan),
+        accept=accept if problem.other_rules else None,
+        cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
+        kind=kind,
+        inertia=problem.inertia[np.ix_(order, order)] if kind == INERTIA else np.zeros((0, 0)),
+        units=np.array([units_of(name) for name in (None, *(name for name, _ in limits))]),
+        split_limits=np.array([limit for _, limit in limits], np.int64),
+        windows=np.ascontiguousarray(windows[np.lexsort(windows.T[::-1])]),
+        counted=problem.counted.reordered(order),
     )
 
 
@@ -620,14 +597,3 @@ def _in_units(problem: Districting, plan: Plan) -> float:
         "inertia": value * (1 - LESS),
         "splits": value + (problem.units(problem.county).max() + 1.0 if problem.objective == "splits" else 0),
     }[problem.objective]
-
-
-def _quick_plan(
-    problem: Districting, time_limit: float | None, seed: int | np.random.Generator | None
-) -> Plan | None:
-    from forcopt.models.districting.local_search import local_search
-
-    outcome = local_search(problem, restarts=8, seed=seed, time_limit=time_limit)
-    found = outcome.decision
-    assert found is None or isinstance(found, Plan)
-    return found

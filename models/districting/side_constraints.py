@@ -50,10 +50,6 @@ class SideConstraint(Declared):
 class _OfRules(SideConstraint):
     """A name for rules on districts."""
 
-    @abstractmethod
-    def rules(self, problem: Districting) -> tuple[Rule, ...]:
-        """The rules on districts that it is."""
-
     def violation(self, problem: Districting, labels: Array) -> float:
         """By how much a plan violates its rules together."""
         return sum(violation(problem, rule, labels) for rule in self.rules(problem))

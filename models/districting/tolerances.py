@@ -17,11 +17,8 @@ LESS = 1e-12
 TIE = 1e-9
 """Violations, which are whole: all preferences among equally many weigh less together."""
 
-CIRCLE = 1e-12
-"""Share of the largest coordinate: a point so near to a circle is not outside."""
-
 NOT_ZERO = 1e-300
-"""Any unit: stands for 0 in a denominator, and for a determinant that is 0."""
+"""Any unit: stands for 0 in a denominator."""
 
 RULE = 1e-9
 """Share of a bound: a rule that is not linear in sums over nodes holds up to this, since floats add it up."""

@@ -15,9 +15,11 @@ from scipy.stats import chi2
 
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
+from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models import Districting
-from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
 
@@ -281,10 +283,10 @@ def test_samples_are_uniform():
     assert statistic < chi2.isf(1e-4, 77)
 
 
-@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+@pytest.mark.parametrize("method", COUNTING)
 def test_samples_of_all_costs_are_uniform(method):
-    # 23 or 19 plans, 100 draws for each: see above.
-    counts = Districting(grid(3, 4), 2 if method == "dual-cycles" else 3, tolerance=0).count(method=method)
+    # 23 plans, 100 draws for each: see above.
+    counts = Districting(grid(3, 4), 3, tolerance=0).count(method=method)
     seen = Counter(plan.parts for plan in counts.sample(100 * counts.total, seed=5))
     statistic = sum((n - 100) ** 2 / 100 for n in seen.values()) + (counts.total - len(seen)) * 100
     assert statistic < chi2.isf(1e-4, counts.total - 1)
@@ -297,7 +299,7 @@ def test_no_plan_to_draw():
         none.sample(3)
 
 
-@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+@pytest.mark.parametrize("method", COUNTING)
 def test_a_count_stops_at_its_time_limit(method, capsys):
     p = Districting(grid(7, 7), 2, tolerance=0.2)
     with pytest.raises(TimeoutError, match="the plans are not counted: the time limit of 0 s passed"):
@@ -325,7 +327,7 @@ def test_a_rounded_cost_is_no_cost_of_a_plan():
     assert Districting(grid(3, 4), 3, tolerance=0).count(max_cost=float("inf")).total == counts.total
 
 
-@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+@pytest.mark.parametrize("method", COUNTING)
 def test_components_are_the_only_plan_to_count(method):
     for graph in (grid(1, 1), grid(2, 2), nx.disjoint_union(grid(1, 2), grid(1, 2))):
         k = nx.number_connected_components(graph)
@@ -333,10 +335,6 @@ def test_components_are_the_only_plan_to_count(method):
         assert p.count(method=method).histogram == {0: 1}
         assert p.count(max_cost=-1, method=method).total == 0
         assert p.evaluate(p.count(method=method).unrank(0, 0)).feasible
-    graph = grid(1, 1)
-    graph.nodes[0].update(some=1, all=4)
-    share = Share(attribute="some", total="all", at_least=0.5)
-    assert Districting(graph, 1, tolerance=0, side_constraints=[share]).count(method="dual-cycles").total == 0
 
 
 def test_counts_may_exceed_a_machine_word():
@@ -348,7 +346,7 @@ def test_counts_may_exceed_a_machine_word():
 def test_a_start_must_be_feasible():
     p = Districting(grid(2, 2), 2, tolerance=0)
     bad = Plan.of(p, [[0, 3], [1, 2]])
-    for method in [*EXACT, "dual-cycles"]:
+    for method in EXACT:
         with pytest.raises(DeclarationError, match="start: the plan is not feasible: contiguity of district"):
             p.solve(method, start=bad)
         assert p.solve(method, start=Plan.of(p, [[0, 1], [2, 3]])).objective == 2
@@ -419,18 +417,18 @@ def cost_of(p, plan):
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_dual_cycles_counts_and_samples_agree_with_brute_force(block):
+def test_two_districts_counts_and_samples_agree_with_brute_force(block):
     statistic = freedom = 0
     for seed in range(30 * block, 30 * block + 30):
         p = random_two_districts(seed)
         plans = [plan for parts in all_plans(p) if p.evaluate(plan := Plan.of(p, parts)).feasible]
         costs = [cost_of(p, plan) for plan in plans]
-        for method in ("dual-cycles", "portfolio", "set-partitioning"):
+        for method in ("column-generation", "portfolio", "set-partitioning"):
             s = p.solve(method)
             assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
             assert not costs or s.objective == min(costs), (seed, method)
             assert not costs or s.bound == s.objective
-        counts = p.count(method="dual-cycles")
+        counts = p.count(method=COUNTING[seed % 2])
         assert counts.histogram == dict(sorted(Counter(costs).items())), seed
         assert sorted(map(repr, (plan.parts for plan in counts.iterate()))) == sorted(
             repr(plan.parts) for plan in plans
@@ -443,60 +441,26 @@ def test_dual_cycles_counts_and_samples_agree_with_brute_force(block):
     assert statistic < chi2.isf(1e-5, freedom)
 
 
-def test_dual_cycles_say_what_they_take():
-    nonplanar = nx.complete_graph(5)
-    nx.set_node_attributes(nonplanar, 1, "population")
-    with pytest.raises(DeclarationError, match=r"not planar.*'frontier'"):
-        Districting(nonplanar, 2, bounds=(2, 3)).solve("dual-cycles")
-    with pytest.raises(DeclarationError, match="takes two districts, not 3"):
-        Districting(grid(3, 3), 3, tolerance=0).solve("dual-cycles")
-    two = nx.disjoint_union(grid(1, 2), grid(1, 3))
-    s = Districting(two, 2, bounds=(2, 3)).solve("dual-cycles")
-    assert s.status == "optimal" and s.objective == 0
-    linked = Districting(two, 2, bounds=(2, 3), side_constraints=[MustLink([0, 4])]).solve("dual-cycles")
-    assert linked.status == "infeasible" and linked.reason
-    assert Districting(grid(2, 2), 1, tolerance=0).solve("dual-cycles").objective == 0
-
-
-def test_dual_cycles_keep_the_time_limit_and_bound():
+def test_two_districts_keep_the_time_limit_and_the_bound():
     p = Districting(grid(16, 16), 2, tolerance=0)
     with spends_at_most(30):
-        s = p.solve("dual-cycles", time_limit=0.5, start=None)
+        s = p.solve("column-generation", time_limit=0.5)
     assert s.bound <= 16 and not s.objective < s.bound
     bounds = [step.bound for step in s.trace]
     assert bounds == sorted(bounds)
+    whole = Districting(grid(12, 12), 2, tolerance=0).solve()
+    assert whole.status == "optimal" and whole.objective == whole.bound == 12
 
 
-def test_dual_cycles_beat_a_start_and_report_memory(monkeypatch):
+def test_two_districts_end_before_the_paths_outgrow_memory(monkeypatch):
     from forcopt.graphs import window_cycles
 
-    p = Districting(grid(6, 6), 2, tolerance=0)
-    first = p.solve("local-search", seed=1).decision
-    assert p.solve("dual-cycles", start=first).objective == 6
     monkeypatch.setattr(window_cycles, "_LARGEST", 1 << 16)
     wide = Districting(
         grid(14, 14, population=3), 2, bounds=(293, 295), side_constraints=[CannotLink([0, 1])]
     )
-    s = wide.solve("dual-cycles")
-    assert s.status in ("limit", "feasible") and "stopped at cost" in s.message and s.bound > 0
-
-
-def test_a_list_of_plans_beyond_memory_names_its_cost(monkeypatch):
-    from forcopt.graphs import window_cycles
-    from forcopt.models.districting import dual_cycles
-
-    p = Districting(grid(14, 14), 2, tolerance=0)
-    monkeypatch.setattr(window_cycles, "_LARGEST", 1 << 16)
-    with pytest.raises(
-        MemoryError, match=r"cost at most 60 are not counted: .* one start face .*; a smaller"
-    ):
-        p.count(60, "dual-cycles").total
-    small = Districting(grid(4, 4), 2, tolerance=0)
-    monkeypatch.setattr(dual_cycles, "_LISTED", 10)
-    assert small.count(-1, "dual-cycles").total == 0
-    assert small.count(4, "dual-cycles").total == 2
-    with pytest.raises(MemoryError, match=r"cost at most 7 .*: they are more than 10; .* 'frontier' counts"):
-        small.count(7, "dual-cycles").total
+    s = wide.solve("column-generation", time_limit=60)
+    assert s.status in ("limit", "feasible") and s.message and s.bound > 0
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -548,7 +512,7 @@ def test_a_cut_limit_with_edge_costs():
         p = Districting(g, k, tolerance=0.6, side_constraints=[CutLimit(limit)])
         plans = [Plan.of(p, parts) for parts in all_plans(p)]
         costs = [plan.cost for plan in plans if len(plan.cut_edges) <= limit]
-        for method in ["portfolio", "column-generation", "set-partitioning", *["dual-cycles"] * (k == 2)]:
+        for method in ["portfolio", "column-generation", "set-partitioning"]:
             s = p.solve(method)
             assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
             assert not costs or s.objective == min(costs), (seed, method)
@@ -710,13 +674,13 @@ def test_integer_programs_take_boundaries_beyond_the_coefficients_of_solvers():
     assert (s.status.name, s.objective) == ("OPTIMAL", 18 * 10**14 + 2)
 
 
-def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
+def test_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
     path = unit(nx.path_graph(1200))
     nx.set_edge_attributes(path, 1, "cost")
     path.edges[0, 1]["cost"], path.edges[599, 600]["cost"] = 0, 2**53 - 2400
     p = Districting(path, 2, tolerance=0)
     with pytest.raises(DeclarationError, match="too large beside costs of 0"):
-        p.solve("dual-cycles", seed=0)
+        WindowCycles(PlanarDual.of(p.arrays), *p.population_bounds)
 
 
 @pytest.mark.parametrize("districts", [3, 5])

@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -15,11 +15,10 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import classes_of
 from forcopt.models import Districting
 from forcopt.models.districting import CutLimit, Fixed, MustLink, Plan, Share, SplitLimit, ensemble
-from forcopt.models.districting.compactness import smallest_circle
 
-ALGORITHMS = ("portfolio", "set-partitioning", "column-generation", "dual-cycles")
+ALGORITHMS = ("portfolio", "set-partitioning", "column-generation")
 DYNAMIC = ("frontier", "sphere-cut")
-PROGRAMS = ("flow", "flow-per-district", "labels-separators")
+PROGRAMS = ("flow", "flow-per-district")
 ROOTS = ("shirabe",)
 
 
@@ -168,16 +167,10 @@ def test_features_together_agree_with_all_labels(seed):
     if seed % 2:
         p = p.replace(side_constraints=[share, Fixed(0, 1)])
     least = min((e.objective for _, e in every_plan(p)), default=None)
-    for method in ("portfolio", "dual-cycles", "column-generation", "labels-separators", "flow"):
+    for method in ("portfolio", "set-partitioning", "column-generation", "flow"):
         solution = p.solve(method)
         assert solution.status == ("infeasible" if least is None else "optimal"), method
         assert least is None or solution.objective == least, method
-    if least is not None:
-        found = {tuple(sorted(map(tuple, plan.parts))) for plan in p.count(method="dual-cycles").iterate()}
-        labels = [np.array(x) for x, _ in every_plan(p)]
-        assert found == {
-            tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels
-        }
 
 
 def test_windows_divide_populations_into_classes():
@@ -287,20 +280,24 @@ def test_compactness_of_two_by_one_rectangles():
     assert "polsby_popper_min" not in Districting(grid(2, 2), 2, tolerance=0).evaluate(plan).metrics
 
 
-def test_the_smallest_circle_of_random_points():
+def test_the_circle_around_random_districts_is_the_smallest():
     rng = np.random.default_rng(3)
-    for n in (1, 2, 3, 10, 40):
-        points = rng.normal(size=(n, 2))
-        center, radius = smallest_circle(points)
-        far = np.hypot(*(points - center).T)
-        assert far.max() == pytest.approx(radius, abs=1e-9)
-        # No direction away from the center is free of points on the circle: else a smaller circle exists.
-        angles = np.sort(np.arctan2(*(points - center)[far > radius - 1e-7].T))
-        if n > 1:
-            gaps = np.diff(np.append(angles, angles[0] + 2 * np.pi))
-            assert gaps.max() <= np.pi + 1e-6
-    line = np.array([[0.0, 0], [1, 1], [2, 2], [5, 5]])
-    assert smallest_circle(line)[1] == pytest.approx(math.sqrt(50) / 2)
+    graph = squares()
+    p = Districting(graph, 1, tolerance=0)
+    for _ in range(5):
+        corners = rng.normal(size=(4, 2))
+        for v in graph:
+            ring = corners[v] + np.array([[0, 0], [0.1, 0], [0, 0.1], [0, 0]])
+            graph.nodes[v]["geometry"] = {"type": "Polygon", "coordinates": [ring.tolist()]}
+        points = np.concatenate([corners + np.array(shift) for shift in ((0, 0), (0.1, 0), (0, 0.1))])
+        circles = [(a + b) / 2 for a in points for b in points]
+        for a, b, c in permutations(points, 3):
+            sides = 2 * np.array([b - a, c - a])
+            if abs(np.linalg.det(sides)) > 1e-9:
+                circles.append(a + np.linalg.solve(sides, ((np.array([b, c]) - a) ** 2).sum(axis=1)))
+        radius = min(np.hypot(*(points - center).T).max() for center in circles)
+        plan = Plan.from_labels(p.replace(graph=graph), [0, 0, 0, 0])
+        assert plan.reock == pytest.approx([0.02 / (math.pi * radius**2)])
 
 
 def test_attributes_survive_a_file(tmp_path):

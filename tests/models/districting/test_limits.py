@@ -18,7 +18,7 @@ from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, MustLink, Share, SplitLimit
 
-METHODS = ["portfolio", "set-partitioning", "column-generation", "labels-separators"]
+METHODS = ["portfolio", "set-partitioning", "column-generation", "flow"]
 
 
 def kernels():
@@ -52,7 +52,7 @@ def problems():
 
 
 def test_nothing_is_compiled_after_the_clock_starts():
-    for name in ("portfolio", "dual-cycles", "local-search", "set-partitioning", "column-generation"):
+    for name in ("portfolio", "local-search", "set-partitioning", "column-generation"):
         next(problems()).method(name).compile()
     before = {f: len(f.signatures) for f in kernels()}
     assert sum(map(bool, before.values())) > 10
@@ -128,15 +128,14 @@ def test_a_refusal_names_the_methods_that_take_the_feature():
         plain.replace(side_constraints=[SplitLimit(limit=4)]),
     ):
         for method in ("frontier", "sphere-cut"):
-            with pytest.raises(DeclarationError, match="'portfolio', 'column-generation', 'dual-cycles'"):
+            with pytest.raises(DeclarationError, match="'portfolio', 'column-generation', 'flow'"):
                 problem.solve(method)
-            with pytest.raises(DeclarationError, match="'dual-cycles' counts with it"):
+            with pytest.raises(DeclarationError, match="'ensemble' draws plans with it"):
                 problem.count(method=method)
         values = {problem.solve(method).objective for method in METHODS}
         assert len(values) == 1
-        assert min(problem.count(method="dual-cycles").histogram) == values.pop()
     splits = plain.replace(objective="splits")
-    for method in ("frontier", "column-generation", "dual-cycles"):
+    for method in ("frontier", "column-generation"):
         with pytest.raises(DeclarationError, match="'portfolio' and 'set-partitioning' take every"):
             splits.solve(method)
     assert np.isfinite(splits.solve("set-partitioning").objective)
