@@ -21,7 +21,9 @@ from forcopt.status import Status
 class _FittingMethods:
     """The registered methods; of an instance, the methods for its classifier."""
 
-    def __get__(self, problem: RobustnessRadius | None, owner: Any) -> Mapping[str, Method]:
+    def __get__(
+        self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
+    ) -> Mapping[str, Method]:
         every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
         if problem is None:
             return every

@@ -501,8 +501,8 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
         model.subject_to(a[order[place]] + margin * later <= 1 + slack, name=name("ties"))
 
     score = a @ Y.T
-    rows = implies(accepted, score + 1 >= b), implies(1 - accepted, score + 1 <= b - margin)
-    model.subject_to(*rows, name=name("accepted_if"))
+    limits = implies(accepted, score + 1 >= b), implies(1 - accepted, score + 1 <= b - margin)
+    model.subject_to(*limits, name=name("accepted_if"))
     # An unqualified agent that is accepted improves along one feature, games along an improvable one by too
     # little to qualify, or games along another.
     u, features = np.flatnonzero(~qualified), np.flatnonzero(helps)
@@ -517,9 +517,9 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     lack = s - own
     false = falls_short.sum(axis=1) + games_along
     chosen, gaming = along[features], along[np.flatnonzero(~helps)].sum()
-    rows = [accepted[u] == improves.sum(axis=1) + false, improves <= chosen, falls_short <= chosen]
-    rows += [games_along <= gaming, implies(improves, gain >= lack - slack)]
-    model.subject_to(*rows, name=name("reasons"))
+    sorts = accepted[u] == improves.sum(axis=1) + false, improves <= chosen, falls_short <= chosen
+    enough = implies(improves, gain >= lack - slack)
+    model.subject_to(*sorts, games_along <= gaming, enough, name=name("reasons"))
     if games:
         model.subject_to(implies(falls_short, gain <= lack - margin), name=name("falls_short_if"))
     true_weight = (weight * qualified * accepted).sum() + (weight[u] * improves.sum(axis=1)).sum()
