@@ -4,7 +4,7 @@ Yang, Loftus, Stoyanovich: Causal Intersectionality and Fair Ranking, FORC 2021;
 by Singh and Joachims (KDD 2018) and Celis, Straszak and Vishnoi (ICALP 2018).
 """
 
-from forcopt.models.fair_ranking import baselines, column_generation, formulations, prefix_counts  # noqa: F401  (register the methods)
+from forcopt.models.fair_ranking import baselines, column_generation, dynamic, formulations, prefix_counts  # noqa: F401  (register the methods)
 from forcopt.models.fair_ranking.instances import moving_company, random_ranking
 from forcopt.models.fair_ranking.listnet import ListNet, rank_relevance
 from forcopt.models.fair_ranking.measures import (

@@ -115,7 +115,7 @@ def test_w10_exact_rival():
     p = FairRanking(
         EIGHT["Y"], positions=4, weights=np.ones(4), groups=groups, constraint=SelectionParity(), integer=True
     )
-    for method in ("milp", "prefix-counts"):
+    for method in ("milp", "prefix-counts", "dynamic-programme"):
         s = p.solve(method)
         assert s.objective == pytest.approx(251.6) and s.status == "optimal"
         assert sorted((s.decision.order + 1).tolist()) == [1, 3, 5, 7]

@@ -214,13 +214,26 @@ def test_isotonic_keeps_its_time_limit():
     assert s.objective <= q.solve("isotonic").objective <= s.bound + 1e-9
 
 
-def test_quotas_of_disjoint_groups_are_integral():
+def test_quotas_of_disjoint_groups_are_integral_and_dynamic_programming_agrees():
     for seed in range(5):
         p = random_ranking(200, 30, (2, 2), seed=seed, constraint=PrefixQuotas(), integer=True)
-        one = p.solve("prefix-counts")
+        one = p.solve("dynamic-programme")
         relaxed = p.replace(integer=False).solve("prefix-counts")
         assert one.status == "optimal"
         assert relaxed.objective == pytest.approx(one.objective, abs=1e-6)
+        beam = p.solve("dynamic-programme", beam=3)
+        if beam.decision is not None:
+            assert beam.objective <= one.objective + 1e-9 <= beam.bound + 1e-5 and beam.status == "feasible"
+
+
+def test_three_attributes_by_a_beam():
+    notion = PrefixQuotas(by="a") & PrefixQuotas(by="b") & PrefixQuotas(by="c")
+    p = random_ranking(300, 30, (2, 2, 3), seed=1, constraint=notion, integer=True)
+    beam = p.solve("dynamic-programme", beam=200)
+    exact = p.solve("prefix-counts")
+    assert exact.status == "optimal"
+    assert beam.objective <= exact.objective + 1e-6 and exact.objective <= beam.bound + 1e-6
+    assert beam.gap <= 1e-3 and not beam.evaluation.violations
 
 
 def test_sets_of_equal_weights():
@@ -228,7 +241,7 @@ def test_sets_of_equal_weights():
         p = random_ranking(
             60, 20, seed=seed, weights=np.ones(20), constraint=SelectionParity(0.4), integer=True
         )
-        found = {m: p.solve(m) for m in ("milp", "prefix-counts")}
+        found = {m: p.solve(m) for m in ("milp", "prefix-counts", "dynamic-programme")}
         assert len({round(s.objective, 6) for s in found.values()}) == 1
         assert not any(s.evaluation.violations for s in found.values())
 
@@ -303,11 +316,12 @@ def test_certificates():
 def test_time_limits():
     notion = PrefixQuotas(by="a") & PrefixQuotas(by="b") & PrefixQuotas(by="c")
     p = random_ranking(2000, 100, (2, 2, 3), seed=0, constraint=notion, integer=True)
-    with spends_at_most(30):
-        s = p.solve("prefix-counts", time_limit=1.0)
-    assert s.bound < np.inf or s.status == "limit"
-    if s.decision is not None:
-        assert s.bound >= s.objective - 1e-6
+    for options in ({"method": "dynamic-programme"}, {"method": "prefix-counts"}):
+        with spends_at_most(30):
+            s = p.solve(**options, time_limit=1.0)
+        assert s.bound < np.inf or s.status == "limit"
+        if s.decision is not None:
+            assert s.bound >= s.objective - 1e-6
     q = random_ranking(3000, 300, seed=0, constraint=ExposureParity())
     s = q.solve("column-generation", time_limit=0.05)
     assert s.status in ("feasible", "limit", "optimal")
@@ -486,6 +500,8 @@ def test_bad_notions_and_decisions():
             {"constraint": CounterfactualOrder(np.ones(6)) & ExposureParity()},
             "nothing else",
         ),
+        ("dynamic-programme", {}, "integer=True"),
+        ("dynamic-programme", {"integer": True, "constraint": ExposureParity(1.0)}, "milp"),
         ("prefix-counts", {"constraint": CounterfactualOrder(np.ones(6))}, "counts by cell"),
         ("counterfactual", {}, "CounterfactualOrder"),
     ],
@@ -500,7 +516,7 @@ def test_infeasible_demands_name_the_prefix():
     p = FairRanking([3, 2, 1], groups={"x": list("aab"), "y": list("ccd")}, positions=2, constraint=quotas)
     for fields, methods in (
         ({}, ("assignment", "prefix-counts", "column-generation")),
-        ({"integer": True}, ("milp", "prefix-counts")),
+        ({"integer": True}, ("milp", "prefix-counts", "dynamic-programme")),
     ):
         for method in methods:
             s = p.replace(**fields).solve(method)
