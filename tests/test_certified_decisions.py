@@ -57,7 +57,7 @@ ROWS = {v: v // 4 for v in LADDER.nodes}
 
 @pytest.mark.parametrize(
     "method",
-    ["flow", "flow-per-district", "shirabe"],
+    ["flow", "flow-per-district", "shirabe", "labels-separators"],
 )
 def test_plans_in_every_formulation(method):
     best = LADDER.solve(method)
@@ -180,7 +180,7 @@ def test_the_single_halfspace_is_read_and_written():
     assert all((said[v] == x).all() for v, x in values.items())
 
 
-@pytest.mark.parametrize(("method", "backend"), [("flow-per-district", "scip"), ("flow", "highs")])
+@pytest.mark.parametrize(("method", "backend"), [("labels-separators", "scip"), ("flow", "highs")])
 def test_a_search_starts_from_a_decision(method, backend):
     problem = Districting(grid(4, 4), districts=2, bounds=(8, 8))
     plan = {v: v // 8 for v in problem.nodes}

@@ -51,7 +51,7 @@ def check_features(problem: Districting, method: str) -> None:
     if problem.unequal_seats and problem._fixed():
         raise DeclarationError(
             f"method {method!r} takes different numbers of seats without Fixed; "
-            "'portfolio', 'column-generation' and 'flow' take both"
+            "'portfolio', 'column-generation' and 'labels-separators' take both"
         )
 
 

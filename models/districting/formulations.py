@@ -9,6 +9,7 @@ is tested.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.atoms import maximum
+from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
@@ -287,14 +289,18 @@ def _too_far(graph: WeightedGraph, high: int, canonical: bool) -> Array:
 
     With canonical roots a path may only use nodes from j on (the L-fixing of Validi and Buchanan).
     """
-    out, n = np.ones((graph.size, graph.size), np.bool_), graph.size
-    tail, head = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    out, nodes = np.ones((graph.size, graph.size), np.bool_), np.arange(graph.size)
     for j in graph:
-        open_ = np.minimum(tail, head) >= (j if canonical else 0)
-        ends = tail[open_], head[open_]
-        network = sp.csr_array((graph.weights[ends[1]].astype(float), ends), shape=(n, n))
-        out[:, j] = graph.weights[j] + sp.csgraph.dijkstra(network, indices=j) > high
+        out[:, j] = _path_weights(graph, j, nodes >= (j if canonical else 0)) > high
     return out
+
+
+def _path_weights(graph: WeightedGraph, source: int, allowed: Array) -> Array:
+    """The least weight of a path from `source` to each node, with both ends; infinite if none is allowed."""
+    tail, head = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    ends = tail[allowed[tail] & allowed[head]], head[allowed[tail] & allowed[head]]
+    network = sp.csr_array((graph.weights[ends[1]].astype(float), ends), shape=(graph.size, graph.size))
+    return np.asarray(graph.weights[source] + sp.csgraph.dijkstra(network, indices=source))
 
 
 def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
@@ -420,6 +426,39 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 
 
 @Districting.formulation(
+    "labels-separators", exact=True, cites="Carvajal et al. (2013)", rules=("each", "one", "sum", "plan")
+)
+def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator.
+
+    Parameters
+    ----------
+    canonical : bool, default True
+        Number the districts by their first nodes, so that each plan is represented once.
+
+    Returns
+    -------
+    Handles
+        The parts of the model and its objective; a decision is a plan.
+    """
+    base = _label_base(problem, model, canonical)
+    member, high = base.member, problem.population_bounds[1]
+    weights = problem.arrays.weights
+
+    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
+        x = value(member) > 0.5
+        for d in range(problem.districts):
+            nodes = np.flatnonzero(x[:, d]).tolist()
+            if nodes:
+                b = max(nodes, key=lambda v: int(weights[v]))
+                for a, separator in _violated(problem.arrays, nodes, b, high):
+                    yield member[a] + member[b] - member[separator].sum(axis=0) <= 1
+
+    model.lazy(separate, name=model.unused_name("connected"))
+    return base.handles()
+
+
+@Districting.formulation(
     "relaxed",
     cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)",
     rank="published",
@@ -440,3 +479,23 @@ def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     """
     base = _root_base if problem.objective == "inertia" else _label_base
     return base(problem, model, canonical).handles()
+
+
+def _violated(
+    graph: WeightedGraph, nodes: Iterable[int], b: int, high: int
+) -> Iterator[tuple[int, list[int]]]:
+    """For each component of `nodes` without b: its heaviest node and a minimal separator of it from b."""
+    every = np.arange(graph.size)
+    for piece in graph.components(nodes):
+        if b in piece:
+            continue
+        a = max(piece, key=lambda v: int(graph.weights[v]))
+        border = {u for v in piece for u in graph.neighbours[v]} - set(piece)
+        beyond = np.isfinite(_path_weights(graph, b, ~np.isin(every, list(border))))
+        separator = sorted(u for u in border if beyond[list(graph.neighbours[u])].any())
+        # Leave out nodes while every path from a to b that avoids the rest stays too heavy for a district.
+        for u in list(separator):
+            rest = [v for v in separator if v != u]
+            if _path_weights(graph, a, ~np.isin(every, rest))[b] > high:
+                separator = rest
+        yield a, separator

@@ -204,9 +204,9 @@ def portfolio(
     search gives a plan. Set partitioning looks at some million partial districts on at most 128 nodes (before
     column generation only if districts are small or no plan is known). A method with a bound follows for the
     objective ``cut``: column generation on connected planar graphs and where districts hold few nodes, else
-    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``flow`` on HiGHS. The
-    latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end, on at most
-    128 nodes.
+    the dynamic program if frontiers hold at most 16 nodes, else the integer program ``labels-separators`` on
+    HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives are searched to the end,
+    on at most 128 nodes.
 
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
@@ -389,7 +389,7 @@ def _by_flow(
 ) -> Outcome:
     """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
-    handles = problem.declare(model, "flow")
+    handles = problem.declare(model, "labels-separators")
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)

@@ -972,7 +972,7 @@ class Districting(OfParts):
                 exact = [repr(m.name) for m in self.methods.values() if m.exact and kind in m.rules]
                 others = f"{', '.join(exact)} do"
                 if kind == "seats":
-                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'flow' do"
+                    others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
                 if self.objective == "inertia":
                     others = f"for the objective inertia, {self.inertia_takers}"
                 if method.startswith("count "):

@@ -510,7 +510,9 @@ def set_partitioning(
     trace = Trace(deadline, on_improvement)
     problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
-        others = problem.inertia_takers if problem.objective == "inertia" else "'flow' takes both"
+        others = (
+            problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
+        )
         raise DeclarationError(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"

@@ -209,7 +209,7 @@ def test_every_method_gives_the_same_reason(problem, reason):
         assert s.decision is None and re.search(reason if s.status == "infeasible" else "no .*plan", s.reason)
         assert s.status == "infeasible" or not method.exact, name
         proved |= {name} if s.status == "infeasible" else set()
-    assert {"portfolio", "column-generation", "flow"} <= proved
+    assert {"portfolio", "column-generation", "flow", "labels-separators"} <= proved
 
 
 def test_saves_and_loads(tmp_path):
@@ -514,7 +514,7 @@ def test_the_inertia_with_seats_names_only_methods_that_take_it():
     p = Districting(
         grid(2, 4), 2, seats=(1, 3), tolerance=0, objective="inertia", side_constraints=[Fixed(0, 1)]
     )
-    for method in ("portfolio", "shirabe", "set-partitioning", "flow"):
+    for method in ("portfolio", "shirabe", "set-partitioning", "labels-separators"):
         with pytest.raises(fo.DeclarationError, match="only 'local-search' does, without a proof"):
             p.solve(method)
     assert p.solve("local-search", seed=0).evaluation.feasible

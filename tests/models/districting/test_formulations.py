@@ -15,7 +15,7 @@ from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 
 ROOTS = ["shirabe"]
-LABELS = ["flow", "flow-per-district"]
+LABELS = ["flow", "flow-per-district", "labels-separators"]
 FORMULATIONS = LABELS + ROOTS
 
 A = Districting(grid(3, 4, population=[2, 5, 5, 5, 1, 8, 2, 3, 3, 8, 1, 8]), 3, bounds=(16, 18))

@@ -18,7 +18,7 @@ from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, MustLink, Share, SplitLimit
 
-METHODS = ["portfolio", "set-partitioning", "column-generation", "flow"]
+METHODS = ["portfolio", "set-partitioning", "column-generation", "labels-separators"]
 
 
 def kernels():

@@ -107,6 +107,7 @@ def test_every_exact_method_that_takes_a_rule_finds_the_best_plan_of_enumeration
         "set-partitioning",
         "column-generation",
         "flow",
+        "labels-separators",
         "shirabe",
     ):
         if SCOPES[name] not in q.methods[method].rules:
