@@ -180,7 +180,7 @@ def test_the_single_halfspace_is_read_and_written():
     assert all((said[v] == x).all() for v, x in values.items())
 
 
-@pytest.mark.parametrize(("method", "backend"), [("labels-separators", "scip"), ("flow", "highs")])
+@pytest.mark.parametrize(("method", "backend"), [("labels-separators", "scip"), ("flow", "scip")])
 def test_a_search_starts_from_a_decision(method, backend):
     problem = Districting(grid(4, 4), districts=2, bounds=(8, 8))
     plan = {v: v // 8 for v in problem.nodes}

@@ -4,7 +4,6 @@ import pytest
 
 import forcopt as fo
 from forcopt.arrays import as_fraction
-from forcopt.causal import CausalModel
 from forcopt.data import Hierarchy
 from forcopt.models import EcologicalRegression, TightAmplification
 from forcopt.models.census_release import Region, deviation_factor, measure, noise_variances
@@ -64,11 +63,3 @@ def test_a_word_that_is_no_choice_is_refused(name, word):
 def test_a_mechanism_that_is_private_under_substitution_alone_may_reveal_a_poisson_sample():
     with pytest.raises(fo.DeclarationError, match="mechanism is 'substitute'"):
         poisson_sample(1.0, 0.1, mechanism="substitute")
-
-
-def test_the_loss_of_a_fit_is_a_choice():
-    pd = pytest.importorskip("pandas")
-    model = CausalModel([("G", "Y")], ["G"], "Y")
-    frame = pd.DataFrame({"G": ["a", "b", "a", "b"], "Y": [1.0, 2.0, 1.5, 2.5]})
-    with pytest.raises(fo.DeclarationError, match="loss is 'huber'; it must be 'squares' or 'absolute'"):
-        model.fit(frame, loss="huber")

@@ -109,9 +109,10 @@ def _title(name: str) -> str:
 
 
 def exported(module: str) -> list[Entry]:
-    """The entries of a module's `__all__`."""
+    """The entries of a module's `__all__`; without one, of the public names that it defines."""
     loaded = import_module(module)
-    return [Entry(module, name, getattr(loaded, name)) for name in loaded.__all__]
+    own = [n for n, v in vars(loaded).items() if n[0] != "_" and getattr(v, "__module__", "") == module]
+    return [Entry(module, name, getattr(loaded, name)) for name in getattr(loaded, "__all__", sorted(own))]
 
 
 @functools.cache

@@ -28,6 +28,9 @@ CEILING = 600.0
 _SHARE = 1e-3
 """By how much, relatively, the first lattice may add to the variance."""
 
+_FEW = 4
+"""Losses whose largest value the lattice meets; of more, each would take a lattice of its own."""
+
 _FINE = 2**13
 """The least step that is taken to meet the atoms of a loss, as a part of the standard deviation."""
 
@@ -181,7 +184,7 @@ class _Composition:
         self._on(max(2 ** (floor(2 * log2(h)) / 2), self.least))
 
     def _on(self, h: float) -> None:
-        h = _aligned(h, [loss for loss, _ in self.parts], self.spread / _FINE)
+        h = _aligned(h, [loss for loss, _ in self.parts], self.spans, self.spread / _FINE)
         self.rounded = _rounded(self.parts, tuple(self.spans), h, self.points)
 
     def reach(self, upper: float) -> bool:
@@ -257,15 +260,13 @@ def _deviation(loss: Loss, span: Span) -> float:
     return sd
 
 
-def _aligned(h: float, losses: list[Loss], finest: float) -> float:
-    """A step of at most h that divides the coarsest spacing of atoms, or else the bound of a loss alone.
+def _aligned(h: float, losses: list[Loss], spans: list[Span], finest: float) -> float:
+    """A step of at most h that divides the coarsest spacing of atoms, or else the largest of a few losses.
 
-    Where this is below both h and `finest`, or there is none, h itself.
+    Where this is below both h and `finest`, or the losses are many, h itself.
     """
     anchors = [loss.spacing for loss in losses if loss.spacing is not None]
-    anchor = max(
-        anchors or [loss.pure for loss in losses if len(losses) == 1 and loss.pure < CEILING], default=0.0
-    )
+    anchor = max(anchors or [high for _, high in spans if len(spans) <= _FEW], default=0.0)
     return anchor / ceil(anchor / h) if anchor > min(h, finest) else h
 
 

@@ -148,7 +148,8 @@ class SharedNoise(AdditiveMechanism):
         exact = self._numbers(values)
         if not (rng.simulated or self.noise.whole):
             kind = type(self.noise).__name__
-            raise DeclarationError(f"rng is {rng!r}; floating-point {kind} noise is not private: use a seed")
+            why = f"floating-point {kind} noise is not private: simulate with a seed"
+            raise DeclarationError(f"rng is {rng!r}; {why}")
         parts = _parts(self.noise, self.servers, self._honest, exact.size, rng)
         exact = exact.astype(np.int64) if self.noise.whole else exact
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))

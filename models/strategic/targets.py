@@ -156,7 +156,8 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
     high = np.ceil((X.max(axis=0) + reach) / step).astype(int)
     cells = prod((high - low + 1).tolist()) * len(X)
     if cells > MOST_CELLS:
-        raise DeclarationError(f"step is {step:g}, which gives {cells} pairs; it may give {MOST_CELLS}")
+        many = f"step is {step:g}, which gives {cells} pairs of an agent and a point"
+        raise DeclarationError(f"{many}; it may give {MOST_CELLS}")
     if time_limit is not None and cells * PAIR_SECONDS > time_limit:
         message = f"{cells} pairs of an agent and a point take longer than {time_limit:g} s"
         return Outcome(None, status=Status.LIMIT, message=message)

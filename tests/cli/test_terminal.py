@@ -30,7 +30,7 @@ def forcopt(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     [
         ("queries/schedule-300-1000", "milp@highs"),
         ("queries/schedule-300-1000", "milp@cp-sat"),
-        ("cohort/whole-200-60", "maximin@highs"),
+        ("cohort/whole-200-60", "convex-program@highs"),
     ],
 )
 def test_an_interrupt_shows_the_incumbent_and_its_gap(spec, method):

@@ -130,7 +130,7 @@ def test_what_promises_nothing_is_refused():
     y[:200] = 0
     notion = DemographicParity(0.3, confidence=0.95)
     x = s[:, None]
-    with pytest.raises(fo.DeclarationError, match=r"held_out=0\.5, or prefit"):
+    with pytest.raises(fo.DeclarationError, match=r"held_out=0\.5"):
         ThresholdPostprocessor(constraint=notion).fit(x, y, sensitive_features=a)
     clf = ThresholdPostprocessor(constraint=notion, held_out=0.5, random_state=0)
     report = clf.fit(x, y, sensitive_features=a).report_

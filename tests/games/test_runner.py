@@ -48,5 +48,5 @@ def test_it_ends_by_gap_rounds_time_or_caller():
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, True, "10"])
 def test_rounds_are_whole(rounds):
-    with pytest.raises(fo.DeclarationError, match="whole number of at least 1"):
+    with pytest.raises(fo.DeclarationError, match="a whole number, at least 1"):
         run_game(Halving(), rounds=rounds, accuracy=0.0, trace=Trace(Deadline()))

@@ -48,21 +48,21 @@ REGIONS = ([0], [0, 1], [2, 3], [0, 1, 2, 3])
 def test_factorizations_are_no_worse_than_a_budget_over_levels(backend):
     rho = 0.5
     w = np.array([[float(i in region) for i in range(4)] for region in REGIONS])
-    levels = LevelBudget(
-        Hierarchy.homogeneous([2, 2]), regions=REGIONS, rho=rho, estimator="joint", criterion="max"
-    ).solve("conic", backend=backend)
+    levels = LevelBudget(Hierarchy.homogeneous([2, 2]), regions=REGIONS, rho=rho, criterion="max").solve(
+        "conic", backend=backend
+    )
     # a level of a tree has sensitivity sqrt(2) under a substitution and 1 under an addition
     for neighbours, budget in (("substitute", levels.objective), ("add_remove", levels.objective / 2)):
         p = LinearQueries(workload=w, epsilon=1.0, delta=1e-6, neighbours=neighbours)
         norm = p.solve("sdp", backend=backend).evaluation.metrics["factorization norm"]
         variance = norm**2 / (2 * rho)  # of Gaussian noise that is rho-zCDP
         assert variance < budget * (1 - 0.01)
-    # the budget itself is a factorization: its error in LinearQueries is its own objective
+    # the budget itself is a factorization: least squares err no more than the estimates level by level
     tree = np.concatenate([np.ones((1, 4)), np.kron(np.eye(2), np.ones((1, 2))), np.eye(4)])
     share = np.repeat(levels.decision, [1, 2, 4])
     strategy = np.sqrt(share)[:, None] * tree
     left = w @ np.linalg.pinv(strategy)
-    assert (left**2).sum(axis=1).max() / (2 * rho) == pytest.approx(levels.objective / 2, rel=1e-4)
+    assert (left**2).sum(axis=1).max() / (2 * rho) <= levels.objective / 2 * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip"])

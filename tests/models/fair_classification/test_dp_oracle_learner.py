@@ -228,8 +228,8 @@ def test_one_group_needs_no_look():
 @pytest.mark.parametrize(
     ("fields", "options", "said"),
     [
-        ({"privacy": None}, {}, "needs privacy with a floor"),
-        ({"privacy": PrivacyBudget(1.0)}, {}, "needs privacy with a floor"),
+        ({"privacy": None}, {}, "needs privacy with a public floor"),
+        ({"privacy": PrivacyBudget(1.0)}, {}, "needs privacy with a public floor"),
         ({}, {"bound": 0}, "bound is 0"),
         ({}, {"bound": np.inf}, "bound is inf"),
         ({}, {"beta": 1.0}, "beta is 1"),

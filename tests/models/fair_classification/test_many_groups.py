@@ -176,7 +176,7 @@ def test_a_column_without_bounds_beside_another_is_refused():
         return [values - level <= spare, level - values <= 0.1]
 
     rates_of = problem.constraint.rates
-    with pytest.raises(fo.DeclarationError, match="auxiliary column without bounds"):
+    with pytest.raises(fo.DeclarationError, match="auxiliary column has no bounds"):
         Lagrangian(own.costs, own.base, demand, problem.moments)
 
 

@@ -92,7 +92,7 @@ def test_bad_weights_are_named():
     X, y, a = records(2, 10)
     fields = {"labels": y, "groups": members(a), "features": X}
     for weights, message in (
-        ([1.0] * 9, "must have shape"),
+        ([1.0] * 9, "the shape is"),
         ([-1.0] + [1.0] * 9, "not be negative"),
         ((a != a[0]).astype(float), "all records of groups"),
     ):

@@ -104,7 +104,7 @@ def test_evaluation_recomputes_everything_from_the_records():
     assert [e.metrics[f"loss of {g}"] for g in "abc"] == pytest.approx(losses)
     assert e.metrics["overall loss"] == pytest.approx(errors.mean())
     assert e.violations == {"radius": pytest.approx(np.linalg.norm(theta) - 0.5)}
-    with pytest.raises(fo.DeclarationError, match=r"shape \(2,\); it must be \(3,\)"):
+    with pytest.raises(fo.DeclarationError, match=r"shape is \(2,\); it must be \(3,\)"):
         p.evaluate([1, 2])
 
 
