@@ -167,7 +167,7 @@ def test_features_together_agree_with_all_labels(seed):
     if seed % 2:
         p = p.replace(side_constraints=[share, Fixed(0, 1)])
     least = min((e.objective for _, e in every_plan(p)), default=None)
-    for method in ("portfolio", "set-partitioning", "column-generation", "labels-separators", "flow"):
+    for method in ("portfolio", "column-generation", "labels-separators", "flow"):
         solution = p.solve(method)
         assert solution.status == ("infeasible" if least is None else "optimal"), method
         assert least is None or solution.objective == least, method
