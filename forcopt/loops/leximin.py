@@ -48,6 +48,18 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.exact_lp import Exact, LinearProgram, Rational
 
+__all__ = [
+    "CutsLayout",
+    "Floors",
+    "Layout",
+    "OrderedValuesLayout",
+    "SaturationLayout",
+    "StageRun",
+    "SubsetCuts",
+    "SumsLayout",
+    "hold_objective",
+]
+
 
 class Floors:
     """Lower bounds that hold columns at values that a point attains.

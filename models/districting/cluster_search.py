@@ -357,7 +357,12 @@ def _begun(problem: CountyClustering, seed: int | np.random.Generator | None) ->
 
 def warm() -> None:
     """Compile the code."""
-    CountyClustering(grid(3, 3), districts=4, tolerance=0.2).solve("column-generation", seed=0)
+    problem = CountyClustering(grid(3, 4), districts=4, tolerance=0.2)
+    (search, most), deadline = _begun(problem, 0), Deadline(None)
+    search.improve(most, Trace(deadline, None), _PATIENCE)
+    prices = _Bound(problem, search.sets())
+    prices.solve(_CHARGES[0])
+    prices.clusters(0, _EACH, deadline)
 
 
 @CountyClustering.algorithm(

@@ -19,7 +19,7 @@ from forcopt.models.secure_sum import accounting
 from forcopt.models.secure_sum.accounting import acceptance, gaussian_epsilon, joint_delta
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
-from forcopt.models.secure_sum.tolerances import CROSSING, ROUNDING
+from forcopt.models.secure_sum.tolerances import COMPARED, CROSSING, ROUNDING
 from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
@@ -248,7 +248,7 @@ class SecureSum(Problem):
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
         top = max(self.gap(decision), self.honest_norm(decision.step)) * 1.5
-        options: dict[str, Any] = {"bounds": (0.0, top), "method": "bounded", "options": {"xatol": 1e-9}}
+        options: dict[str, Any] = {"bounds": (0.0, top), "method": "bounded", "options": {"xatol": COMPARED}}
         found = scipy.optimize.minimize_scalar(lambda r: -r * self.acceptance(decision, r), **options)
         return float(found.x), -float(found.fun)
 
