@@ -359,14 +359,14 @@ def _searchable(problem: Districting) -> bool:
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
     if problem.objective != "cut":
-        return None if _searchable(problem) or problem.objective == "inertia" else _by_flow
+        return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
     listed = len(problem.nodes) <= _FEW * problem.districts or _planar(problem)
     if listed and all(rule.scope != "plan" for rule in problem.all_rules):
         return column_generation
     try:
         sweep_of(problem)
     except DeclarationError:
-        return _by_flow
+        return _by_cuts
     return frontier
 
 
@@ -379,7 +379,7 @@ def _planar(problem: Districting) -> bool:
     return True
 
 
-def _by_flow(
+def _by_cuts(
     problem: Districting,
     *,
     start: Plan | None,
