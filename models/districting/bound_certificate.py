@@ -449,11 +449,10 @@ class BoundCertificate:
     def _plan_cost(self, problem: Districting) -> int | str:
         """The cost of the plan, or the reason why it is none."""
         assert self.plan is not None
-        labels = np.array(self.plan, np.int64)
-        if len(labels) != len(problem.nodes):
-            return f"it must give each of the {len(problem.nodes)} nodes a district"
+        if len(self.plan) != len(problem.nodes) or set(self.plan) != set(range(self.districts)):
+            return f"it must give each node a district from 0 to {self.districts - 1}, and use all"
         broken = problem.evaluate(dict(zip(problem.nodes, self.plan, strict=True))).violations
-        return ", ".join(broken) or problem.arrays.cut_cost(labels)
+        return ", ".join(broken) or problem.arrays.cut_cost(np.array(self.plan))
 
     def _steps(self, graph: WeightedGraph, pause: Callable[[], None]) -> Iterator[tuple[str, int]]:
         """Give a text and the number of districts listed after each step; raise `_Refused` for a flaw."""

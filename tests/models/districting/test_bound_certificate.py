@@ -161,8 +161,9 @@ def test_tampered_certificates_are_refused(seed, tmp_path):
     assert found.bound is None and "negative reduced cost" in found.how
     fee = replace(proof, fee=proof.fee + 2**12 * 99).check(p)
     assert fee.bound is None and "negative reduced cost" in fee.how
-    # A plan without a district, or with one that is too large.
-    for plan in ([0] * len(labels), [min(label, p.districts - 2) for label in labels.tolist()]):
+    # A plan without a district, with one that is too large, or with a number beyond 64 bits.
+    fewer = [min(label, p.districts - 2) for label in labels.tolist()]
+    for plan in ([0] * len(labels), fewer, [10**30, *labels.tolist()[1:]]):
         found = replace(proof, plan=tuple(plan)).check(p)
         assert found.feasible is False and not found.optimal and found.bound == cost
     other = labels.copy()
