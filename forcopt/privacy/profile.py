@@ -14,9 +14,17 @@ import scipy
 
 from forcopt.errors import DeclarationError, require
 from forcopt.privacy.contour import can_cap, capped_contour, contour
-from forcopt.privacy.fft import Bracket, bracket, first_below, least_epsilon, log_upper_bound
+from forcopt.privacy.fft import WIDEST, Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
-from forcopt.privacy.tolerances import BELOW_ONE, FAR, LEAST_LOG_DELTA, NEAR_ROOT, SMALLEST
+from forcopt.privacy.tolerances import (
+    BELOW_ONE,
+    FAR,
+    FEW_ROUNDINGS,
+    LEAST_LOG_DELTA,
+    NEAR_ROOT,
+    NEXT_ROOT,
+    SMALLEST,
+)
 
 Engine = Literal["auto", "closed", "contour", "fft"]
 
@@ -153,7 +161,7 @@ class Profile:
         if any(_by_transform(parts, method) for parts in merged):  # the delta of each is bracketed anew
             target = nextafter(log(delta), -inf)
             while found < most and (over := self.log_delta(found, method) - target) > 0:
-                step = max(2 * over, 2 * step)
+                step = max(min(2 * over, NEXT_ROOT * min(WIDEST, found)), 2 * step)
                 found = min(found + step, most)
         return found
 
@@ -300,11 +308,13 @@ def _epsilon(parts: list[tuple[Loss, int]], delta: float, ends: tuple[float, flo
 
 
 def _root(log_delta: Callable[[float], float], delta: float, most: float) -> float:
-    """The least epsilon up to `most` at which the logarithm is at most that of delta."""
+    """The least epsilon up to `most` whose delta, not its logarithm alone, is at most this one."""
     target = log(delta)
 
     def over(epsilon: float) -> float:
-        return max(log_delta(epsilon), LEAST_LOG_DELTA) - target
+        found = log_delta(epsilon)
+        gap = max(found, LEAST_LOG_DELTA) - target
+        return min(gap, 0.0) if exp(found) <= delta else max(gap, FEW_ROUNDINGS)
 
     return first_below(over, 0.0, min(1.0, most), (0.0, most))
 

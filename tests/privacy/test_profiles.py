@@ -710,3 +710,8 @@ def test_the_worse_direction_counts():
 def test_a_profile_that_is_not_tight_has_no_lower_end():
     for profile in (Profile.pure(0.5), Profile.pure(0.5) ** 3):
         assert profile.bracket(0.2).lower == 0.0 < profile.bracket(0.2).upper
+
+
+def test_a_small_epsilon_is_near_its_lower_end():
+    p = PoissonSample(rate=0.001).amplify(Gaussian(scale=5.0).profile(1)) ** 1000
+    assert p.bracket(p.epsilon(1e-6) - 5e-5, 1e-4).lower > 1e-6 >= p.delta(p.epsilon(1e-6))
