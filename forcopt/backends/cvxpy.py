@@ -12,7 +12,7 @@ import operator
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from threading import get_ident
@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
+from forcopt.backends.highs import fresh_threads
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.backends.tolerances import CAREFUL, DROPPED, FIRST_ORDER, LEAST_RAY, OFF_OSQP, REDUCED, TIGHT
 from forcopt.clock import Deadline
@@ -62,6 +63,8 @@ class _Traits:
         Further ones for linear programs, whose rows may be larger than the solver's relative
         tolerance allows for, and for programs in stages, of which later ones build on the rounding of
         earlier ones. If they name two tolerances, the solver may end at the second; see `loose`.
+    again : Mapping[str, Any], optional
+        Further ones for a second run, if the first got stuck.
     careful : Mapping[str, Any], optional
         See `Backend`.
     scales : bool, default False
@@ -81,6 +84,7 @@ class _Traits:
     own: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     tight: Mapping[str, Any] = field(default_factory=dict)
+    again: Mapping[str, Any] = field(default_factory=dict)
     careful: Mapping[str, Any] = field(default_factory=dict)
     scales: bool = False
     loose: str = ""
@@ -106,6 +110,7 @@ _SOLVERS = {
         defaults={"accept_unknown": True},
         tight=dict.fromkeys((*_GAPS, "tol_infeas_abs", "tol_infeas_rel"), TIGHT)
         | dict.fromkeys((f"reduced_{name}" for name in _GAPS), REDUCED),
+        again={"linesearch_backtrack_step": 0.5},  # steps are halved, not cut to 0.8
         careful=dict.fromkeys(_GAPS, CAREFUL),
         scales=True,  # its own scaling ends at factors of 10,000
         loose="AlmostSolved",
@@ -240,13 +245,16 @@ class CvxpySession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Translate, solve and read the answer; the time limit covers all three.
 
-        A solver that gets stuck before the tight tolerances of a single stage is run again with its own.
+        A solver that gets stuck in a single stage is run again with its own tolerances and other steps.
         """
         deadline = Deadline(options.time_limit)
         result = self._run(options, self.tight)
         stuck = result.status in (Status.FEASIBLE, Status.FAILED) and not deadline.passed
-        if stuck and self.tight and not self.staged and self.backend.traits.tight:
-            result = self._run(options.within(deadline.seconds), False)
+        traits = self.backend.traits
+        if stuck and not self.staged and (traits.again or (self.tight and traits.tight)):
+            left = options.within(deadline.seconds)
+            second = self._run(replace(left, extra={**traits.again, **options.extra}), False)
+            result = second if self.tight or second.status is Status.OPTIMAL else result
         return result
 
     def _run(self, options: SolveOptions, tight: bool) -> RawResult:
@@ -268,6 +276,8 @@ class CvxpySession(Session):
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
             tee: Any = _Tee(sys.stdout, options.log)
+            if backend.traits.package == "highspy":
+                fresh_threads(options)
             with redirect_stdout(tee):
                 raw = chain.solve_via_data(built.problem, data, warm, verbose, backend.settings(left, tight))
             solution = chain.invert(raw, inverse)

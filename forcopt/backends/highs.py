@@ -276,6 +276,14 @@ def _moved(*pairs: tuple[Array, Array]) -> Array:
     return np.flatnonzero(apart[0] if len(apart) == 1 else np.logical_or(*apart)).astype(np.int32)
 
 
+def fresh_threads(options: SolveOptions) -> None:
+    """HiGHS refuses another number of threads than its last run in the process had: let it start anew."""
+    import highspy
+
+    if options.threads is not None:
+        highspy.Highs.resetGlobalScheduler(True)
+
+
 def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> None:
     import highspy
 
@@ -291,8 +299,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     if options.seed is not None:
         values["random_seed"] = options.seed
     if options.threads is not None:
-        highspy.Highs.resetGlobalScheduler(True)
         values["threads"] = options.threads
+    fresh_threads(options)
     for name, value in {**values, **options.extra}.items():
         try:
             refused = highs.setOptionValue(name, value) == highspy.HighsStatus.kError

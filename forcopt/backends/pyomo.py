@@ -20,6 +20,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
+from forcopt.backends.highs import fresh_threads
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.backends.tolerances import DROPPED
 from forcopt.clock import Deadline
@@ -242,6 +243,8 @@ class PyomoSession(Session):
                 math.ceil(left.time_limit) if backend.traits.whole_seconds else left.time_limit
             )
         arguments["options"] = backend.settings(left)
+        if backend.traits.package == "highspy":
+            fresh_threads(left)
         try:
             answer = solver.solve(built.model, **arguments)
         except subprocess.TimeoutExpired as error:
