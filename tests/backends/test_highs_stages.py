@@ -1,7 +1,9 @@
 """Integer programs in stages on which the presolve of HiGHS 1.13.1 is wrong; see `HighsSession`."""
 
+import cohort_oracle  # noqa: F401  (registers the oracle)
 import numpy as np
 import pytest
+import strategic_oracle  # noqa: F401
 
 from forcopt.models import LeximaxCohort, StrategicClassification
 
