@@ -5,6 +5,7 @@ Henzinger, Peale, Reingold, Shen: Leximax Approximations and Representative Coho
 
 from forcopt.data.intake import Finding
 from forcopt.models.leximax_cohort import column_generation, formulations  # noqa: F401  (register methods)
+from forcopt.models.leximax_cohort.chain import CohortDraws, draw_cohorts
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
@@ -16,6 +17,7 @@ from forcopt.models.leximax_cohort.rounding import PublicLottery, round_lottery,
 from forcopt.models.leximax_cohort.uniform import UniformLottery
 
 __all__ = [
+    "CohortDraws",
     "CohortLottery",
     "FeasibleCohorts",
     "Finding",
@@ -27,6 +29,7 @@ __all__ = [
     "UniformLottery",
     "choose_reserves",
     "compare_with_census",
+    "draw_cohorts",
     "draw_letters",
     "dropout_scenarios",
     "panel_findings",

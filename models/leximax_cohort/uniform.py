@@ -146,7 +146,8 @@ def uniform(problem: LeximaxCohort, *, time_limit: float | None = None) -> Outco
         steps += len(start)
         if steps > _MOST_STEPS:
             raise DeclarationError(
-                f"'uniform' has more than {_MOST_STEPS:,} steps: the quotas have too many joint states"
+                f"'uniform' has more than {_MOST_STEPS:,} steps: the quotas have too many joint states; "
+                "`draw_cohorts` draws from the same lottery by a Markov chain"
             )
         if deadline.passed:
             return Outcome(None, status=Status.LIMIT, message=f"{deadline.end} at class {c + 1}")

@@ -11,7 +11,7 @@ import pytest
 
 import forcopt as fo
 from forcopt.models import LeximaxCohort
-from forcopt.models.leximax_cohort import random_panel
+from forcopt.models.leximax_cohort import draw_cohorts, random_panel
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.formulations import all_cohorts, goal
 from forcopt.models.leximax_cohort.objectives import Objective, welfare
@@ -118,6 +118,32 @@ def test_draws_of_the_uniform_lottery_are_uniform():
     assert ((drawn - expected) ** 2 / expected).sum() < d.count - 1 + 6 * np.sqrt(2 * (d.count - 1))
     with pytest.raises(fo.DeclarationError, match="not of marginals"):
         p.evaluate(d.marginals)
+
+
+def test_a_chain_draws_cohorts_uniformly_where_single_exchanges_lead_to_none():
+    """Quotas so tight that each cohort differs from every other one by two members at least."""
+    kinds = np.array(list("aabbccdd"))
+    one, other = np.isin(kinds, ["a", "b"]), np.isin(kinds, ["a", "c"])
+    p = LeximaxCohort(
+        utilities=np.eye(9),
+        size=4,
+        features={"one": [*np.where(one, "x", "y"), "z"], "other": [*np.where(other, "x", "y"), "z"]},
+        quotas={f: {"x": (2, 2), "y": (2, 2), "z": (0, 0)} for f in ("one", "other")},
+        households=["", "h", "", "h", *[""] * 5],
+        forced=[0],
+    )
+    rows = np.concatenate(list(all_cohorts(p)))
+    drawn = draw_cohorts(p, 4000, steps=200, seed=1)
+    counts = pd.Series([tuple(row) for row in drawn.members]).value_counts()
+    assert {*counts.index} == {*map(tuple, rows)} and 0.05 < drawn.kept < 0.9 < drawn.effective / 4000
+    expected = 4000 / len(rows)
+    free = len(rows) - 1
+    assert ((counts - expected) ** 2 / expected).sum() < free + 6 * np.sqrt(2 * free)
+    assert (draw_cohorts(p, 5, seed=3).members == draw_cohorts(p, 5, seed=3).members).all()
+    with pytest.raises(fo.DeclarationError, match=r"the least relaxation: .* fewer of"):
+        draw_cohorts(p.replace(forbidden=[1, 2, 3]), 5)
+    with pytest.raises(fo.DeclarationError, match="`draw_cohorts` draws from the same lottery"):
+        random_panel(300, 30, features=8, levels=3, seed=1, objective="uniform").solve("uniform")
 
 
 @pytest.mark.parametrize("objective", WELFARES)
