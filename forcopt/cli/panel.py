@@ -102,7 +102,7 @@ def panel(
         known = {"status": str(solution.status), "reason": solution.reason or solution.message}
         print_json(known) if as_json else print("{status}: {reason}".format_map(known))
         raise typer.Exit(1)
-    lottery = round_lottery(solution.decision, panels)
+    lottery = round_lottery(solution.decision, panels, time_limit=time_limit)
     number = secrets.choice(lottery.numbers) if draw else thrown
     proof = (
         "proved to be best" if solution.status == "optimal" else f"not proved; at most {solution.bound:.6g}"

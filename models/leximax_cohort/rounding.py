@@ -24,6 +24,9 @@ from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 _MOST_EXCHANGES = 400
 """Of a start; most lotteries reach the bound within some hundred exchanges."""
 
+_PROGRAM = 20.0
+"""Seconds for the integer program at most."""
+
 _STARTS = 5
 """The draws of exchanges that are tried."""
 
@@ -149,7 +152,7 @@ class PublicLottery:
 
 
 def round_lottery(
-    decision: CohortLottery, panels: int = 1000, *, backend: str = "highs", time_limit: float = 20.0
+    decision: CohortLottery, panels: int = 1000, *, backend: str = "highs", time_limit: float | None = None
 ) -> PublicLottery:
     """Round a lottery to equal panels, with the least loss in the smallest chance.
 
@@ -161,8 +164,8 @@ def round_lottery(
         How many; a panel may occur several times among them. 10, 100, 1000, ... suit dice with ten sides.
     backend : str, default "highs"
         Takes mixed-integer linear programs.
-    time_limit : float, default 20
-        Seconds for the integer program below.
+    time_limit : float, optional
+        Seconds for exchanges and the integer program below, which has 20 s in any case.
 
     Returns
     -------
@@ -199,11 +202,11 @@ def round_lottery(
     """
     if panels < 1 or panels != int(panels):
         raise DeclarationError(f"panels is {panels}; it must be a whole number of at least 1")
-    dealt = _equal_panels(decision, panels, backend, time_limit)
+    dealt = _equal_panels(decision, panels, backend, Deadline(time_limit))
     return PublicLottery(decision.problem, dealt, decision.marginals)
 
 
-def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit: float) -> Array:
+def _equal_panels(decision: CohortLottery, panels: int, backend: str, deadline: Deadline) -> Array:
     """M panels that meet the demands, by exchanges; and if these miss the bound by a theorem or a program."""
     classes = Classes(decision.problem)
     cohorts, weights = decision.distribution()
@@ -219,11 +222,13 @@ def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit
 
     rng, dealt, met = np.random.default_rng(0), np.zeros((panels, len(classes.sizes))), [numbers]
     for _ in range(_STARTS):
-        tried = _exchange(classes, numbers, weights, panels, lambda copies: least(copies) >= most, rng)
+        tried = _exchange(
+            classes, numbers, weights, panels, lambda copies: least(copies) >= most, rng, deadline
+        )
         met.append(tried)
         if least(tried) >= least(dealt):
             dealt = tried
-        if least(dealt) >= most:
+        if least(dealt) >= most or deadline.passed:
             break
     else:
         problem = decision.problem
@@ -238,7 +243,8 @@ def _equal_panels(decision: CohortLottery, panels: int, backend: str, time_limit
         counts = copies @ numbers[:, served]
         model.subject_to(copies.sum() == panels, counts >= lowest * classes.sizes[served])
         model.maximize(lowest)
-        result = model.solve(backend, time_limit=time_limit)
+        left = _PROGRAM if deadline.left is None else min(_PROGRAM, deadline.left)
+        result = model.solve(backend, time_limit=left)
         if result.point is not None:
             dealt = np.repeat(numbers, np.round(result[copies]).astype(int), axis=0)
     return _seat(classes, dealt.astype(int))
@@ -251,11 +257,13 @@ def _exchange(
     panels: int,
     enough: Callable[[Array], bool],
     rng: np.random.Generator,
+    deadline: Deadline,
 ) -> Array:
     """Start with the multiples of 1/M below the weights, and exchange panels until nobody lacks a seat.
 
     A class weighs exponentially more the further it is below its target, rounded down for each person. The
-    panel of the least weight among some leaves, and the panel of the greatest weight of all comes.
+    panel of the least weight among some leaves, and the panel of the greatest weight of all comes. If the
+    time ends first, the largest rests of the weights decide.
     """
     pricing = CohortPricing(classes, "highs", Deadline(None))
     share = weights @ numbers
@@ -269,6 +277,9 @@ def _exchange(
 
     for _ in range(panels - len(dealt) + _MOST_EXCHANGES):
         steepness = rng.uniform(*_STEEPNESS)
+        if deadline.passed:
+            rests = np.argsort(-(weights * panels % 1), kind="stable")[: panels - len(dealt)]
+            return np.vstack([dealt, numbers[rests]])
         if len(dealt) == panels:
             if enough(dealt):
                 break

@@ -58,6 +58,8 @@ def test_rounded_chances_reach_the_bound_and_panels_keep_the_quotas():
     for count in (1, 7, 100, 1000):
         lottery = round_lottery(d, count)
         assert lottery.smallest >= lottery.bound - 1e-12 and lottery.guarantee == 8 / count
+        at_once = round_lottery(d, count, time_limit=0)
+        assert len(at_once.panels) == count and abs(at_once.marginals - d.marginals).max() < 8 / count
         assert (abs(lottery.marginals - d.marginals) < lottery.guarantee).all()
         assert all(p.evaluate(row.astype(float)).feasible for row in np.unique(lottery.panels, axis=0))
 
