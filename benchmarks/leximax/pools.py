@@ -31,8 +31,8 @@ from benchmarks.report import Page, environment, parser, progress, table
 from forcopt.models.leximax_cohort import LeximaxCohort, random_panel
 from forcopt.models.leximax_cohort.panel import gini
 
-NUMBER = "0.12.9"
-PEERS = {"sortition-algorithms": NUMBER, "highspy": "1.13.1"}
+NUMBER = "0.12.15"
+PEERS = {"sortition-algorithms": NUMBER, "highspy": "1.16.0"}
 LIMIT = 1500.0  # seconds for one solve, ours or the peer's
 RESAMPLED = ((300, 45), (500, 75), (750, 112))
 FILES = ("tests/fixtures/candidates.csv", "tests/fixtures/features.csv")
