@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import warnings
+from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -43,7 +44,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _warn
+                warnings.showwarning = partial(_warn, set())
                 return super().invoke(ctx)
         except BrokenPipeError:  # the reader, such as head, has seen enough
             raise
@@ -59,9 +60,10 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
 
 
-def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
-    """Print a warning about the input, without the line of code that raised it."""
-    if not Screen.quiet:
+def _warn(said: set[str], message: Warning | str, *where: Any, **more: Any) -> None:
+    """Print a warning about the input once, without the line of code that raised it."""
+    if not Screen.quiet and str(message) not in said:
+        said.add(str(message))
         print(f"warning: {message}", file=sys.stderr)
 
 

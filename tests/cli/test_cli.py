@@ -192,12 +192,13 @@ def test_bad_input_is_one_line_and_exit_code_2(forcopt, words, said):
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and said in result.stderr
 
 
-def test_a_warning_is_one_line(forcopt):
+def test_a_warning_is_one_line_and_said_once(forcopt):
     Path("twice.lp").write_text("min cost: x\nst\n need: x + x >= 4\nend\n")
     result = forcopt("solve", "twice.lp")
     assert result.exit_code == 0
     lines = result.stderr.splitlines()
     assert lines and all(line.startswith("warning: twice.lp: HiGHS: ") for line in lines)
+    assert len(lines) == len({*lines})
 
 
 def test_a_solver_that_fails_is_exit_code_1(forcopt, monkeypatch):
