@@ -169,7 +169,7 @@ def quotas(quick: bool) -> tuple[str, list[Row]]:
     n, k = (300, 30) if quick else (2000, 100)
     p = random_ranking(n, k, seed=1, constraint=PrefixQuotas(), integer=True)
     rows = []
-    for name in ("dynamic-programme", "prefix-counts", "det-const-sort", "sort"):
+    for name in ("dynamic-programme", "prefix-counts", "sort"):
         s = p.solve(name)
         below = below_floors(p, s.decision.order)
         rows.append(

@@ -10,7 +10,6 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.models.fair_ranking.problem import FairRanking, Ranking
-from forcopt.models.fair_ranking.tolerances import COUNT
 from forcopt.numeric import largest_remainder
 from forcopt.problem import Outcome
 
@@ -82,37 +81,3 @@ def quotas(problem: FairRanking, *, by: By = None, time_limit: float | None = No
     order = np.argsort(-y, kind="stable")
     chosen = np.concatenate([order[codes[order] == g][: int(m)] for g, m in enumerate(numbers)])
     return Outcome(Ranking(chosen[np.argsort(-y[chosen], kind="stable")]), bound=problem.best)
-
-
-@FairRanking.algorithm("det-const-sort", cites="Geyik et al. (2019), Algorithm 3", rank="published")
-def det_const_sort(problem: FairRanking, *, by: By = None, time_limit: float | None = None) -> Outcome:
-    """Place whoever raises a group's floor, and move better ones up as far as floors allow.
-
-    Parameters
-    ----------
-    by : str or tuple[str, ...], optional
-        The attributes that make the groups; all by default.
-    """
-    y = _scores(problem)
-    _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
-    order = np.argsort(-y, kind="stable")
-    queues = [order[codes[order] == g] for g in range(len(sizes))]
-    shares = sizes / problem.size
-    placed: list[int] = []
-    latest: list[int] = []  # the last position, from 1, at which each one still meets its group's floor
-    floors = np.zeros(len(sizes), dtype=int)
-    j = 0
-    while len(placed) < problem.length:
-        j += 1
-        now = np.floor(shares * j + COUNT).astype(int)
-        due = [g for g in np.flatnonzero(now > floors) if floors[g] < sizes[g]]
-        for g in sorted(due, key=lambda g: -y[queues[g][floors[g]]]):
-            at = len(placed)
-            placed.append(int(queues[g][floors[g]]))
-            latest.append(j)
-            while at > 0 and latest[at - 1] > at and y[placed[at - 1]] < y[placed[at]]:
-                placed[at - 1], placed[at] = placed[at], placed[at - 1]
-                latest[at - 1], latest[at] = latest[at], latest[at - 1]
-                at -= 1
-        floors = np.minimum(now, sizes)
-    return Outcome(Ranking(np.array(placed[: problem.length])), bound=problem.best)

@@ -30,7 +30,7 @@ from forcopt.models.fair_ranking.instances import INSTANCES
 
 from .ranking_oracle import optimum
 
-BASELINES = ("sort", "det-const-sort", "counterfactual", "quotas")
+BASELINES = ("sort", "counterfactual", "quotas")
 FORMULATIONS = ("assignment", "milp", "prefix-counts")
 
 
@@ -257,17 +257,6 @@ def test_two_attributes_make_an_integral_transportation_polytope():
 
 
 # -- baselines -----------------------------------------------------------------------------------------------
-
-
-def test_det_const_sort_meets_its_floors():
-    for seed in range(10):
-        p = random_ranking(300, 60, seed=seed)
-        order = p.solve("det-const-sort").decision.order
-        assert len(set(order.tolist())) == 60
-        _, codes, sizes = p.candidates.cells(None)
-        for j in range(1, 61):
-            counts = np.bincount(codes[order[:j]], minlength=len(sizes))
-            assert (counts >= np.floor(sizes / 300 * j + 1e-9)).all()
 
 
 def test_sort_ties_by_seed():
