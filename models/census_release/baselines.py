@@ -6,8 +6,6 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.data.hierarchy import Hierarchy
-from forcopt.errors import DeclarationError
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import (
@@ -19,7 +17,7 @@ from forcopt.models.census_release.common import (
 )
 from forcopt.models.census_release.formulations import Counts
 from forcopt.models.census_release.passes import check_clock, project_children
-from forcopt.models.census_release.problem import ConsistentRelease, Invariant
+from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -85,88 +83,6 @@ def l1_rounder(
         return Outcome(None, status=result.status, message=result.message)
     leaves = np.round(np.asarray(result[counts[-1]]))
     return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=result.message)
-
-
-@ConsistentRelease.algorithm("printed-topdown", cites="Cohen et al. (2021), Algorithm 1", rank="published")
-def printed_topdown(
-    problem: ConsistentRelease, *, backend: str | None = None, time_limit: float | None = None
-) -> Outcome:
-    """Whole counts level by level, each level optimal given the level before, as printed.
-
-    Invariants below a level are not looked at, so that the walk may end at a unit whose children cannot meet
-    its count: status FAILED, with the unit. Among equal optima of a level it takes the first.
-    """
-    if not problem.integer or problem.extra:
-        raise DeclarationError("printed-topdown: integer must be True, and extra empty")
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
-    h, clock = problem.hierarchy, Deadline(time_limit)
-    found = np.zeros((0, problem.types))
-    for level in range(h.depth):
-        if clock.passed:
-            return out_of_time(clock)
-        if level:
-            dead = _dead_end(problem, level, found)
-            if dead:
-                return Outcome(None, status=Status.FAILED, message=dead)
-        part = _level_problem(problem, level, found)
-        method = "tree-integer" if part.separable else "milp"
-        options = {} if part.separable else {"backend": backend}
-        s = part.solve(method, time_limit=clock.left, **options)  # type: ignore[arg-type]
-        if s.decision is None:
-            return Outcome(
-                None, status=Status.FAILED, message=f"dead end on {h.level_name(level)}: {s.reason}"
-            )
-        found = np.asarray(s.decision.leaves, dtype=float)
-    return Outcome(Release.of_leaves(h, found))
-
-
-def _dead_end(problem: ConsistentRelease, level: int, above: Array) -> str:
-    h, held = problem.hierarchy, problem.held[level]
-    fixed = ~np.isnan(held)
-    least = h.up(level, np.where(fixed, held, 0.0))
-    closed = h.up(level, (~fixed).astype(float)) == 0
-    wrong = (closed & (least != above)) | (problem.nonnegative & (least > above))
-    if not wrong.any():
-        return ""
-    unit, t = np.argwhere(wrong)[0]
-    name = h.name(level - 1, int(unit))
-    return f"dead end: unit {name} has {above[unit, t]:g}, its children {least[unit, t]:g}"
-
-
-def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> ConsistentRelease:
-    """The problem of one level, whose parents' counts are invariant."""
-    h = problem.hierarchy
-    own = [item for item in problem.invariants if item.level == level]
-    if level == 0:
-        tree, noisy, invariants = Hierarchy(names=h.names[:1]), [problem.noisy[0]], list(own)
-    else:
-        parent, size = h.parents[level - 1], h.sizes[level - 1]
-        tree = Hierarchy(parents=(np.zeros(size, dtype=np.int64), parent))
-        middle = above @ problem.queries.T
-        noisy = [middle.sum(axis=0, keepdims=True), middle, problem.noisy[level]]
-        invariants = [
-            Invariant(level=1, unit=p, value=float(above[p, t]), types=(t,))
-            for p in range(size)
-            for t in range(problem.types)
-        ]
-        invariants += [
-            Invariant(level=2, unit=h.find(level, item.unit), value=item.value, types=item.types)
-            for item in own
-        ]
-    weights = np.ones((len(noisy), problem.weights.shape[1]))
-    weights[-1] = problem.weights[level]
-    zeros = problem.zeros if level == h.depth - 1 else np.zeros(0, dtype=np.int64)
-    return ConsistentRelease(
-        tree,
-        tuple(noisy),
-        weights,
-        nonnegative=problem.nonnegative,
-        integer=True,
-        workload=problem.workload,
-        invariants=tuple(invariants),
-        zeros=zeros,
-    )
 
 
 def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
