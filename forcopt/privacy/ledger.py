@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
+from threading import RLock
 from typing import Any, get_args
 
 import numpy as np
@@ -29,6 +30,11 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+
+OTHERS = (
+    "a ledger in memory is of one process and has no copies, which would spend its budget again; give a path"
+)
 
 
 class BudgetSpentError(DeclarationError):
@@ -120,7 +126,8 @@ class Ledger:
         *,
         path: str | Path | None = None,
     ) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(path).resolve()  # of one name, wherever the program goes
+        self._turn, self._process = RLock(), os.getpid()
         self._entries: list[Entry] = []
         self._composed: dict[str, Profile] = {}
         self._lines: list[str] = []  # of the entries, as the file has them
@@ -245,9 +252,12 @@ class Ledger:
     def _locked(self) -> Iterator[None]:
         """Let one process or thread at a time read, decide and write; the system frees the lock at a kill."""
         if self._path is None:
-            yield
+            if os.getpid() != self._process:
+                raise DeclarationError(OTHERS)
+            with self._turn:
+                yield
             return
-        with open(f"{self._path}.lock", "a", encoding="utf-8") as handle:
+        with self._turn, open(f"{self._path}.lock", "a", encoding="utf-8") as handle:
             if sys.platform == "win32":
                 handle.seek(0)
                 msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK, 1)
@@ -255,11 +265,26 @@ class Ledger:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
+    def __reduce__(self) -> Any:
+        """A copy of a ledger with a file spends from that file; another would have a budget of its own."""
+        if self._path is None:
+            raise DeclarationError(OTHERS)
+        return _opened, (self._path,)
+
     def _read(self) -> None:
         """Take over what other processes have entered."""
-        if self._path is None or not self._path.exists():
+        with self._turn:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        if self._path is None or not (self._written or self._path.exists()):
             return
-        found = self._path.read_bytes()
+        try:
+            found, names = self._path.read_bytes(), self._path.stat().st_nlink
+        except FileNotFoundError:
+            raise DeclarationError(f"the ledger {self._path} is gone; it was moved or removed") from None
+        if names > 1:
+            raise DeclarationError(f"the ledger {self._path} has {names} hard links; it must have one")
         if found == self._written:
             return
         try:
@@ -271,8 +296,13 @@ class Ledger:
             ]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeclarationError(f"{self._path} is not a ledger: {error}") from error
+        lines, known = list(map(_line, entries)), self._lines[: len(self._entries)]
+        if self._written and (budgets != self.budgets or lines[: len(known)] != known):
+            raise DeclarationError(
+                f"the ledger {self._path} lacks what it had; it was replaced, or its entries were edited"
+            )
         self.budgets, self._written, self._entries, self._composed = budgets, found, [], {}
-        self._spent, self._lines = {}, []
+        self._spent, self._lines = {}, lines
         for entry in entries:
             self._enter(entry)
 
@@ -280,10 +310,9 @@ class Ledger:
         if self._path is None:
             return
         del self._lines[len(self._entries) :]  # of a write that failed
-        for entry in entries[len(self._lines) :]:
-            self._lines.append(json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)}))
+        self._lines += map(_line, entries[len(self._lines) :])
         budgets = {name: budget.to_dict() for name, budget in self.budgets.items()}
-        lines = ",\n".join(self._lines[: len(entries)])
+        lines = ",\n".join(self._lines)
         text = f'{{"budgets": {json.dumps(budgets)},\n"entries": [\n{lines}\n]}}\n'.encode()
         beside = self._path.with_name(self._path.name + ".new")
         with open(beside, "wb") as handle:
@@ -361,6 +390,15 @@ class Ledger:
             f"window {window!r}: {kind} allows {budget.total:g}, of which {float(before):g} is spent; "
             f"{entry.name!r} takes {taken:g}"
         )
+
+
+def _line(entry: Entry) -> str:
+    """An entry as the file has it."""
+    return json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)})
+
+
+def _opened(path: Path) -> Ledger:
+    return Ledger(path=path)
 
 
 def pay(

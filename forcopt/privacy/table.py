@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.queries import Axis, Mean, Quantile, Query, Rows, Total, View
 from forcopt.privacy.randomness import Randomness
-from forcopt.privacy.schema import Bounded, Categories, Schema
+from forcopt.privacy.schema import Bounded, Categories, Schema, text_of
 
 FIRST = " first row of a unit with too many"
 """The name of a mark beside the columns, which no column of a schema is likely to have."""
@@ -45,7 +45,8 @@ class Table:
         Each release looks at a fresh sample of the units, which amplifies its privacy: its numbers are those
         of the sample. Rows without a category in the design's column are never sampled.
     population : optional
-        See `Design.loss`; the number of units by default, where that is public.
+        For `ClusterSample` alone: public bounds on the numbers of units of the clusters, by which its loss
+        rises. The profile holds only if they are right. Other designs need none.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
         raise DeclarationError("the columns have different numbers of values")
     units = np.arange(lengths.pop())
     if view.unit is not None:
-        names = [None if is_missing(name) else str(name) for name in frame[view.unit]]
+        names = [text_of(name) for name in frame[view.unit]]
         units = pd.factorize(np.array(names, dtype=object), use_na_sentinel=False)[0]
     place = pd.Series(units).groupby(units).cumcount().to_numpy()
     read[FIRST] = np.where((place == 0) & (np.bincount(units)[units] > view.rows_per_unit), 1.0, np.nan)
@@ -267,6 +268,11 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
 
 def _check_design(view: View) -> None:
     design = view.design
+    if view.population is not None and not isinstance(design, ClusterSample):
+        raise DeclarationError(
+            f"population is {view.population!r}; only ClusterSample takes it: the table counts its own units, "
+            "or protects their number"
+        )
     if design is None:
         return
     kind, by = type(design).__name__, getattr(design, "by", None)
