@@ -98,11 +98,37 @@ def log_upper_bound(parts: tuple[Part, ...], epsilon: float, limit: float = -inf
 
     The refinement ends where the bracket is on one side of `limit`, the logarithm of a delta.
     """
+    if limit > -inf and (rough := _chernoff(parts, epsilon)) <= limit:
+        return rough
     found = _Composition(parts, LARGEST)
     while True:
         lower, upper = found.rounded.ends(epsilon)
         if upper <= limit or lower > limit > -inf or found.final(epsilon, lower, upper):
             return upper
+
+
+def _chernoff(parts: Parts, epsilon: float) -> float:
+    """A bound on log delta: ``(1 - e^(epsilon - s))_+`` is at most ``e^(theta (s - epsilon))``.
+
+    It takes no transform, and the moments of each loss are kept: most spends of a ledger need no more.
+    """
+    known = [(count, *_cumulants(loss)) for loss, count in parts]
+    most: Array = sum((count * logs for count, logs, _ in known), -_TILTS * epsilon)
+    return float(np.logaddexp(most.min(), _log(sum(count * beyond for count, _, beyond in known)))) + tol.FLAT
+
+
+_TILTS, _STEPS = 2.0 ** np.arange(-1, 14, 0.5), 2**9
+"""The powers of the moments in `_cumulants`, and the steps of its lattices."""
+
+
+@lru_cache(maxsize=1024)
+def _cumulants(loss: Loss) -> tuple[Array, float]:
+    """Bounds on the cumulants at `_TILTS` of the losses within a span, and the chance of larger ones."""
+    span, _ = _shape(loss)
+    h = max(span[1] - span[0], tol.BESIDE_ATOMS) / _STEPS
+    one = _lattice(loss, span, h)
+    points = h * (one.first + np.arange(len(one.logs)))
+    return np.logaddexp.reduce(one.logs + _TILTS[:, None] * points, axis=1), one.beyond
 
 
 @lru_cache(maxsize=256)
@@ -118,11 +144,12 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
     def over(epsilon: float) -> float:
         return max(found.rounded.upper(epsilon), tol.LEAST_LOG_DELTA) - target
 
-    root, step = least, min(1.0, most)
+    root, step, last = least, min(1.0, most), inf
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        narrow = min(WIDEST, tol.NEXT_ROOT * root)
-        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
+        narrow, last, fallen = min(WIDEST, tol.NEXT_ROOT * root), over(root), last - over(root)
+        stays = before - root <= tol.SETTLED_ROOT / WIDEST * narrow and (last <= 0 or fallen <= tol.FLAT)
+        kept = stays or root in (least, inf)
         if kept or found.rounded.ends(root - narrow)[0] > target:
             return root
         if not found.refine(*found.rounded.ends(root), max(over(root - narrow), tol.SMALLEST)):
@@ -528,9 +555,10 @@ class _Moments:
 
     def tilt(self, epsilon: float) -> float:
         """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one, or none is."""
-        if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
+        mean, variance, _ = self.at(0.0)
+        if mean >= epsilon or epsilon >= self.top:
             return 0.0
-        theta, low, high = 1.0, 0.0, inf
+        theta, low, high = min(100.0, (epsilon - mean) / max(variance, tol.SMALLEST)), 0.0, inf
         while theta < tol.MOST_TILT:
             mean, variance, _ = self.at(theta)
             if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < tol.ROUNDING * high:

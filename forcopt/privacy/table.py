@@ -270,7 +270,7 @@ def _check_design(view: View) -> None:
     design = view.design
     if view.population is not None and not isinstance(design, ClusterSample):
         raise DeclarationError(
-            f"population is {view.population!r}; only ClusterSample takes it: the table counts its own units, "
+            f"population is {view.population!r}; only ClusterSample takes it: the table counts its units, "
             "or protects their number"
         )
     if design is None:
