@@ -276,15 +276,7 @@ def release(
     The findings are for the holder of the file alone: no file in the folder has them.
     """
     from forcopt.data.intake import Expected, check_table, read_json
-    from forcopt.privacy import (
-        Bounded,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        Ledger,
-        Schema,
-        Simulated,
-        Table,
-    )
+    from forcopt.privacy import Bounded, DiscreteGaussian, DiscreteLaplace, Ledger, Schema, Simulated, Table
     from forcopt.problem.report_page import table
 
     values, make = _budget_from(budget)

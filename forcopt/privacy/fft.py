@@ -124,9 +124,8 @@ _TILTS, _STEPS = 2.0 ** np.arange(-1, 14, 0.5), 2**9
 @lru_cache(maxsize=1024)
 def _cumulants(loss: Loss) -> tuple[Array, float]:
     """Bounds on the cumulants at `_TILTS` of the losses within a span, and the chance of larger ones."""
-    span, _ = _shape(loss)
-    h = max(span[1] - span[0], tol.BESIDE_ATOMS) / _STEPS
-    one = _lattice(loss, span, h)
+    span = _shape(loss)[0]
+    one = _lattice(loss, span, h := max(span[1] - span[0], tol.BESIDE_ATOMS) / _STEPS)
     points = h * (one.first + np.arange(len(one.logs)))
     return np.logaddexp.reduce(one.logs + _TILTS[:, None] * points, axis=1), one.beyond
 
@@ -176,10 +175,8 @@ def first_below(over: Callable[[float], float], start: float, step: float, ends:
     while over(high) == 0 and high - low > tol.ROUNDING * (1 + high):  # delta is flat: find where it begins
         middle = (low + high) / 2
         low, high = (middle, high) if over(middle) > 0 else (low, middle)
-    root, bump = (
-        float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING)),
-        tol.ROUNDING,
-    )
+    root = float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING))
+    bump = tol.ROUNDING
     while over(root) > 0:  # on the safe side of rounding
         root, bump = root + bump * (1 + root), 2 * bump
     return root
@@ -314,10 +311,8 @@ class _Lattice(NamedTuple):
 
 
 def _lattice(loss: Loss, span: Span, h: float) -> _Lattice:
-    first, last = (
-        int(np.floor(span[0] / h + tol.ON_LATTICE)) - 1,
-        int(np.ceil(span[1] / h - tol.ON_LATTICE)) + 1,
-    )
+    first = int(np.floor(span[0] / h + tol.ON_LATTICE)) - 1
+    last = int(np.ceil(span[1] / h - tol.ON_LATTICE)) + 1
     edges = np.arange(first, last + 1) * h
     p, q = loss.tails(np.append(edges, tol.FAR))
     a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)

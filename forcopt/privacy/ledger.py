@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from threading import RLock
@@ -234,9 +235,6 @@ class Ledger:
         self._budget(window)
         return self._composed.get(window, Profile.nothing())
 
-    def _in(self, window: str) -> list[Entry]:
-        return [e for e in self._entries if window in e.windows]
-
     def _enter(self, entry: Entry) -> None:
         self._entries.append(entry)
         for window in entry.windows:
@@ -251,17 +249,13 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process or thread at a time read, decide and write; the system frees the lock at a kill."""
-        if self._path is None:
-            if os.getpid() != self._process:
-                raise DeclarationError(OTHERS)
-            with self._turn:
-                yield
-            return
-        with self._turn, open(f"{self._path}.lock", "a", encoding="utf-8") as handle:
-            if sys.platform == "win32":
+        if self._path is None and os.getpid() != self._process:
+            raise DeclarationError(OTHERS)
+        with self._turn, open(os.devnull if self._path is None else f"{self._path}.lock", "a") as handle:
+            if self._path is not None and sys.platform == "win32":
                 handle.seek(0)
                 msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK, 1)
-            else:
+            elif self._path is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
@@ -269,7 +263,7 @@ class Ledger:
         """A copy of a ledger with a file spends from that file; another would have a budget of its own."""
         if self._path is None:
             raise DeclarationError(OTHERS)
-        return _opened, (self._path,)
+        return partial(Ledger, path=self._path), ()
 
     def _read(self) -> None:
         """Take over what other processes have entered."""
@@ -361,7 +355,7 @@ class Ledger:
     def _conflict(self, entry: Entry) -> str:
         """The reason if an earlier release in a window of the entry has a profile of another relation."""
         for window in entry.windows:
-            for other in self._in(window):
+            for other in (e for e in self._entries if window in e.windows):
                 if None not in (entry.neighbours, other.neighbours) and entry.neighbours != other.neighbours:
                     return (
                         f"window {window!r}: {entry.name!r} is private for the relation "
@@ -395,10 +389,6 @@ class Ledger:
 def _line(entry: Entry) -> str:
     """An entry as the file has it."""
     return json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)})
-
-
-def _opened(path: Path) -> Ledger:
-    return Ledger(path=path)
 
 
 def pay(

@@ -331,10 +331,7 @@ RELEASE = "release people.csv --schema schema.json -o out"
         ("sample frame.csv --strata region,region --size 400 -o drawn.csv", "names a column twice"),
         ("districts precincts.geojson -k 4 --population GEOID", "no plain number"),
         ("districts people.csv -k 4", "people.csv is"),
-        (
-            "fair applicants.csv --label hired --sensitive sex --leave-out idd -o p.json",
-            "did you mean 'id'",
-        ),
+        ("fair applicants.csv --label hired --sensitive sex --leave-out idd -o p.json", "did you mean 'id'"),
     ],
 )
 def test_what_a_command_refuses_before_it_spends(command, said, folder):

@@ -17,15 +17,7 @@ from forcopt.privacy import (
     TabulatedNoise,
     fft,
 )
-from forcopt.privacy.fft import (
-    _chernoff,
-    _finite_span,
-    _Lattice,
-    _Law,
-    _Moments,
-    _Rounded,
-    bracket,
-)
+from forcopt.privacy.fft import _chernoff, _finite_span, _Lattice, _Law, _Moments, _Rounded, bracket
 from forcopt.privacy.losses import GaussianLoss, SampledLoss, pure_loss
 
 
