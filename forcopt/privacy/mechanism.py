@@ -229,12 +229,19 @@ def _with_opendp(noise: Noise, exact: Array) -> Array:
             f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are "
             "not private: take noise.on_integers() for whole values, or simulate with a seed"
         )
-    dp = opendp()
-    gaussian = isinstance(noise, Gaussian)
-    make, metric = (dp.m.make_gaussian, dp.l2_distance) if gaussian else (dp.m.make_laplace, dp.l1_distance)
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    release = make(domain, metric(T=float), scale=float(noise.scale))
+    release = opendp_measurement(noise)[0]
     return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
+
+
+def opendp_measurement(noise: Noise) -> tuple[Any, str]:
+    """The measurement of OpenDP that adds a noise to a vector, and the norm of its map."""
+    if not isinstance(noise, Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian):
+        raise DeclarationError(f"OpenDP has no {type(noise).__name__} noise")
+    dp, number = opendp(), int if noise.whole else float
+    gaussian = isinstance(noise, Gaussian | DiscreteGaussian)
+    make, metric = (dp.m.make_gaussian, dp.l2_distance) if gaussian else (dp.m.make_laplace, dp.l1_distance)
+    domain = dp.vector_domain(dp.atom_domain(T=number, nan=None if noise.whole else False))
+    return make(domain, metric(T=number), scale=float(noise.scale)), "l2" if gaussian else "l1"
 
 
 def whole_distance(distance: int) -> int:
