@@ -118,9 +118,10 @@ def from_opendp(measurement: Any, distance: Any = 1) -> Profile:
     0.5
     """
     measure, loss = str(measurement.output_measure), measurement.map(distance)
-    known = {"MaxDivergence": Profile.pure, "ZeroConcentratedDivergence": Profile.concentrated}
-    if measure == "Approximate(MaxDivergence)":
-        return Profile.pure(*loss)
+    known: dict[str, Any] = {"MaxDivergence": Profile.pure}
+    known["ZeroConcentratedDivergence"] = Profile.concentrated
+    known["Approximate(MaxDivergence)"] = lambda pair: Profile.pure(*pair)
     if measure not in known:
-        raise DeclarationError(f"measure is {measure}; it must be one of {', '.join(known)}, or approximate")
-    return known[measure](loss)
+        raise DeclarationError(f"measure is {measure}; it must be one of {', '.join(known)}")
+    found: Profile = known[measure](loss)
+    return found

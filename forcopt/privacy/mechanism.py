@@ -190,7 +190,8 @@ class AdditiveMechanism(Mechanism):
             return np.asarray(exact.astype(np.int64) + self.noise.sample(exact.shape, rng).astype(np.int64))
         if rng.simulated:
             return np.asarray(exact + self.noise.sample(exact.shape, rng))
-        return _with_opendp(self.noise, exact)
+        release = opendp_measurement(self.noise)[0]
+        return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
 
     def total_variation(self, output: Any) -> float:
         """See `Channel`."""
@@ -223,20 +224,13 @@ class AdditiveMechanism(Mechanism):
             )
 
 
-def _with_opendp(noise: Noise, exact: Array) -> Array:
-    if not isinstance(noise, Laplace | Gaussian):
-        raise DeclarationError(
-            f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are "
-            "not private: take noise.on_integers() for whole values, or simulate with a seed"
-        )
-    release = opendp_measurement(noise)[0]
-    return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
-
-
 def opendp_measurement(noise: Noise) -> tuple[Any, str]:
     """The measurement of OpenDP that adds a noise to a vector, and the norm of its map."""
     if not isinstance(noise, Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian):
-        raise DeclarationError(f"OpenDP has no {type(noise).__name__} noise")
+        raise DeclarationError(
+            f"{type(noise).__name__} is noise that OpenDP does not draw, and floating-point draws are not "
+            "private: take noise.on_integers() for whole values, or simulate with a seed"
+        )
     dp, number = opendp(), int if noise.whole else float
     gaussian = isinstance(noise, Gaussian | DiscreteGaussian)
     make, metric = (dp.m.make_gaussian, dp.l2_distance) if gaussian else (dp.m.make_laplace, dp.l1_distance)

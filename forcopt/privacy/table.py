@@ -267,32 +267,25 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
 
 
 def _check_design(view: View) -> None:
-    design = view.design
-    if view.population is not None and not isinstance(design, ClusterSample):
-        raise DeclarationError(
-            f"population is {view.population!r}; only ClusterSample takes it: the table counts its units, "
-            "or protects their number"
-        )
-    if design is None:
-        return
-    kind, by = type(design).__name__, getattr(design, "by", None)
-    if isinstance(design, StratifiedSample):
-        raise DeclarationError(
-            f"design: {kind} protects a substitution within a stratum, so that each person's stratum would "
-            f"be public, and the table protects {view.neighbours!r}; take ProportionalAllocation or "
-            "SimpleRandomSample"
-        )
-    if design.neighbours != view.neighbours:
-        raise DeclarationError(
-            f"design: {kind} protects {design.neighbours!r}, the table {view.neighbours!r}; they must be "
-            "the same"
-        )
-    if design.reads_names:
-        raise DeclarationError(f"design: {kind} needs names, those of all clusters")
-    if by is not None and not isinstance(view.schema[by], Categories):
-        raise DeclarationError(f"design: {kind} samples by {by!r}, which must be a column of categories")
-    if by is not None and view.rows_per_unit > 1:
-        raise DeclarationError(f"design: {kind} samples rows by {by!r}, so rows_per_unit must be 1")
+    design, kind, by = view.design, type(view.design).__name__, getattr(view.design, "by", None)
+    own = view.neighbours
+    relation = own if design is None else design.neighbours
+    rules = {
+        f"population is {view.population!r}; only ClusterSample takes it: the table counts its units, or "
+        "protects their number": view.population is not None and not isinstance(design, ClusterSample),
+        f"design: {kind} protects a substitution within a stratum, so that each person's stratum would be "
+        f"public, and the table protects {own!r}; take ProportionalAllocation or SimpleRandomSample": isinstance(
+            design, StratifiedSample
+        ),
+        f"design: {kind} protects {relation!r}, the table {own!r}; they must be the same": relation != own,
+        f"design: {kind} needs names, those of all clusters": design is not None and design.reads_names,
+        f"design: {kind} samples by {by!r}, which must be a column of categories": by is not None
+        and not isinstance(view.schema[by], Categories),
+        f"design: {kind} samples rows by {by!r}, so rows_per_unit must be 1": by is not None
+        and view.rows_per_unit > 1,
+    }
+    if broken := [rule for rule, fails in rules.items() if fails]:
+        raise DeclarationError(broken[0])
 
 
 _ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}

@@ -81,7 +81,7 @@ def test_maps_of_opendp_are_the_profiles(change):
         assert Profile.concentrated(here.rho).epsilon(1e-6) == pytest.approx(theirs, rel=1e-3)
         with pytest.raises(DeclarationError, match="measure is SmoothedMaxDivergence"):
             from_opendp(curves, most)
-    with pytest.raises(DeclarationError, match="no BoundedNoise noise"):
+    with pytest.raises(DeclarationError, match="BoundedNoise is noise that OpenDP does not"):
         to_opendp(AdditiveMechanism(BoundedNoise(power=2.0, radius=4.0)))
     with pytest.raises(DeclarationError, match="norm is 'linf'; OpenDP's is 'l1'"):
         to_opendp(AdditiveMechanism(Laplace(scale=1.0), norm="linf", dimension=2))
