@@ -274,9 +274,8 @@ def _check_design(view: View) -> None:
         f"population is {view.population!r}; only ClusterSample takes it: the table counts its units, or "
         "protects their number": view.population is not None and not isinstance(design, ClusterSample),
         f"design: {kind} protects a substitution within a stratum, so that each person's stratum would be "
-        f"public, and the table protects {own!r}; take ProportionalAllocation or SimpleRandomSample": isinstance(
-            design, StratifiedSample
-        ),
+        f"public, and the table protects {own!r}; take ProportionalAllocation or "
+        "SimpleRandomSample": isinstance(design, StratifiedSample),
         f"design: {kind} protects {relation!r}, the table {own!r}; they must be the same": relation != own,
         f"design: {kind} needs names, those of all clusters": design is not None and design.reads_names,
         f"design: {kind} samples by {by!r}, which must be a column of categories": by is not None
