@@ -107,6 +107,11 @@ def from_opendp(measurement: Any, distance: Any = 1) -> Profile:
     distance : int or float, default 1
         Between neighbours, in its input metric.
 
+    Returns
+    -------
+    Profile
+        The worst that the map allows.
+
     Raises
     ------
     DeclarationError
