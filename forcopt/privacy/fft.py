@@ -148,8 +148,8 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
         root = first_below(over, max(root - step, least), step, (least, most))
         if root in (least, inf):
             return root
-        narrow, last, fallen = min(WIDEST, tol.NEXT_ROOT * root), over(root), last - over(root)
-        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow and (last <= 0 or fallen <= tol.FLAT)
+        narrow, was, last = min(WIDEST, tol.NEXT_ROOT * root), last, over(root)
+        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow and (was <= 0 or was - last <= tol.FLAT)
         if kept or found.rounded.ends(root - narrow)[0] > target:
             return root
         if not found.refine(*found.rounded.ends(root), max(over(root - narrow), tol.SMALLEST)):
