@@ -264,6 +264,9 @@ def release(
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder for tables and report.")] = Path(
         "tables"
     ),
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Of all releases; else beside the people.")
+    ] = None,
     fix: FixOption = None,
     encoding: EncodingOption = None,
     as_json: JsonOption = False,
@@ -273,16 +276,7 @@ def release(
     The findings are for the holder of the file alone: no file in the folder has them.
     """
     from forcopt.data.intake import Expected, check_table, read_json
-    from forcopt.privacy import (
-        Bounded,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        Ledger,
-        Schema,
-        Secure,
-        Simulated,
-        Table,
-    )
+    from forcopt.privacy import Bounded, DiscreteGaussian, DiscreteLaplace, Ledger, Schema, Simulated, Table
     from forcopt.problem.report_page import table
 
     values, make = _budget_from(budget)
@@ -309,7 +303,8 @@ def release(
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)
-    ledger, source = Ledger(make(*values.values()), path=out / "ledger.json"), Secure()
+    path = ledger or people.with_suffix(".ledger.json")  # one for all folders; a trial spends nothing
+    account = Ledger(make(*values.values()), path=path) if simulate is None else None
     pure = list(values) == ["epsilon"]
     noise = DiscreteLaplace if pure else DiscreteGaussian
     words = f"discrete {'Laplace' if pure else 'Gaussian'} noise in whole numbers"
@@ -317,7 +312,7 @@ def release(
     answer, files = {}, []
     for columns, query in zip(wanted, queries, strict=True):
         made = (query >> noise.calibrated(each)).release(
-            ledger, source if simulate is None else Simulated(simulate)
+            account, None if simulate is None else Simulated(simulate)
         )
         files.append(out / f"{'-'.join(columns)}.csv")
         made.to_csv(files[-1])

@@ -23,7 +23,7 @@ from forcopt.privacy.budget import (
     composed_epsilon,
 )
 from forcopt.privacy.fft import Bracket
-from forcopt.privacy.interop import dp_event
+from forcopt.privacy.interop import dp_event, from_opendp, to_opendp
 from forcopt.privacy.ledger import BudgetSpentError, Entry, Ledger
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.mechanism import AdditiveMechanism, Channel, ExponentialMechanism, Mechanism
@@ -104,6 +104,8 @@ __all__ = [
     "composed_epsilon",
     "dp_event",
     "draw",
+    "from_opendp",
     "odometer",
     "randomness",
+    "to_opendp",
 ]

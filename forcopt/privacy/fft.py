@@ -98,11 +98,36 @@ def log_upper_bound(parts: tuple[Part, ...], epsilon: float, limit: float = -inf
 
     The refinement ends where the bracket is on one side of `limit`, the logarithm of a delta.
     """
+    if limit > -inf and (rough := _chernoff(parts, epsilon)) <= limit:
+        return rough
     found = _Composition(parts, LARGEST)
     while True:
         lower, upper = found.rounded.ends(epsilon)
         if upper <= limit or lower > limit > -inf or found.final(epsilon, lower, upper):
             return upper
+
+
+def _chernoff(parts: Parts, epsilon: float) -> float:
+    """A bound on log delta: ``(1 - e^(epsilon - s))_+`` is at most ``e^(theta (s - epsilon))``.
+
+    It takes no transform, and the moments of each loss are kept: most spends of a ledger need no more.
+    """
+    known = [(count, *_cumulants(loss)) for loss, count in parts]
+    most: Array = sum((count * logs for count, logs, _ in known), -_TILTS * epsilon)
+    return float(np.logaddexp(most.min(), _log(sum(count * beyond for count, _, beyond in known)))) + tol.FLAT
+
+
+_TILTS, _STEPS = 2.0 ** np.arange(-1, 14, 0.5), 2**9
+"""The powers of the moments in `_cumulants`, and the steps of its lattices."""
+
+
+@lru_cache(maxsize=1024)
+def _cumulants(loss: Loss) -> tuple[Array, float]:
+    """Bounds on the cumulants at `_TILTS` of the losses within a span, and the chance of larger ones."""
+    span = _shape(loss)[0]
+    one = _lattice(loss, span, h := max(span[1] - span[0], tol.BESIDE_ATOMS) / _STEPS)
+    points = h * (one.first + np.arange(len(one.logs)))
+    return np.logaddexp.reduce(one.logs + _TILTS[:, None] * points, axis=1), one.beyond
 
 
 @lru_cache(maxsize=256)
@@ -118,11 +143,13 @@ def least_epsilon(parts: tuple[Part, ...], delta: float, least: float, most: flo
     def over(epsilon: float) -> float:
         return max(found.rounded.upper(epsilon), tol.LEAST_LOG_DELTA) - target
 
-    root, step = least, min(1.0, most)
+    root, step, last = least, min(1.0, most), inf
     while True:
         root = first_below(over, max(root - step, least), step, (least, most))
-        narrow = min(WIDEST, tol.NEXT_ROOT * root)
-        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow or root in (least, inf)
+        if root in (least, inf):
+            return root
+        narrow, was, last = min(WIDEST, tol.NEXT_ROOT * root), last, over(root)
+        kept = before - root <= tol.SETTLED_ROOT / WIDEST * narrow and (was <= 0 or was - last <= tol.FLAT)
         if kept or found.rounded.ends(root - narrow)[0] > target:
             return root
         if not found.refine(*found.rounded.ends(root), max(over(root - narrow), tol.SMALLEST)):
@@ -149,10 +176,8 @@ def first_below(over: Callable[[float], float], start: float, step: float, ends:
     while over(high) == 0 and high - low > tol.ROUNDING * (1 + high):  # delta is flat: find where it begins
         middle = (low + high) / 2
         low, high = (middle, high) if over(middle) > 0 else (low, middle)
-    root, bump = (
-        float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING)),
-        tol.ROUNDING,
-    )
+    root = float(scipy.optimize.brentq(over, low, high, xtol=tol.NEAR_ROOT, rtol=tol.ROUNDING))
+    bump = tol.ROUNDING
     while over(root) > 0:  # on the safe side of rounding
         root, bump = root + bump * (1 + root), 2 * bump
     return root
@@ -287,10 +312,8 @@ class _Lattice(NamedTuple):
 
 
 def _lattice(loss: Loss, span: Span, h: float) -> _Lattice:
-    first, last = (
-        int(np.floor(span[0] / h + tol.ON_LATTICE)) - 1,
-        int(np.ceil(span[1] / h - tol.ON_LATTICE)) + 1,
-    )
+    first = int(np.floor(span[0] / h + tol.ON_LATTICE)) - 1
+    last = int(np.ceil(span[1] / h - tol.ON_LATTICE)) + 1
     edges = np.arange(first, last + 1) * h
     p, q = loss.tails(np.append(edges, tol.FAR))
     a, b = np.maximum(p[:-2] - p[1:-1], 0.0), np.maximum(q[:-2] - q[1:-1], 0.0)
@@ -528,9 +551,10 @@ class _Moments:
 
     def tilt(self, epsilon: float) -> float:
         """A tilt at which the mean of the sum is near epsilon; 0 if it is above without one, or none is."""
-        if self.at(0.0)[0] >= epsilon or epsilon >= self.top:
+        mean, variance, _ = self.at(0.0)
+        if mean >= epsilon or epsilon >= self.top:
             return 0.0
-        theta, low, high = 1.0, 0.0, inf
+        theta, low, high = min(100.0, (epsilon - mean) / max(variance, tol.SMALLEST)), 0.0, inf
         while theta < tol.MOST_TILT:
             mean, variance, _ = self.at(theta)
             if abs(mean - epsilon) <= 0.1 * sqrt(variance) or high - low < tol.ROUNDING * high:

@@ -1,4 +1,4 @@
-"""Profiles as events of dp-accounting."""
+"""Profiles as events of dp-accounting; noises and profiles as measurements of OpenDP, and back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, NoiseLoss, SampledLoss
+from forcopt.privacy.mechanism import AdditiveMechanism, opendp_measurement
 from forcopt.privacy.noises import DiscreteLaplace, Laplace
 from forcopt.privacy.profile import Profile
 
@@ -65,3 +66,67 @@ def dp_event(profile: Profile) -> Any:
         many = [one] * count if isinstance(loss, BinomialLoss) else [events.SelfComposedDpEvent(one, count)]
         parts += [one] if count == 1 else many
     return parts[0] if len(parts) == 1 else events.ComposedDpEvent(parts)
+
+
+def to_opendp(mechanism: AdditiveMechanism) -> Any:
+    """A mechanism as a measurement of OpenDP, of vectors of numbers.
+
+    Parameters
+    ----------
+    mechanism : AdditiveMechanism
+        With Laplace or Gaussian noise, or their whole kin, as in ``(query >> noise).mechanisms``.
+
+    Returns
+    -------
+    opendp.Measurement
+        Its map at the mechanism's sensitivity is the mechanism's epsilon or rho, rounded up.
+
+    Raises
+    ------
+    DeclarationError
+        For another noise, or another norm than OpenDP's: l1 for Laplace, l2 for Gaussian noise.
+
+    Examples
+    --------
+    >>> to_opendp(AdditiveMechanism(DiscreteLaplace(scale=2.0), sensitivity=3)).map(3)
+    1.5
+    """
+    made, norm = opendp_measurement(mechanism.noise)
+    if mechanism.dimension > 1 and mechanism.norm != norm:
+        raise DeclarationError(f"norm is {mechanism.norm!r}; OpenDP's is {norm!r} for this noise")
+    return made
+
+
+def from_opendp(measurement: Any, distance: Any = 1) -> Profile:
+    """What the map of a measurement of OpenDP proves, for a `Ledger` to spend.
+
+    Parameters
+    ----------
+    measurement : opendp.Measurement
+        Of pure, zero-concentrated or approximate privacy.
+    distance : int or float, default 1
+        Between neighbours, in its input metric.
+
+    Returns
+    -------
+    Profile
+        The worst that the map allows.
+
+    Raises
+    ------
+    DeclarationError
+        For another measure.
+
+    Examples
+    --------
+    >>> from_opendp(to_opendp(AdditiveMechanism(DiscreteLaplace(scale=2.0)))).largest_loss
+    0.5
+    """
+    measure, loss = str(measurement.output_measure), measurement.map(distance)
+    known: dict[str, Any] = {"MaxDivergence": Profile.pure}
+    known["ZeroConcentratedDivergence"] = Profile.concentrated
+    known["Approximate(MaxDivergence)"] = lambda pair: Profile.pure(*pair)
+    if measure not in known:
+        raise DeclarationError(f"measure is {measure}; it must be one of {', '.join(known)}")
+    found: Profile = known[measure](loss)
+    return found

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from pathlib import Path
+from threading import RLock
 from typing import Any, get_args
 
 import numpy as np
@@ -29,6 +31,11 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+
+OTHERS = (
+    "a ledger in memory is of one process and has no copies, which would spend its budget again; give a path"
+)
 
 
 class BudgetSpentError(DeclarationError):
@@ -120,7 +127,8 @@ class Ledger:
         *,
         path: str | Path | None = None,
     ) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(path).resolve()  # of one name, wherever the program goes
+        self._turn, self._process = RLock(), os.getpid()
         self._entries: list[Entry] = []
         self._composed: dict[str, Profile] = {}
         self._lines: list[str] = []  # of the entries, as the file has them
@@ -227,9 +235,6 @@ class Ledger:
         self._budget(window)
         return self._composed.get(window, Profile.nothing())
 
-    def _in(self, window: str) -> list[Entry]:
-        return [e for e in self._entries if window in e.windows]
-
     def _enter(self, entry: Entry) -> None:
         self._entries.append(entry)
         for window in entry.windows:
@@ -244,22 +249,36 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process or thread at a time read, decide and write; the system frees the lock at a kill."""
-        if self._path is None:
-            yield
-            return
-        with open(f"{self._path}.lock", "a", encoding="utf-8") as handle:
-            if sys.platform == "win32":
+        if self._path is None and os.getpid() != self._process:
+            raise DeclarationError(OTHERS)
+        with self._turn, open(os.devnull if self._path is None else f"{self._path}.lock", "a") as handle:
+            if self._path is not None and sys.platform == "win32":
                 handle.seek(0)
                 msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK, 1)
-            else:
+            elif self._path is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
+    def __reduce__(self) -> Any:
+        """A copy of a ledger with a file spends from that file; another would have a budget of its own."""
+        if self._path is None:
+            raise DeclarationError(OTHERS)
+        return partial(Ledger, path=self._path), ()
+
     def _read(self) -> None:
         """Take over what other processes have entered."""
-        if self._path is None or not self._path.exists():
+        with self._turn:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        if self._path is None or not (self._written or self._path.exists()):
             return
-        found = self._path.read_bytes()
+        try:
+            found, names = self._path.read_bytes(), self._path.stat().st_nlink
+        except FileNotFoundError:
+            raise DeclarationError(f"the ledger {self._path} is gone; it was moved or removed") from None
+        if names > 1:
+            raise DeclarationError(f"the ledger {self._path} has {names} hard links; it must have one")
         if found == self._written:
             return
         try:
@@ -271,8 +290,13 @@ class Ledger:
             ]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeclarationError(f"{self._path} is not a ledger: {error}") from error
+        lines, known = list(map(_line, entries)), self._lines[: len(self._entries)]
+        if self._written and (budgets != self.budgets or lines[: len(known)] != known):
+            raise DeclarationError(
+                f"the ledger {self._path} lacks what it had; it was replaced, or its entries were edited"
+            )
         self.budgets, self._written, self._entries, self._composed = budgets, found, [], {}
-        self._spent, self._lines = {}, []
+        self._spent, self._lines = {}, lines
         for entry in entries:
             self._enter(entry)
 
@@ -280,10 +304,9 @@ class Ledger:
         if self._path is None:
             return
         del self._lines[len(self._entries) :]  # of a write that failed
-        for entry in entries[len(self._lines) :]:
-            self._lines.append(json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)}))
+        self._lines += map(_line, entries[len(self._lines) :])
         budgets = {name: budget.to_dict() for name, budget in self.budgets.items()}
-        lines = ",\n".join(self._lines[: len(entries)])
+        lines = ",\n".join(self._lines)
         text = f'{{"budgets": {json.dumps(budgets)},\n"entries": [\n{lines}\n]}}\n'.encode()
         beside = self._path.with_name(self._path.name + ".new")
         with open(beside, "wb") as handle:
@@ -332,7 +355,7 @@ class Ledger:
     def _conflict(self, entry: Entry) -> str:
         """The reason if an earlier release in a window of the entry has a profile of another relation."""
         for window in entry.windows:
-            for other in self._in(window):
+            for other in (e for e in self._entries if window in e.windows):
                 if None not in (entry.neighbours, other.neighbours) and entry.neighbours != other.neighbours:
                     return (
                         f"window {window!r}: {entry.name!r} is private for the relation "
@@ -361,6 +384,11 @@ class Ledger:
             f"window {window!r}: {kind} allows {budget.total:g}, of which {float(before):g} is spent; "
             f"{entry.name!r} takes {taken:g}"
         )
+
+
+def _line(entry: Entry) -> str:
+    """An entry as the file has it."""
+    return json.dumps({**entry.to_dict(), "profile": _plain(entry.profile)})
 
 
 def pay(

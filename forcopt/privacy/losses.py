@@ -537,12 +537,9 @@ class SampledLoss(Loss):
             low, high = -(inf if isinf(self.base.pure) else high), -low
         elif isinf(self.base.reversed().pure):
             low = -inf
-        ends = _mixed(self.rate, low), _mixed(self.rate, high)
-        ends = (
-            ends[0] - tol.ROUNDING * abs(ends[0]),
-            ends[1] + tol.ROUNDING * abs(ends[1]),
-        )  # so that atoms are within
-        return (-ends[1], -ends[0]) if self.added else ends
+        low, high = _mixed(self.rate, low), _mixed(self.rate, high)
+        low, high = low - tol.ROUNDING * abs(low), high + tol.ROUNDING * abs(high)  # so that atoms are within
+        return (-high, -low) if self.added else (low, high)
 
     def reversed(self) -> Loss:
         """See `Loss`."""

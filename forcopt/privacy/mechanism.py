@@ -190,7 +190,8 @@ class AdditiveMechanism(Mechanism):
             return np.asarray(exact.astype(np.int64) + self.noise.sample(exact.shape, rng).astype(np.int64))
         if rng.simulated:
             return np.asarray(exact + self.noise.sample(exact.shape, rng))
-        return _with_opendp(self.noise, exact)
+        release = opendp_measurement(self.noise)[0]
+        return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
 
     def total_variation(self, output: Any) -> float:
         """See `Channel`."""
@@ -223,18 +224,18 @@ class AdditiveMechanism(Mechanism):
             )
 
 
-def _with_opendp(noise: Noise, exact: Array) -> Array:
-    if not isinstance(noise, Laplace | Gaussian):
+def opendp_measurement(noise: Noise) -> tuple[Any, str]:
+    """The measurement of OpenDP that adds a noise to a vector, and the norm of its map."""
+    if not isinstance(noise, Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian):
         raise DeclarationError(
-            f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are "
-            "not private: take noise.on_integers() for whole values, or simulate with a seed"
+            f"{type(noise).__name__} is noise that OpenDP does not draw, and floating-point draws are not "
+            "private: take noise.on_integers() for whole values, or simulate with a seed"
         )
-    dp = opendp()
-    gaussian = isinstance(noise, Gaussian)
+    dp, number = opendp(), int if noise.whole else float
+    gaussian = isinstance(noise, Gaussian | DiscreteGaussian)
     make, metric = (dp.m.make_gaussian, dp.l2_distance) if gaussian else (dp.m.make_laplace, dp.l1_distance)
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    release = make(domain, metric(T=float), scale=float(noise.scale))
-    return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
+    domain = dp.vector_domain(dp.atom_domain(T=number, nan=None if noise.whole else False))
+    return make(domain, metric(T=number), scale=float(noise.scale)), "l2" if gaussian else "l1"
 
 
 def whole_distance(distance: int) -> int:

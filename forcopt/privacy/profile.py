@@ -15,7 +15,7 @@ import scipy
 from forcopt.errors import DeclarationError, require
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import WIDEST, Bracket, bracket, first_below, least_epsilon, log_upper_bound
-from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
+from forcopt.privacy.losses import AtomLoss, BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 from forcopt.privacy.tolerances import (
     BELOW_ONE,
     FAR,
@@ -23,6 +23,7 @@ from forcopt.privacy.tolerances import (
     LEAST_LOG_DELTA,
     NEAR_ROOT,
     NEXT_ROOT,
+    ROUNDING,
     SMALLEST,
 )
 
@@ -151,11 +152,15 @@ class Profile:
         most = self.largest_loss
         if delta == 0:
             return most
-        if self.mass_at_infinity > delta:
+        merged = [_merged(parts) for parts in self.directions]
+        lost, atoms = self.mass_at_infinity, all(isinstance(loss, AtomLoss) for p in merged for loss, _ in p)
+        if abs(lost - delta) <= ROUNDING * delta and atoms:  # rounding must not decide whether atoms are kept
+            delta = lost * (1 + 2 * ROUNDING)
+        if lost > delta:
             return inf
-        if not self.directions:
+        if not merged:
             return _root(lambda epsilon: _from_zcdp(self.rho, epsilon), delta, most)
-        found, step, merged = 0.0, NEAR_ROOT, [_merged(parts) for parts in self.directions]
+        found, step = 0.0, NEAR_ROOT
         for parts in merged:
             found = _epsilon(parts, delta, (found, most), method)
         if any(_by_transform(parts, method) for parts in merged):  # the delta of each is bracketed anew

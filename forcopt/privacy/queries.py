@@ -353,7 +353,10 @@ class Mean(Statistic):
 
 @dataclass(frozen=True, eq=False)
 class Quantile(Statistic):
-    """Quantiles by the exponential mechanism; the loss of a candidate is its distance in rank."""
+    """Quantiles by the exponential mechanism; the loss of a candidate is its distance in rank.
+
+    `q` counts to 20 bits, so that the losses of up to 2^32 rows are exact floats.
+    """
 
     view: View
     name: str
@@ -366,6 +369,10 @@ class Quantile(Statistic):
         require(0 < self.q < 1, "q", self.q, "be strictly between 0 and 1")
         if not (isinstance(self.candidates, int) and self.candidates >= 2):
             raise DeclarationError(f"candidates is {self.candidates!r}; it must be a whole number from 2 up")
+
+    @property
+    def _share(self) -> float:
+        return round(self.q * 2**20) / 2**20
 
     @property
     def _candidates(self) -> Array:
@@ -382,7 +389,7 @@ class Quantile(Statistic):
     @property
     def sensitivity(self) -> Sensitivity:
         """See `Statistic`: of the losses of all groups together, as the noises of the groups compose."""
-        k, one = self.view.rows_per_unit, max(self.q, 1 - self.q)
+        k, one = self.view.rows_per_unit, max(self._share, 1 - self._share)
         if self.view.neighbours == "substitute":
             one = 2 * one if _cells(self.keys) > 1 else 1.0
         return Sensitivity(k * one, k * one, k * one)
@@ -395,7 +402,7 @@ class Quantile(Statistic):
             own = np.sort(values[(at == cell) & ~np.isnan(values)])
             below = np.searchsorted(own, self._candidates, side="left")
             above = len(own) - np.searchsorted(own, self._candidates, side="right")
-            losses.append(np.abs((1 - self.q) * below - self.q * above))
+            losses.append(np.abs((1 - self._share) * below - self._share * above))
         return np.array(losses)
 
     def index(self) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from math import isclose, nan
 from typing import Any, Self
@@ -120,11 +119,11 @@ class Categories(Column):
 
     def place(self, value: Any) -> float:
         """The place of a value among the categories, from 0; NaN for any other value."""
-        return nan if is_missing(value) else self._places.get(_text(value), nan)
+        return self._places.get(text_of(value, _text), nan)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {_text(value): i for i, value in enumerate(self.values)}
+    def _places(self) -> dict[str | None, float]:
+        return {_text(value): float(i) for i, value in enumerate(self.values)}
 
     def read(self, values: Any) -> Array:
         """See `Column`."""
@@ -140,14 +139,24 @@ class Categories(Column):
 
 
 def _cells(values: Any) -> Array:
-    """A column as an array of one axis, also if a cell is a list."""
-    with suppress(ValueError):
-        if (given := np.asarray(values)).ndim == 1:
-            return given
+    """A column as an array of one axis; the cells of a list stay what they are, rather than all be texts."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(object), None)
+    if hasattr(values, "dtype") and np.ndim(values) == 1:
+        return np.asarray(values)
+    require(getattr(values, "ndim", 1) == 1, "a column", type(values).__name__, "be there once, of one axis")
     cells = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
         cells[i] = value
     return cells
+
+
+def text_of(value: Any, write: Callable[[Any], str] = str) -> str | None:
+    """A value as text; None if it is missing, or has no text, since an error would tell that it is there."""
+    try:
+        return None if is_missing(value) else write(value)
+    except Exception:
+        return None
 
 
 _TRUTH = {"true": "1", "false": "0"}
@@ -164,11 +173,11 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, complex):
+    if isinstance(value, complex | np.complexfloating):
         return nan
     try:
         return float(_TRUTH.get(value.lower(), value) if isinstance(value, str) else value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a cell raises
         return nan
 
 

@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array, is_missing
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.queries import Axis, Mean, Quantile, Query, Rows, Total, View
 from forcopt.privacy.randomness import Randomness
-from forcopt.privacy.schema import Bounded, Categories, Schema
+from forcopt.privacy.schema import Bounded, Categories, Schema, text_of
 
 FIRST = " first row of a unit with too many"
 """The name of a mark beside the columns, which no column of a schema is likely to have."""
@@ -45,7 +45,8 @@ class Table:
         Each release looks at a fresh sample of the units, which amplifies its privacy: its numbers are those
         of the sample. Rows without a category in the design's column are never sampled.
     population : optional
-        See `Design.loss`; the number of units by default, where that is public.
+        For `ClusterSample` alone: public bounds on the numbers of units of the clusters, by which its loss
+        rises. The profile holds only if they are right. Other designs need none.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
         raise DeclarationError("the columns have different numbers of values")
     units = np.arange(lengths.pop())
     if view.unit is not None:
-        names = [None if is_missing(name) else str(name) for name in frame[view.unit]]
+        names = [text_of(name) for name in frame[view.unit]]
         units = pd.factorize(np.array(names, dtype=object), use_na_sentinel=False)[0]
     place = pd.Series(units).groupby(units).cumcount().to_numpy()
     read[FIRST] = np.where((place == 0) & (np.bincount(units)[units] > view.rows_per_unit), 1.0, np.nan)
@@ -266,27 +267,24 @@ def _read(frame: Any, view: View) -> tuple[dict[str, Array], Array]:
 
 
 def _check_design(view: View) -> None:
-    design = view.design
-    if design is None:
-        return
-    kind, by = type(design).__name__, getattr(design, "by", None)
-    if isinstance(design, StratifiedSample):
-        raise DeclarationError(
-            f"design: {kind} protects a substitution within a stratum, so that each person's stratum would "
-            f"be public, and the table protects {view.neighbours!r}; take ProportionalAllocation or "
-            "SimpleRandomSample"
-        )
-    if design.neighbours != view.neighbours:
-        raise DeclarationError(
-            f"design: {kind} protects {design.neighbours!r}, the table {view.neighbours!r}; they must be "
-            "the same"
-        )
-    if design.reads_names:
-        raise DeclarationError(f"design: {kind} needs names, those of all clusters")
-    if by is not None and not isinstance(view.schema[by], Categories):
-        raise DeclarationError(f"design: {kind} samples by {by!r}, which must be a column of categories")
-    if by is not None and view.rows_per_unit > 1:
-        raise DeclarationError(f"design: {kind} samples rows by {by!r}, so rows_per_unit must be 1")
+    design, kind, by = view.design, type(view.design).__name__, getattr(view.design, "by", None)
+    own = view.neighbours
+    relation = own if design is None else design.neighbours
+    rules = {
+        f"population is {view.population!r}; only ClusterSample takes it: the table counts its units, or "
+        "protects their number": view.population is not None and not isinstance(design, ClusterSample),
+        f"design: {kind} protects a substitution within a stratum, so that each person's stratum would be "
+        f"public, and the table protects {own!r}; take ProportionalAllocation or "
+        "SimpleRandomSample": isinstance(design, StratifiedSample),
+        f"design: {kind} protects {relation!r}, the table {own!r}; they must be the same": relation != own,
+        f"design: {kind} needs names, those of all clusters": design is not None and design.reads_names,
+        f"design: {kind} samples by {by!r}, which must be a column of categories": by is not None
+        and not isinstance(view.schema[by], Categories),
+        f"design: {kind} samples rows by {by!r}, so rows_per_unit must be 1": by is not None
+        and view.rows_per_unit > 1,
+    }
+    if broken := [rule for rule, fails in rules.items() if fails]:
+        raise DeclarationError(broken[0])
 
 
 _ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}

@@ -230,6 +230,9 @@ def test_all_tables_of_a_release_fit_its_budget(folder):
     done = run(*words)
     assert done.exit_code == 0, done.output
     assert len(list((folder / "two").glob("*.csv"))) == 3 and (folder / "two" / "report.html").exists()
+    again = run(*words[:-1], "elsewhere")
+    assert again.exit_code == 2 and "of which 0.5 is spent" in again.output
+    assert run(*words, "--simulate", "1").exit_code == 0 == run(*words, "--ledger", "new.json").exit_code
 
 
 def test_maps_in_utf_16_and_holes_in_maps(folder):
@@ -328,16 +331,13 @@ RELEASE = "release people.csv --schema schema.json -o out"
         ("sample frame.csv --strata region,region --size 400 -o drawn.csv", "names a column twice"),
         ("districts precincts.geojson -k 4 --population GEOID", "no plain number"),
         ("districts people.csv -k 4", "people.csv is"),
-        (
-            "fair applicants.csv --label hired --sensitive sex --leave-out idd -o p.json",
-            "did you mean 'id'",
-        ),
+        ("fair applicants.csv --label hired --sensitive sex --leave-out idd -o p.json", "did you mean 'id'"),
     ],
 )
 def test_what_a_command_refuses_before_it_spends(command, said, folder):
     done = run(*shlex.split(command))
     assert done.exit_code == 2 and said in " ".join(done.output.split()), done.output
-    assert not (folder / "out" / "ledger.json").exists()
+    assert not (folder / "people.ledger.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Profiles beside the events of dp-accounting and the maps of OpenDP."""
 
-from math import inf
-
 import numpy as np
 import pytest
 
@@ -18,6 +16,8 @@ from forcopt.privacy import (
     PoissonSample,
     Profile,
     dp_event,
+    from_opendp,
+    to_opendp,
 )
 
 
@@ -66,13 +66,22 @@ def test_maps_of_opendp_are_the_profiles(change):
     for number, (laplace, gaussian) in kinds.items():
         domain = dp.atom_domain(T=number, nan=False) if number is float else dp.atom_domain(T=number)
         metric = dp.absolute_distance(T=number)
-        pure = dp.m.make_laplace(domain, metric, scale=2.5)
-        assert laplace(scale=2.5).profile(change).largest_loss == pytest.approx(
-            pure.map(number(change)), rel=1e-9
-        )
-        rho = dp.m.make_gaussian(domain, metric, scale=2.5)
-        profile = gaussian(scale=2.5).profile(change)
-        assert profile.rho == pytest.approx(rho.map(number(change)), rel=1e-9) and profile.largest_loss == inf
-        curve = dp.c.make_zCDP_to_approxDP(rho).map(number(change))
-        assert profile.epsilon(1e-6) <= curve.epsilon(1e-6) * (1 + 1e-9)
-        assert Profile.concentrated(profile.rho).epsilon(1e-6) == pytest.approx(curve.epsilon(1e-6), rel=1e-3)
+        pure, rho = (make(domain, metric, scale=2.5) for make in (dp.m.make_laplace, dp.m.make_gaussian))
+        most = number(change)
+        for noise, theirs in ((laplace(scale=2.5), pure), (gaussian(scale=2.5), rho)):
+            made = to_opendp(AdditiveMechanism(noise, sensitivity=change))
+            assert made.map(most) == theirs.map(most) and len(made([number(3)] * 4)) == 4
+            here, back = noise.profile(change), from_opendp(made, most)
+            one, other = (p.largest_loss if theirs is pure else p.rho for p in (here, back))
+            assert one == pytest.approx(other, rel=1e-9)
+        curves = dp.c.make_zCDP_to_approxDP(rho)
+        theirs = curves.map(most).epsilon(1e-6)
+        fixed = from_opendp(dp.c.make_fix_delta(curves, 1e-6), most)
+        assert here.epsilon(1e-6) <= theirs * (1 + 1e-9) and fixed.epsilon(1e-6) == pytest.approx(theirs)
+        assert Profile.concentrated(here.rho).epsilon(1e-6) == pytest.approx(theirs, rel=1e-3)
+        with pytest.raises(DeclarationError, match="measure is SmoothedMaxDivergence"):
+            from_opendp(curves, most)
+    with pytest.raises(DeclarationError, match="BoundedNoise is noise that OpenDP does not"):
+        to_opendp(AdditiveMechanism(BoundedNoise(power=2.0, radius=4.0)))
+    with pytest.raises(DeclarationError, match="norm is 'linf'; OpenDP's is 'l1'"):
+        to_opendp(AdditiveMechanism(Laplace(scale=1.0), norm="linf", dimension=2))

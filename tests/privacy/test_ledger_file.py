@@ -1,7 +1,10 @@
 """A ledger in a file: whole after a kill, shared by processes, and its profiles read back as they were."""
 
+import contextlib
+import copy
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -51,20 +54,52 @@ def test_a_kill_leaves_a_whole_ledger(tmp_path):
     assert ledger.spend(Profile.pure(1.0)).number == len(ledger.entries)
 
 
-def test_ledgers_of_one_file_do_not_overspend(tmp_path):
-    path = tmp_path / "ledger.json"
-    ledgers = [Ledger(PureDP(1.0), path=path) for _ in range(4)]
+@pytest.mark.parametrize("files", [4, 0])
+def test_ledgers_do_not_overspend(files, tmp_path):
+    """Several of one file, and one in memory."""
+    count, path = AdditiveMechanism(DiscreteGaussian(scale=20.0)), tmp_path / "l.json" if files else None
+    ledgers = [Ledger(ApproximateDP(1.0, 1e-6), path=path) for _ in range(files or 1)]
 
     def spend(i):
-        try:
-            return ledgers[i % 4].spend(Profile.pure(0.1)).number
-        except BudgetSpentError:
-            return None
+        with contextlib.suppress(BudgetSpentError):
+            return ledgers[i % len(ledgers)].spend(count).number
 
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(spend, range(16)))
-    assert sorted(n for n in found if n) == list(range(1, 11))
-    assert all(ledger.remaining() == 0 for ledger in ledgers)
+    with ThreadPoolExecutor(6) as pool:
+        found = sorted(number for number in pool.map(spend, range(36)) if number)
+    assert found == list(range(1, len(found) + 1))
+    assert all(0.9 < ledger.spent() <= 1.0 for ledger in ledgers)
+
+
+def test_a_ledger_is_one_whatever_its_name_and_its_copies(tmp_path, monkeypatch):
+    """A link is the file, a path stays where it was; what would spend a budget twice is refused."""
+    path, other = tmp_path / "ledger.json", tmp_path / "other.json"
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger(PureDP(1.0), path="ledger.json")
+    old = path.read_bytes()
+    other.symlink_to(path)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    for one in (ledger, Ledger(path=other), pickle.loads(pickle.dumps(ledger)), copy.deepcopy(ledger)):
+        one.spend(Profile.pure(0.25))
+    assert ledger.spent() == 1.0 == Ledger(path=path).spent() and other.is_symlink()
+    path.write_bytes(old)
+    with pytest.raises(DeclarationError, match="lacks what it had; it was replaced"):
+        ledger.spend(Profile.pure(0.25))
+    other.unlink()
+    os.link(path, other)
+    with pytest.raises(DeclarationError, match="has 2 hard links"):
+        Ledger(path=other)
+    other.unlink()
+    path.rename(other)
+    with pytest.raises(DeclarationError, match="is gone; it was moved or removed"):
+        ledger.spend(Profile.pure(0.25))
+    memory = Ledger(PureDP(1.0))
+    for again in (copy.deepcopy, copy.copy, pickle.dumps):
+        with pytest.raises(DeclarationError, match="is of one process and has no copies"):
+            again(memory)
+    monkeypatch.setattr(os, "getpid", lambda: 0)  # as in a process that was forked
+    with pytest.raises(DeclarationError, match="is of one process"):
+        memory.spend(Profile.pure(0.25))
 
 
 def test_profiles_are_read_back_as_they_were(tmp_path):

@@ -19,17 +19,6 @@ def test_the_channel_is_private_and_invertible(groups, epsilon):
     assert channel.debias(seen, axis=1) == pytest.approx(table, abs=1e-8 * (1 + 1 / epsilon))
 
 
-def test_the_audit_example_of_mozannar_et_al():
-    """Two groups, e^epsilon = 3: false positive rates .1 and .4, seen as 2/15 and 22/85."""
-    channel = RandomizedResponse(np.log(3))
-    counts = np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]], dtype=float)  # [prediction, group, label]
-    seen = np.moveaxis(np.tensordot(channel.transition(2), counts, axes=(1, 1)), 0, 1)
-    assert (seen[1] / seen.sum(axis=0))[:, 0] == pytest.approx([2 / 15, 22 / 85])
-    back = channel.debias(seen, axis=1)
-    rates = back[1] / back.sum(axis=0)
-    assert rates == pytest.approx(np.array([[0.1, 0.8], [0.4, 0.8]]))
-
-
 def test_reports_follow_the_channel():
     """Each of the 9 frequencies is within 5 standard deviations: a false alarm once in 190,000 runs."""
     channel, people = RandomizedResponse(1.0), 200_000

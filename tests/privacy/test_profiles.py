@@ -546,6 +546,9 @@ def test_epsilon_is_least_where_delta_is_flat():
     profile = noise.profile(1.3)
     at = profile.epsilon(profile.delta(28.0))
     assert profile.delta(at) <= profile.delta(28.0) and at <= 28.0
+    for delta in (1e-3, 1e-6, 1e-9, 0.1):
+        assert Profile.pure(1.0, delta).epsilon(delta) == pytest.approx(1.0, abs=1e-11)
+        assert (Profile.pure(1.0, delta) @ Gaussian(scale=2.0).profile(1)).epsilon(delta) == np.inf
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -159,6 +159,14 @@ def test_further_rows_of_a_unit_do_not_count():
             "the columns have different numbers of values",
         ),
         (lambda: Table({}, {"x": Bounded(0, 1)}), "it must be a Schema"),
+        (
+            lambda: Table(pd.DataFrame([[1, 2, "a"]], columns=["x", "x", "town"]), SCHEMA),
+            "must be there once",
+        ),
+        (
+            lambda: small(design=SimpleRandomSample(size=1), neighbours="substitute", population=10**6),
+            "population is 1000000; only ClusterSample takes it",
+        ),
         (lambda: Schema(x=(0, 1)), "column 'x' is .0, 1.; it must be Bounded"),
         (lambda: Schema(), "the schema is empty"),
         (lambda: Categories("a", "a"), "they must be different"),
@@ -312,18 +320,31 @@ def test_a_sum_is_exact_whatever_its_size():
     assert answers(Table({"x": values}, schema).sum("x"))[0] == n * 2**31 - n // 2
 
 
+class Mute:
+    """A cell that cannot be read, and says so."""
+
+    def __str__(self):
+        raise RuntimeError("here I am")
+
+    __float__ = __str__
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_value_is_read_by_itself_without_a_word():
     """Whatever else is in the column, or in the cell: no warning, no error, and the other values stay."""
     bounded, towns = Bounded(0, 1, step=0.001), Categories(1, 2, "b")
     plain, codes = [0.5, 1, True], [1, 2.0, True]
-    for other in ("x", None, [2, 3], 1e308, 10**400, 1j, "1e999", np.nan, "TRUE", b"2"):
+    odd = [[2, 3], np.array([2, 3]), np.complex64(1), 10**5000, Mute(), np.ma.masked, "1\0", b"2", 1j]
+    for other in ("x", None, 1e308, 10**400, "1e999", np.nan, "TRUE", *odd):
         assert bounded.read([*plain, other])[:3].tolist() == [500, 1000, 1000]
         assert towns.read([*codes, other])[:3].tolist() == [0, 1, 0]
         frame = {"x": [*plain, other], "town": [*codes, other], "id": [1, 2, 3, other]}
         schema = Schema(x=bounded, town=towns)
         table = Table(frame, schema, unit="id")
         assert table.group_by("town").count().statistic.answer(table._drawn(Simulated(0)))[1] >= 1
+        assert np.isnan(Categories("nan", "1").read([np.nan, other])[0])
+    hidden = np.ma.array([2, 1], mask=[True, False])
+    assert np.isnan(towns.read(hidden)).tolist() == [True, False] == np.isnan(bounded.read(hidden)).tolist()
     texts = [str(code) for code in (1.0, 2.0, True, "01", "b")]
     assert towns.read(texts).tolist()[:3] == [0, 1, 0] and np.isnan(towns.read(texts)[3])
     with pytest.raises(DeclarationError, match="the columns have different numbers of values"):
