@@ -87,7 +87,7 @@ class RawTable:
     def of(cls, given: Any) -> Self:
         """A copy of a frame; or the frame of plain data, which `to_dict` wrote."""
         if hasattr(given, "iloc"):
-            return cls(given.copy())
+            return cls(Schema.of(given).cast(given.copy()))
         import pandas as pd
 
         kinds = tuple(tuple(k) if isinstance(k, list) else k for k in given["kinds"])

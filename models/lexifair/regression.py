@@ -434,14 +434,14 @@ def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expressio
 
 
 class BoundedLossRegression(Problem):
-    """Fit a linear model of least squared error, if no group's mean squared error may exceed a bound.
+    """Fit a linear model of least mean loss, if no group's mean loss may exceed a bound.
 
     Attributes
     ----------
-    features, labels, groups, names, weights, radius, feature_names
+    features, labels, groups, names, weights, radius, feature_names, loss, quantile
         As in `LexifairRegression`.
     bound : float
-        On the mean squared error of every group, at least 0.
+        On the mean loss of every group, at least 0.
 
     Raises
     ------
@@ -475,6 +475,8 @@ class BoundedLossRegression(Problem):
     weights: Numbers | None = Field(default=None, kw_only=True)
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(default=None, kw_only=True)
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    loss: LossName = Field(default="squared", kw_only=True)
+    quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -521,7 +523,7 @@ class BoundedLossRegression(Problem):
         return f"the least relaxation: bound {rounded_up(least):.6g}" if least > self.bound else ""
 
     def evaluate(self, decision: LinearModel | Any) -> Evaluation:
-        """Evaluate a model: mean squared error, and the excess of each group's loss over the bound.
+        """Evaluate a model: mean loss, and the excess of each group's loss over the bound.
 
         Parameters
         ----------
@@ -542,10 +544,10 @@ class BoundedLossRegression(Problem):
 
 @BoundedLossRegression.formulation("conic", exact=True, cites="Agarwal, Dudík and Wu (2019), section 2")
 def conic(problem: BoundedLossRegression, model: Model) -> Handles:
-    """Convex program: a quadratic objective, and a second-order cone for each group.
+    """Convex program: of squares a quadratic objective, and a second-order cone for each group.
 
     A bound far above the losses of least squares is lowered to twice these losses. Least squares keeps both
-    bounds, so the optimum is the same.
+    bounds, so the optimum is the same. Other losses are written record by record.
 
     Returns
     -------
@@ -553,6 +555,11 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
         ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
     """
     base = problem.lexifair
+    if problem.loss != "squared":
+        losses, decision, parts = base.write(model)
+        model.subject_to(losses <= problem.bound, name="group_loss")
+        each = base.criterion.write(base.features @ parts["coefficients"], base.labels)
+        return Handles((base.record_weights / len(base.labels)) @ each, decision, losses=losses, **parts)
     factor = base.overall_factor
     centre = base.least_squares(factor)
     unit = problem.unit
