@@ -47,15 +47,13 @@ def predict(
     wanted = {name: reads.get(kinds[name], Expected("text", blank=True)) for name in names}
     people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
     for name in wanted:
-        if kinds[name] == "truth":
-            people[name] = people[name].map({"True": True, "False": False})
-        elif kinds[name] == "spaced text":
+        kind = (False, True) if kinds[name] == "truth" else kinds[name]
+        if kind == "spaced text":
             rule = "the policy was learnt from blanks around its words, which this command does not read"
             raise DeclarationError(f"{data.name}, column {name}: {rule}; predict in Python")
-        elif kinds[name] == "text":
-            people[name] = people[name].where(~people[name].isin(list(ABSENT)), np.nan)
-        elif isinstance(kinds[name], tuple):
-            people[name] = people[name].astype(object).replace({str(c): c for c in kinds[name]})
+        meant = {str(value): value for value in kind} if isinstance(kind, tuple) else {}
+        meant |= dict.fromkeys(ABSENT, np.nan) if kind == "text" else {}
+        people[name] = people[name].astype(object).map(lambda cell, meant=meant: meant.get(cell, cell))
     answers = pd.DataFrame({"prediction": served.predict(people)})
     if served.labels:
         names = [f"probability of {label}" for label in served.labels]

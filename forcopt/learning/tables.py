@@ -130,12 +130,10 @@ def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
     if dtype.kind in "biuf":
         return "truth" if dtype.kind == "b" else "number"
     known = [v for v in column.tolist() if not is_missing(v)]
-    if known and all(isinstance(v, str) for v in known):
-        spaced = any(v != v.strip() or not v for v in known)
-        return "spaced text" if spaced else "text with NA" if set(known) & ABSENT else "text"
     for kind, types in (("text", str), ("truth", bool), ("number", int | float | np.number)):
         if all(isinstance(v, types) for v in known):
-            return kind
+            spaced = kind == "text" and any(v != v.strip() or not v for v in known)
+            return "spaced text" if spaced else "text with NA" if ABSENT.intersection(known) else kind
     raise DeclarationError(f"column {name!r} has type {dtype}; it must hold numbers, truth values or text")
 
 

@@ -191,9 +191,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
                 found.append(int(name))
             elif not unused or names is None:
                 raise DeclarationError(f"sensitive is {name!r}; X has no such column")
-        if len(set(found)) < len(found):
-            raise DeclarationError(f"sensitive is {self.sensitive!r}; it must name each column once")
-        return found
+        return list(dict.fromkeys(found))
 
     def _features(self, X: Any, served: bool = False) -> Any:
         """X without the sensitive columns, of which a table to predict may have none."""

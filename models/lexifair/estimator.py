@@ -15,12 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, read_groups
 from forcopt.learning.tables import rows_of
 from forcopt.models.lexifair.losses import LossName
-from forcopt.models.lexifair.regression import (
-    BoundedLossRegression,
-    LexifairRegression,
-    LinearModel,
-    RegressorMean,
-)
+from forcopt.models.lexifair.regression import BoundedLossRegression, LexifairRegression, LinearModel
 from forcopt.problem.estimator import Combine, GroupedEstimator, TrainingReport, check_labels, combined
 from forcopt.problem.policy import Policy, promise_of
 
@@ -37,8 +32,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     levels : int, optional
         Without `bound`, how many of the largest group losses matter; all by default, 1 for minimax fairness.
     learner : estimator, optional
-        A regressor of scikit-learn that takes ``sample_weight``: the model is then a weighted mean of its fits
-        instead of a linear one. It gets a frame as it is.
+        A regressor of scikit-learn that takes ``sample_weight``: the model is then a weighted mean of its
+        fits instead of a linear one. It gets a frame as it is.
     loss : {"squared", "logistic", "absolute", "quantile", "poisson"}, default "squared"
         Of a prediction, see `LexifairRegression`. A learner should minimise the same one.
     quantile : float, default 0.5
@@ -148,13 +143,13 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             "quantile": self.quantile,
         }
         kind = LexifairRegression if self.bound is None else BoundedLossRegression
-        limit = {"bound": self.bound}
-        if self.bound is None:
-            limit = {"levels": self.levels, "learner": self.learner}
-        solution = kind(**fields, **limit).solve(self.method, **dict(self.options or {}))
+        fields |= (
+            {"levels": self.levels, "learner": self.learner} if self.bound is None else {"bound": self.bound}
+        )
+        solution = kind(**fields).solve(self.method, **dict(self.options or {}))
         if solution.decision is None:
             raise DeclarationError(f"bound: {solution.status}; {solution.reason}")
-        self.model_: LinearModel | RegressorMean = solution.decision
+        self.model_ = solution.decision
         self.report_ = TrainingReport.of(solution)
         front = replace(self.model_, features=())
         if isinstance(front, LinearModel):
