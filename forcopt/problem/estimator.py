@@ -246,6 +246,12 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
         }
 
+    def __sklearn_tags__(self) -> Any:
+        tags, taken = super().__sklearn_tags__(), self._accepted()
+        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
+        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
+        return tags
+
     def _table(self, X: Any) -> Any:
         """The features of records to predict, checked."""
         table = self._features(X, served=True)
@@ -302,9 +308,6 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_several()
-        taken = self._accepted()
-        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
-        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
 
@@ -316,8 +319,6 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_classification_targets(column)
         self.classes_ = np.unique(column)
         count = len(self.classes_)
-        if count < 2:
-            raise DeclarationError(f"y has {count} class; at least 2 classes are needed")
         if count > 2 and not self._takes_several():
             raise DeclarationError(
                 f"y has {count} classes; Only binary classification is supported by the learner"
@@ -329,6 +330,9 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
             features, labels, weights = rows_of(features, kept), labels[kept], weights[kept]
+        if len(set(labels.tolist())) < 2:
+            weighted = "" if kept is None else " among the records of positive weight"
+            raise DeclarationError(f"y has 1 class{weighted}; at least 2 classes are needed")
         groups, constraint = self._groups(
             X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
         )

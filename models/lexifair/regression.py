@@ -306,9 +306,10 @@ class LexifairRegression(Lexifair):
         return Fit(losses, np.zeros(0), (chances, estimators, scores))
 
     def _learn(self, weights: Array) -> Fit:
-        """Fit the learner to records of these weights, of which some are positive."""
+        """Fit the learner to records of these weights; with no weight at all any fit is the best."""
         from sklearn.base import clone
 
+        weights = weights if weights.any() else self.record_weights
         kept = np.flatnonzero(weights > 0)
         rows = self.features if len(kept) == len(weights) else rows_of(self.features, kept)
         labels = self.labels.astype(np.int64) if self.loss == "logistic" else self.labels
