@@ -175,6 +175,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         if len(entries) != n:
             raise DeclarationError(f"sensitive_features has {len(entries)} entries for {n} records")
         known = np.array([not is_missing(v) for v in entries])
+        if not known.any():
+            raise DeclarationError("sensitive_features: no record has a group; at least one must")
         codes, found = read_groups([v for v in entries if not is_missing(v)])
         members = {value: np.zeros(n, dtype=bool) for value in found}
         for a, member in enumerate(members.values()):
@@ -184,10 +186,7 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             for title, value in union.values.items():
                 name = f"{union.column}={value}"
                 joined[name] = joined.get(name, False) | members[title]
-        members = joined or members
-        if not members:
-            raise DeclarationError("sensitive_features: no record has a group; at least one must")
-        return members
+        return joined or members
 
     def _names(self) -> tuple[str, ...]:
         """The names of the columns of `_design`: of the constant ``intercept``, with _ before it if taken."""

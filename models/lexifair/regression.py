@@ -18,11 +18,11 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
-from forcopt.learning.hypotheses import aligned, names_of, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.learning.learner import plain_estimator, read_estimator, weight_name
 from forcopt.learning.policy import mixed
 from forcopt.learning.tables import rows_of
-from forcopt.models.fair_classification.decision import Features, RawTable
+from forcopt.models.fair_classification.decision import Features, take_raw
 from forcopt.models.lexifair.losses import Loss, LossName, loss_of, newton
 from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Responder, members_of
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_LOSS, LEAST_NORM, PENALTY, RANK, UNIT
@@ -188,11 +188,7 @@ class LexifairRegression(Lexifair):
     @model_validator(mode="before")
     @classmethod
     def _names_features(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("learner") is not None:
-            given = data.get("features")
-            if (hasattr(given, "iloc") and names_of(given)) or (isinstance(given, dict) and "kinds" in given):
-                data = {**data, "features": RawTable.of(given)}
-        return take_names(data)
+        return take_names(take_raw(data, data.get("learner") is not None) if isinstance(data, dict) else data)
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:

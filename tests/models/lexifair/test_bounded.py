@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from forcopt.models.lexifair import FairRegressor
@@ -108,7 +109,13 @@ def by_sign(X):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "front", [FairRegressor(), FairRegressor(sensitive=by_sign, levels=1)], ids=["plain", "minimax"]
+    "front",
+    [
+        FairRegressor(),
+        FairRegressor(sensitive=by_sign, levels=1),
+        FairRegressor(levels=1, learner=DecisionTreeRegressor(max_depth=3, random_state=0)),
+    ],
+    ids=["plain", "minimax", "learner"],
 )
 def test_the_front_is_an_estimator(front):
     check_estimator(front)
