@@ -556,7 +556,7 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
         losses, decision, parts = base.write(model)
         model.subject_to(losses <= problem.bound, name="group_loss")
         each = base.criterion.write(base.features @ parts["coefficients"], base.labels)
-        return Handles((base.record_weights / len(base.labels)) @ each, decision, losses=losses, **parts)
+        return Handles(each @ (base.record_weights / len(base.labels)), decision, losses=losses, **parts)
     factor = base.overall_factor
     centre = base.least_squares(factor)
     unit = problem.unit
