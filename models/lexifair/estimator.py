@@ -154,9 +154,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         front = replace(self.model_, features=())
         if isinstance(front, LinearModel):
             theta = front.coefficients
-            self.coef_, self.intercept_ = (
-                (theta[:-1], float(theta[-1])) if self.fit_intercept else (theta, 0.0)
-            )
+            self.coef_: Array = theta[:-1] if self.fit_intercept else theta
+            self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
             front = replace(front, coefficients=self.coef_, intercept=self.intercept_)
         promise = promise_of(solution)
         self.policy_ = Policy(front, self._schema, groups=self._unused(), raw=self._raw, promise=promise)
