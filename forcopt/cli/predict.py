@@ -22,12 +22,14 @@ def predict(
     """Predict by a saved policy: a CSV table with a row for each row of DATA.
 
     It has the prediction, which a lottery draws from the row, and the probability of each label. Columns of
-    DATA that the policy does not know are left out.
+    DATA that the policy does not know are left out. Words such as NA are missing, as pandas reads them,
+    unless the policy was learnt from them.
     """
     import numpy as np
     import pandas as pd
 
     from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
+    from forcopt.learning.tables import ABSENT
     from forcopt.problem.policy import Policy
 
     served = Policy.load(policy, trusted=trusted)
@@ -35,7 +37,7 @@ def predict(
     if not schema.names:
         raise DeclarationError(f"{policy} was learnt from an array, so its features have no names to look up")
     sensitive = served.groups.columns if served.groups is not None and served.needs_groups else ()
-    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text") | dict(
+    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text with NA") | dict(
         zip(schema.names, schema.kinds, strict=True)
     )
     rows = read_rows(data, data.name, encoding=encoding)
@@ -45,8 +47,13 @@ def predict(
     wanted = {name: reads.get(kinds[name], Expected("text", blank=True)) for name in names}
     people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
     for name in wanted:
-        if kinds[name] == "truth":
-            people[name] = people[name].map({"True": True, "False": False})
+        kind = (False, True) if kinds[name] == "truth" else kinds[name]
+        if kind == "spaced text":
+            rule = "the policy was learnt from blanks around its words, which this command does not read"
+            raise DeclarationError(f"{data.name}, column {name}: {rule}; predict in Python")
+        meant = {str(value): value for value in kind} if isinstance(kind, tuple) else {}
+        meant |= dict.fromkeys(ABSENT, np.nan) if kind == "text" else {}
+        people[name] = people[name].astype(object).map(lambda cell, meant=meant: meant.get(cell, cell))
     answers = pd.DataFrame({"prediction": served.predict(people)})
     if served.labels:
         names = [f"probability of {label}" for label in served.labels]

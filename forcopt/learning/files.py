@@ -50,7 +50,11 @@ class PolicyFile:
             If a part of the policy has no plain form.
         """
         data = {"policy": type(self).__name__, "version": VERSION, **self.to_dict()}
-        Path(path).write_text(json.dumps(data, allow_nan=False, indent=1) + "\n")
+        try:
+            text = json.dumps(data, allow_nan=False, indent=1)
+        except TypeError as error:
+            raise DeclarationError(f"{type(self).__name__} has no plain form: {error}") from None
+        Path(path).write_text(f"{text}\n")
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: bool = False) -> Self:

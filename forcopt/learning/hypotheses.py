@@ -312,19 +312,17 @@ def aligned(X: Any, names: Sequence[str], given: Sequence[str] = ()) -> Any:
     [[2, 1]]
     """
     found = list(given or getattr(X, "columns", ()))
-    if not names or not any(isinstance(name, str) for name in found):
+    if not names or not found:
         width = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else len(names)
         if names and width != len(names):
             raise DeclarationError(f"X has {width} columns; the policy has {len(names)}: {', '.join(names)}")
         return X
-    missing = [name for name in names if name not in found]
+    missing, known = [str(name) for name in names if name not in found], ", ".join(map(str, names))
     surplus = [str(name) for name in found if name not in names]
     twice = [str(name) for name in dict.fromkeys(found) if found.count(name) > 1]
     for what, wrong in (("lacks", missing), ("has the unknown", surplus), ("has twice the", twice)):
         if wrong:
-            raise DeclarationError(
-                f"X {what} column {', '.join(map(repr, wrong))}; the features are {', '.join(names)}"
-            )
+            raise DeclarationError(f"X {what} column {', '.join(map(repr, wrong))}; the features are {known}")
     if given and not hasattr(X, "iloc"):
         return X[:, [found.index(name) for name in names]]
     return X if found == list(names) else X[list(names)]

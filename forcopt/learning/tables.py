@@ -27,7 +27,12 @@ def as_frame(X: Any) -> Any:
         return X
     import pandas as pd
 
-    return pd.DataFrame({column.name: column.to_list() for column in X.get_columns()})
+    kinds = {c.name: "category" for c in X.get_columns() if str(c.dtype).startswith(("Categorical", "Enum"))}
+    return pd.DataFrame({c.name: c.to_list() for c in X.get_columns()}).astype(kinds)
+
+
+ABSENT = {"", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None"}
+"""Words that pandas reads as missing."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,9 @@ class Schema:
     names : tuple[str, ...]
         Of the columns of a frame; empty for an array, whose columns go by position.
     kinds : tuple
-        Of each column: ``"number"``, ``"truth"``, ``"text"``, or the tuple of its categories.
+        Of each column: ``"number"``, ``"truth"``, the tuple of its categories, or ``"text"``. If it has words
+        such as NA, this is ``"text with NA"``; if it has empty words, or blanks around words,
+        ``"spaced text"``: files are read without these.
 
     Examples
     --------
@@ -104,11 +111,14 @@ class Schema:
         return table
 
     def cast(self, frame: Any) -> Any:
-        """The frame, whose columns are in order, with columns of these kinds; see `read`."""
+        """The frame, whose columns are in order, with columns of these kinds; see `read`.
+
+        Learners tell None, NaN and the missing value of pandas apart: here they all become NaN.
+        """
         found = {
             name: _of_kind(frame[name], name, kind)
             for name, kind in zip(self.names, self.kinds, strict=True)
-            if _kind(frame[name], name) != kind or (kind != "text" and frame[name].dtype == object)
+            if _kind(frame[name], name) != kind or _is_loose(frame[name].dtype)
         }
         return frame.assign(**found) if found else frame
 
@@ -122,8 +132,16 @@ def _kind(column: Any, name: str) -> str | tuple[Any, ...]:
     known = [v for v in column.tolist() if not is_missing(v)]
     for kind, types in (("text", str), ("truth", bool), ("number", int | float | np.number)):
         if all(isinstance(v, types) for v in known):
-            return kind
+            spaced = kind == "text" and any(v != v.strip() or not v for v in known)
+            return "spaced text" if spaced else "text with NA" if ABSENT.intersection(known) else kind
     raise DeclarationError(f"column {name!r} has type {dtype}; it must hold numbers, truth values or text")
+
+
+def _is_loose(dtype: Any) -> bool:
+    """Whether columns of this type have values that numpy's numbers and text lack."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind == "O"
+    return not (hasattr(dtype, "categories") or dtype == "str")
 
 
 def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
@@ -136,10 +154,10 @@ def _of_kind(column: Any, name: str, kind: str | tuple[Any, ...]) -> Any:
         rule = f"the categories are {', '.join(map(str, kind))}"
         if not wrong.any():
             return column.astype(pd.CategoricalDtype(list(kind)))
-    elif kind == "text":
+    elif "text" in kind:
         wrong, rule = ~missing, "the policy was learnt from text"
         if _kind(column, name) not in ("number", "truth") or missing.all():
-            return column.astype(object)
+            return column.astype(object).where(~missing, np.nan)
     else:
         numbers = _kind(column, name) in ("number", "truth")
         wrong = ~missing & (not numbers or (kind == "truth" and ~np.asarray(column.isin([0, 1]))))

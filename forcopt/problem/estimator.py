@@ -191,7 +191,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
                 found.append(int(name))
             elif not unused or names is None:
                 raise DeclarationError(f"sensitive is {name!r}; X has no such column")
-        return found
+        return list(dict.fromkeys(found))
 
     def _features(self, X: Any, served: bool = False) -> Any:
         """X without the sensitive columns, of which a table to predict may have none."""
@@ -203,8 +203,8 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         names = names_of(X)
         if hasattr(X, "iloc") and any(type(name) is not str for name in names):
             X = X.set_axis(list(map(str, names)), axis=1)  # scikit-learn does not see numpy's text as names
-        if names and served and hasattr(self, "feature_names_in_"):
-            X = aligned(X, list(self.feature_names_in_))
+        if served and hasattr(X, "iloc") and self._columns:
+            X = aligned(X, self._columns)
         return X
 
     def _unused(self) -> Vocabulary | None:
@@ -213,13 +213,18 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         names = tuple(name for name in asked if isinstance(name, str)) if np.iterable(asked) else ()
         return Vocabulary(names, ()) if names else None
 
+    def _learner(self) -> Any:
+        """The wrapped estimator of scikit-learn; None is the default one."""
+        raise NotImplementedError
+
     def _learns_frames(self) -> bool:
         """Whether the learner takes a frame as it is."""
-        return False
+        return self._learner() is not None
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
         """Features and labels to learn from; sets the schema of the features."""
         table = given = self._features(X)
+        self._columns = list(given.columns) if hasattr(given, "iloc") else []
         self._raw = bool(names_of(table)) and hasattr(table, "iloc") and self._learns_frames()
         if not self._raw:
             table, column = validate_data(self, table, y, y_numeric=is_regressor(self), **self._accepted())
@@ -228,11 +233,24 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             column = column_or_1d(y, warn=True)
             check_consistent_length(table, column)
         self._schema = Schema.of(given if names_of(given) else table)
-        return table, column
+        return (self._schema.cast(table) if self._raw else table), column
 
     def _accepted(self) -> dict[str, Any]:
         """The tables that the estimator takes, as arguments of ``validate_data``."""
-        return {}
+        learner = self._learner()
+        if not hasattr(learner, "__sklearn_tags__") or isinstance(learner, type):
+            return {}
+        tags = get_tags(learner).input_tags
+        return {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags, taken = super().__sklearn_tags__(), self._accepted()
+        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
+        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
+        return tags
 
     def _table(self, X: Any) -> Any:
         """The features of records to predict, checked."""
@@ -279,20 +297,6 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
             self.constraint = type(self.constraint)(**{**fields, **changed})
         return self
 
-    def _learner(self) -> Any:
-        """The wrapped classifier of scikit-learn; None is the default one."""
-        raise NotImplementedError
-
-    def _accepted(self) -> dict[str, Any]:
-        learner = self._learner()
-        if not hasattr(learner, "__sklearn_tags__") or isinstance(learner, type):
-            return {}
-        tags = get_tags(learner).input_tags
-        return {
-            "accept_sparse": "csr" if tags.sparse else False,
-            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
-        }
-
     def _takes_several(self) -> bool:
         """Whether the learner takes more than two classes; what is private is for two."""
         learner = self._learner()
@@ -304,9 +308,6 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_several()
-        taken = self._accepted()
-        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
-        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
 
@@ -318,8 +319,6 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_classification_targets(column)
         self.classes_ = np.unique(column)
         count = len(self.classes_)
-        if count < 2:
-            raise DeclarationError(f"y has {count} class; at least 2 classes are needed")
         if count > 2 and not self._takes_several():
             raise DeclarationError(
                 f"y has {count} classes; Only binary classification is supported by the learner"
@@ -331,6 +330,9 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
             features, labels, weights = rows_of(features, kept), labels[kept], weights[kept]
+        if len(set(labels.tolist())) < 2:
+            weighted = "" if kept is None else " among the records of positive weight"
+            raise DeclarationError(f"y has 1 class{weighted}; at least 2 classes are needed")
         groups, constraint = self._groups(
             X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
         )

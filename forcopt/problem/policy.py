@@ -30,7 +30,10 @@ Crossing = tuple[str | None, ...]
 def column_names(table: Any) -> list[str]:
     """The names of the columns of a frame, or of a series; ``column 0``, ... of an array."""
     if hasattr(table, "columns"):
-        return list(map(str, table.columns))
+        names = list(map(str, table.columns))
+        if len(set(names)) < len(names):
+            raise DeclarationError(f"sensitive_features has the columns {names}; each must have its own name")
+        return names
     if np.ndim(table) < 2:
         return [str(getattr(table, "name", None) or "column 0")]
     return [f"column {j}" for j in range(np.shape(table)[1])]

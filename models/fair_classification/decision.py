@@ -87,7 +87,7 @@ class RawTable:
     def of(cls, given: Any) -> Self:
         """A copy of a frame; or the frame of plain data, which `to_dict` wrote."""
         if hasattr(given, "iloc"):
-            return cls(given.copy())
+            return cls(Schema.of(given).cast(given.copy()))
         import pandas as pd
 
         kinds = tuple(tuple(k) if isinstance(k, list) else k for k in given["kinds"])
@@ -102,10 +102,10 @@ class RawTable:
         return {"names": list(schema.names), "kinds": kinds, "columns": columns}
 
 
-def take_raw(data: Any, learns: Any) -> Any:
+def take_raw(data: Any, learns: bool) -> Any:
     """Let a frame reach a learner as it is, also from a file; see `RawTable`."""
     given = data.get("features")
-    frame = bool(names_of(given)) and hasattr(given, "iloc") and isinstance(learns, Learner)
+    frame = bool(names_of(given)) and hasattr(given, "iloc") and learns
     if frame or (isinstance(given, Mapping) and "kinds" in given):
         return {**data, "features": RawTable.of(given)}
     return data

@@ -122,7 +122,7 @@ class FairClassification(Problem):
     def _names_features(cls, data: Any) -> Any:
         if isinstance(data, dict) and data.get("hypotheses") is not None:
             learns = as_hypotheses(data["hypotheses"])
-            data = take_raw({**data, "hypotheses": learns}, learns)
+            data = take_raw({**data, "hypotheses": learns}, isinstance(learns, Learner))
         return take_names(data)
 
     @field_validator("features")

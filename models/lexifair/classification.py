@@ -25,7 +25,6 @@ from forcopt.learning.learner import Estimator
 from forcopt.models.fair_classification.decision import (
     Features,
     RandomizedClassifier,
-    as_hypotheses,
     default_hypotheses,
     take_raw,
 )
@@ -152,8 +151,8 @@ class LexifairClassification(Lexifair):
     @classmethod
     def _names_features(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            learner = data.get("learner")
-            data = take_raw(data, data.get("hypotheses") if learner is None else as_hypotheses(learner))
+            learns = data.get("learner") is not None or isinstance(data.get("hypotheses"), Learner)
+            data = take_raw(data, learns)
         return take_names(data)
 
     @model_validator(mode="after")

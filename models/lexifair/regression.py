@@ -18,11 +18,11 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
-from forcopt.learning.hypotheses import aligned, names_of, take_names
+from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.learning.learner import plain_estimator, read_estimator, weight_name
 from forcopt.learning.policy import mixed
 from forcopt.learning.tables import rows_of
-from forcopt.models.fair_classification.decision import Features, RawTable
+from forcopt.models.fair_classification.decision import Features, take_raw
 from forcopt.models.lexifair.losses import Loss, LossName, loss_of, newton
 from forcopt.models.lexifair.problem import Fit, GroupModel, Lexifair, Responder, members_of
 from forcopt.models.lexifair.tolerances import FITTED, LEAST_LOSS, LEAST_NORM, PENALTY, RANK, UNIT
@@ -188,11 +188,7 @@ class LexifairRegression(Lexifair):
     @model_validator(mode="before")
     @classmethod
     def _names_features(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("learner") is not None:
-            given = data.get("features")
-            if (hasattr(given, "iloc") and names_of(given)) or (isinstance(given, dict) and "kinds" in given):
-                data = {**data, "features": RawTable.of(given)}
-        return take_names(data)
+        return take_names(take_raw(data, data.get("learner") is not None) if isinstance(data, dict) else data)
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:
@@ -306,9 +302,10 @@ class LexifairRegression(Lexifair):
         return Fit(losses, np.zeros(0), (chances, estimators, scores))
 
     def _learn(self, weights: Array) -> Fit:
-        """Fit the learner to records of these weights, of which some are positive."""
+        """Fit the learner to records of these weights; with no weight at all any fit is the best."""
         from sklearn.base import clone
 
+        weights = weights if weights.any() else self.record_weights
         kept = np.flatnonzero(weights > 0)
         rows = self.features if len(kept) == len(weights) else rows_of(self.features, kept)
         labels = self.labels.astype(np.int64) if self.loss == "logistic" else self.labels
@@ -434,14 +431,14 @@ def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expressio
 
 
 class BoundedLossRegression(Problem):
-    """Fit a linear model of least squared error, if no group's mean squared error may exceed a bound.
+    """Fit a linear model of least mean loss, if no group's mean loss may exceed a bound.
 
     Attributes
     ----------
-    features, labels, groups, names, weights, radius, feature_names
+    features, labels, groups, names, weights, radius, feature_names, loss, quantile
         As in `LexifairRegression`.
     bound : float
-        On the mean squared error of every group, at least 0.
+        On the mean loss of every group, at least 0.
 
     Raises
     ------
@@ -475,6 +472,8 @@ class BoundedLossRegression(Problem):
     weights: Numbers | None = Field(default=None, kw_only=True)
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(default=None, kw_only=True)
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
+    loss: LossName = Field(default="squared", kw_only=True)
+    quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -521,7 +520,7 @@ class BoundedLossRegression(Problem):
         return f"the least relaxation: bound {rounded_up(least):.6g}" if least > self.bound else ""
 
     def evaluate(self, decision: LinearModel | Any) -> Evaluation:
-        """Evaluate a model: mean squared error, and the excess of each group's loss over the bound.
+        """Evaluate a model: mean loss, and the excess of each group's loss over the bound.
 
         Parameters
         ----------
@@ -542,10 +541,10 @@ class BoundedLossRegression(Problem):
 
 @BoundedLossRegression.formulation("conic", exact=True, cites="Agarwal, Dudík and Wu (2019), section 2")
 def conic(problem: BoundedLossRegression, model: Model) -> Handles:
-    """Convex program: a quadratic objective, and a second-order cone for each group.
+    """Convex program: of squares a quadratic objective, and a second-order cone for each group.
 
     A bound far above the losses of least squares is lowered to twice these losses. Least squares keeps both
-    bounds, so the optimum is the same.
+    bounds, so the optimum is the same. Other losses are written record by record.
 
     Returns
     -------
@@ -553,6 +552,11 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
         ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
     """
     base = problem.lexifair
+    if problem.loss != "squared":
+        losses, decision, parts = base.write(model)
+        model.subject_to(losses <= problem.bound, name="group_loss")
+        each = base.criterion.write(base.features @ parts["coefficients"], base.labels)
+        return Handles(each @ (base.record_weights / len(base.labels)), decision, losses=losses, **parts)
     factor = base.overall_factor
     centre = base.least_squares(factor)
     unit = problem.unit

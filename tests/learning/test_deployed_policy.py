@@ -17,8 +17,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
 
 import forcopt as fo
+from forcopt.cli import app
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Learner, Schema, Stumps
 from forcopt.learning.tables import row_numbers
@@ -136,7 +138,9 @@ def test_every_way_to_ask_gives_the_probabilities_of_training(served, estimator,
         np.testing.assert_allclose(ask(policy, X.iloc[[i]], sex.iloc[[i]])[0], batch[i], atol=1e-12)
         if not policy.needs_groups:
             assert np.allclose(policy.predict_proba(X.iloc[i].to_dict()), batch[i, :2], atol=1e-12)
-    np.testing.assert_allclose(ask(policy, X[X.columns[::-1]], sex), batch, atol=1e-12)
+    missing = X.astype(object).where(X.notna(), None)
+    for other in (X[X.columns[::-1]], missing, X.convert_dtypes()):  # None, NaN and NA are one
+        np.testing.assert_allclose(ask(policy, other, sex), batch, atol=1e-12)
     np.testing.assert_allclose(elsewhere[f"{estimator}-{learner}"], batch, atol=1e-12)
     for label in ("no", "yes"):  # the constraint holds for the served probabilities
         rates = [batch[(y == label) & (sex == s), 1].mean() for s in "fm"]
@@ -162,6 +166,36 @@ def test_records_of_weight_zero_are_as_if_left_out_of_any_table(estimator, learn
     np.testing.assert_allclose(
         ask(whole.policy_, X[kept], sex[kept]), ask(part.policy_, X[kept], sex[kept]), atol=1e-9
     )
+
+
+def test_learners_see_one_missing_value():
+    """They tell None, NaN and that of pandas apart."""
+    X, y, sex = people()
+    for make in ESTIMATORS.values():
+        want = ask(make(LEARNERS["pipeline"]()).fit(X, y, sensitive_features=sex).policy_, X, sex)
+        for table in (X.astype(object).where(X.notna(), None), X.convert_dtypes()):
+            policy = make(LEARNERS["pipeline"]()).fit(table, y, sensitive_features=sex).policy_
+            for other in (table, X):
+                np.testing.assert_allclose(ask(policy, other, sex), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "None"])
+def test_the_command_reads_the_file_that_pandas_read(missing, tmp_path):
+    X, y, _ = people()
+    X.assign(age=X["age"].fillna(0.0), town=np.arange(N) % 3).to_csv(
+        tmp_path / "x.csv", index=False, na_rep=missing
+    )
+    table = pd.read_csv(tmp_path / "x.csv").astype({"town": "category"})
+    command = ["predict", str(tmp_path / "p.json"), str(tmp_path / "x.csv"), "-o", str(tmp_path / "out.csv")]
+    fair = FairClassifier(None, LEARNERS["pipeline"]()).fit(table, y)
+    fair.policy_.save(tmp_path / "p.json")
+    assert CliRunner().invoke(app, [*command, "--trusted"]).exit_code == 0
+    found = pd.read_csv(tmp_path / "out.csv")["probability of yes"]
+    assert found.to_numpy() == pytest.approx(fair.predict_proba(table)[:, 1], abs=1e-12)
+    spaced = FairClassifier(None, LEARNERS["pipeline"]()).fit(table.assign(job=" " + table["job"]), y)
+    spaced.policy_.save(tmp_path / "p.json")
+    refused = CliRunner().invoke(app, [*command, "--trusted"])
+    assert "column job: the policy was learnt from blanks around its words" in refused.output
 
 
 def test_what_cannot_be_placed_is_refused(served):
@@ -320,10 +354,11 @@ def test_a_declaration_with_text_is_a_file(tmp_path):
 def test_frames_of_polars_are_frames(estimator):
     polars = pytest.importorskip("polars")
     X, y, sex = people()
-    X = X.assign(town=X["town"].astype(object))  # polars gives categories back as text
+    X = table_for("boosting", X)
     given = polars.DataFrame({name: [None if v != v else v for v in X[name].tolist()] for name in X})
-    ours = ESTIMATORS[estimator](LEARNERS["tree"]()).fit(X, y, sensitive_features=sex)
-    theirs = ESTIMATORS[estimator](LEARNERS["tree"]())
+    given = given.with_columns(polars.col("job", "town").cast(polars.Categorical))
+    ours = ESTIMATORS[estimator](LEARNERS["boosting"]()).fit(X, y, sensitive_features=sex)
+    theirs = ESTIMATORS[estimator](LEARNERS["boosting"]())
     theirs.fit(given, polars.Series(y), sensitive_features=polars.DataFrame({"sex": sex.tolist()}))
     groups = polars.DataFrame({"sex": sex.tolist()})
     for policy in (ours.policy_, theirs.policy_):

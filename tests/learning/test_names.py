@@ -97,6 +97,14 @@ def test_an_estimator_takes_columns_by_name(make):
     extra = {"sensitive_features": GROUP} if make is ThresholdPostprocessor else {}
     ask = fitted.predict if make is FairRegressor else fitted.predict_proba
     np.testing.assert_allclose(ask(X[["debt", "age", "income"]], **extra), ask(X, **extra))
+    numbered = X.set_axis([2, 0, 1], axis=1)
+    by_number = make().fit(numbered, Y, sensitive_features=GROUP)
+    again = by_number.predict if make is FairRegressor else by_number.predict_proba
+    np.testing.assert_allclose(again(numbered[[0, 1, 2]], **extra), ask(X, **extra))
+    with pytest.raises(ValueError, match="each must have its own name"):
+        make().fit(
+            X, Y, sensitive_features=pd.DataFrame({"a": GROUP, "b": GROUP}).set_axis(["a", "a"], axis=1)
+        )
     with pytest.raises(ValueError, match="'debt'"):
         ask(X.drop(columns="debt"), **extra)
     with pytest.raises(ValueError, match="'tax'"):

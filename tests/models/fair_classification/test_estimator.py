@@ -81,6 +81,8 @@ def test_what_it_needs_is_named():
         from forcopt.fairness import BoundedGroupLoss
 
         FairClassifier(BoundedGroupLoss(0.0), Thresholds()).fit(X, y, sensitive_features=a)
+    with pytest.raises(fo.DeclarationError, match="y has 1 class among the records of positive weight"):
+        FairClassifier(DemographicParity(0.1)).fit(X, y, sensitive_features=a, sample_weight=y == "yes")
     pairs = PairwiseFairness([(0, 1), (1, 0)])
     share = FairClassifier(pairs, Thresholds()).fit(X, y).predict_proba(X)[:, 1]
     assert share[0] == pytest.approx(share[1])

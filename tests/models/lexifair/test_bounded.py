@@ -5,16 +5,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 import forcopt as fo
 from forcopt.learning import Finite
 from forcopt.models import BoundedLossRegression, LexifairClassification, LexifairRegression
 
 pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from forcopt.models.lexifair import FairRegressor
@@ -106,7 +109,13 @@ def by_sign(X):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "front", [FairRegressor(), FairRegressor(sensitive=by_sign, levels=1)], ids=["plain", "minimax"]
+    "front",
+    [
+        FairRegressor(),
+        FairRegressor(sensitive=by_sign, levels=1),
+        FairRegressor(levels=1, learner=DecisionTreeRegressor(max_depth=3, random_state=0)),
+    ],
+    ids=["plain", "minimax", "learner"],
 )
 def test_the_front_is_an_estimator(front):
     check_estimator(front)
@@ -132,6 +141,51 @@ def test_the_front_gives_the_optima_of_the_problems():
     assert pipe[-1].report_.error == pytest.approx(own.objective, rel=1e-5)
 
 
+@pytest.mark.parametrize(("loss", "quantile"), [("absolute", 0.5), ("quantile", 0.8)])
+def test_the_front_takes_losses(loss, quantile):
+    """By linear programs over coefficients, the loss of each record, and the largest of the groups."""
+    X, y, a = records(5)
+    design, n, unit = np.column_stack([X, np.ones(40)]), len(y), 1 + (loss == "absolute")
+    above = np.hstack([-quantile * design, -np.eye(n) / unit, np.zeros((n, 1))])
+    below = np.hstack([(1 - quantile) * design, -np.eye(n) / unit, np.zeros((n, 1))])
+    of = np.array([np.isin(np.arange(n), m) / len(m) for m in members(a)])
+    groups = np.hstack([np.zeros((2, 3)), of, -np.ones((2, 1))])
+    rows, right = np.vstack([above, below, groups]), np.r_[-quantile * y, (1 - quantile) * y, 0, 0]
+    limits = [(None, None)] * 3 + [(0, None)] * (n + 1)
+    least = linprog(np.eye(n + 4)[-1], rows, right, bounds=limits).fun
+    fair = FairRegressor(levels=1, loss=loss, quantile=quantile).fit(X, y, sensitive_features=a)
+    assert fair.report_.error == pytest.approx(least, rel=1e-5)
+    limits[-1] = (1.1 * least, 1.1 * least)
+    overall = linprog(np.r_[np.zeros(3), np.ones(n) / n, 0], rows, right, bounds=limits).fun
+    bounded = FairRegressor(1.1 * least, loss=loss, quantile=quantile).fit(X, y, sensitive_features=a)
+    assert bounded.report_.error == pytest.approx(overall, rel=1e-5) and not bounded.report_.violations
+    with pytest.raises(fo.DeclarationError, match="bound: infeasible"):
+        FairRegressor(0.9 * least, loss=loss, quantile=quantile).fit(X, y, sensitive_features=a)
+
+
+def test_the_front_takes_a_learner_of_tables(tmp_path):
+    X, y, a = records(6, 200)
+    table = pd.DataFrame(X, columns=["x", "z"]).assign(job=np.where(a == "u", "cook", None))
+    learner = HistGradientBoostingRegressor(max_iter=9, categorical_features="from_dtype")
+    fair = FairRegressor(levels=1, learner=learner).fit(
+        table.astype({"job": "category"}), y, sensitive_features=a
+    )
+    found = fair.predict(table)
+    losses = [np.square(found[m] - y[m]).mean() for m in members(a)]
+    assert max(losses) == pytest.approx(fair.report_.error, rel=1e-9)
+    alone = clone(learner).fit(table.astype({"job": "category"}), y)
+    assert max(losses) < max(
+        np.square(alone.predict(table.astype({"job": "category"}))[m] - y[m]).mean() for m in members(a)
+    )
+    fair.policy_.save(tmp_path / "p.json")
+    again = fo.Policy.load(tmp_path / "p.json", trusted=True)
+    for asked in (table, table[["job", "z", "x"]], table.convert_dtypes()):
+        assert np.array_equal(again.predict(asked), found)
+    assert [float(again.predict(table.iloc[[i]])[0]) for i in range(9)] == found[:9].tolist()
+    with pytest.raises(fo.DeclarationError, match="with bound the model is linear"):
+        FairRegressor(1.0, learner=learner).fit(X, y, sensitive_features=a)
+
+
 def test_several_sensitive_columns_of_the_front():
     X, y, a = records(4, 80)
     frame = pd.DataFrame(X, columns=["x", "z"]).assign(sex=a, old=np.arange(80) % 2)
@@ -142,6 +196,10 @@ def test_several_sensitive_columns_of_the_front():
     assert each.report_.error <= cross.report_.error + 1e-9 and cross.n_features_in_ == 2
     losses = [np.square(each.predict(frame[m]) - y[m]).mean() for m in (frame["old"] == 0, frame["old"] == 1)]
     assert max(losses) <= each.report_.error + 1e-6
+    sets = FairRegressor(sensitive=["sex", "old"], combine="subgroups", levels=1).fit(frame, y)
+    both = {f"sex & old={s} & {o}" for s in "uv" for o in (0, 1)}
+    assert set(sets.model_.names) == set(each.model_.names) | both
+    assert sets.report_.error == pytest.approx(cross.report_.error, rel=1e-6)  # unions are no worse
     missing = np.where(np.arange(80) < 5, None, a)
     with pytest.warns(UserWarning, match="5 of 80 records are in no group"):
         assert FairRegressor().fit(X, y, sensitive_features=missing).model_.names == ("u", "v")
