@@ -177,7 +177,8 @@ def column_generation(
     if (outcome := without_choice(problem)) is not None:
         return outcome
     start = feasible_start(problem, start)
-    run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement), seed)
+    run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
+    run.seed = seed
     try:
         run.solve()
     except (_Stopped, MemoryError) as stop:
@@ -205,15 +206,10 @@ class _Run:
         A linear bound, and the shadow prices that prove it: no district has a negative reduced cost.
     """
 
-    def __init__(
-        self,
-        problem: Districting,
-        plan: Plan | None,
-        backend: str,
-        trace: Trace,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        self.problem, self.plan, self.backend, self.trace, self.seed = problem, plan, backend, trace, seed
+    seed: int | np.random.Generator | None = None
+
+    def __init__(self, problem: Districting, plan: Plan | None, backend: str, trace: Trace) -> None:
+        self.problem, self.plan, self.backend, self.trace = problem, plan, backend, trace
         arrays = problem.arrays
         # Districts grow from their heaviest node: few are left to grow from the light ones.
         self.order = np.argsort(-arrays.weights, kind="stable")
@@ -242,13 +238,10 @@ class _Run:
         self.cycles: CycleDistricts | None = None
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
-                self.cycles = CycleDistricts(
-                    self.graph,
-                    *problem.population_bounds,
-                    problem.districts,
-                    self.must_link,
-                    self.cannot_link,
-                )
+                self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
+                if problem.districts == 2:
+                    links = self.must_link, self.cannot_link
+                    self.cycles.cheapest.must_link, self.cycles.cheapest.cannot_link = links
 
     @property
     def bound(self) -> float:
@@ -270,15 +263,11 @@ class _Run:
 
     def take(self, parts: list[Array]) -> None:
         """Keep a plan, given as sets, if it is feasible and better."""
-        self.keep_plan(Plan.of(self.problem, [self.order[part].tolist() for part in parts]))
-
-    def keep_plan(self, plan: Plan | None) -> None:
-        """Keep a plan if it is feasible and better."""
-        if plan is not None and self.problem.evaluate(plan).feasible:
-            beat = 2 * self.problem.arrays.cut_cost(plan.labels)
-            if beat < self.beat:
-                self.plan, self.beat = plan, beat
-                self.note()
+        plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
+        beat = 2 * self.problem.arrays.cut_cost(plan.labels)
+        if beat < self.beat and self.problem.evaluate(plan).feasible:
+            self.plan, self.beat = plan, beat
+            self.note()
 
     def seek(self) -> None:
         """Seek a first plan by local search, once, in half of the time that is left."""
@@ -286,7 +275,11 @@ class _Run:
             self.sought = True
             left = self.trace.deadline.left
             limit = None if left is None else left / 2
-            self.keep_plan(local_search(self.problem, seed=self.seed, time_limit=limit).decision)
+            plan = local_search(self.problem, seed=self.seed, time_limit=limit).decision
+            if plan is not None:
+                self.take(
+                    [np.flatnonzero(plan.labels[self.order] == d) for d in range(self.problem.districts)]
+                )
 
     def pause(self) -> None:
         """Stop in time, or raise `MemoryError`: a shorter list may do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -30,11 +30,11 @@ class CycleDistricts:
         Inclusive bounds on the weight of a district.
     parts : int
         The number of districts of a plan.
-    must_link, cannot_link : sequence of tuple of int, optional
-        Pairs of vertices for `least_cost` with two districts, see `WindowCycles`.
 
     Attributes
     ----------
+    cheapest : WindowCycles
+        The search of `least_cost`; of two districts, its cycles are plans and keep its links.
     paths : int
         The number of dual paths listed so far.
 
@@ -61,24 +61,14 @@ class CycleDistricts:
     ([[0, 1, 0]], [2])
     """
 
-    def __init__(
-        self,
-        graph: WeightedGraph,
-        low: int,
-        high: int,
-        parts: int,
-        must_link: Sequence[tuple[int, int]] = (),
-        cannot_link: Sequence[tuple[int, int]] = (),
-    ) -> None:
+    def __init__(self, graph: WeightedGraph, low: int, high: int, parts: int) -> None:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         dual, total = PlanarDual.of(graph), graph.total
         self.usual = 10 * float(graph.costs.mean()) if len(graph.costs) else 0.0
         window = max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
         self.simple = self.cheapest = WindowCycles(dual, *window)
-        if parts == 2:  # a cycle is a plan
-            self.cheapest = WindowCycles(
-                dual, *window, symmetric=True, must_link=must_link, cannot_link=cannot_link
-            )
+        if parts == 2:
+            self.cheapest = WindowCycles(dual, *window, symmetric=True)
         windows: list[tuple[int, int]] = []  # of the weights of j districts, united where they meet
         for j in range(1, parts - 1):
             least, most = j * low, min(j * high, total)
