@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import floor
 from typing import Any
@@ -122,26 +122,26 @@ def large_neighbourhood(
     return Outcome(plan, iterations=len(done), trace=trace.steps)
 
 
+def _part(problem: Districting, nodes: Array, districts: int, rules: Sequence[object]) -> Districting:
+    """The problem of some nodes alone, in the same order, with other rules."""
+    graph, kept = problem.graph.copy(), {problem.nodes[v] for v in nodes}
+    graph.remove_nodes_from([v for v in problem.nodes if v not in kept])
+    given = {"graph": graph, "districts": districts, "bounds": problem.population_bounds}
+    return problem.replace(**given, tolerance=None, seats=None, side_constraints=rules)
+
+
 def _drawn(
     problem: Districting, nodes: Array, labels: Array, backend: str | None, deadline: Deadline
 ) -> Array:
     """Divide nodes into as many districts as labels, at least cost: numbers from 0 on."""
-    graph, place = problem.arrays, {int(v): i for i, v in enumerate(nodes)}
-    part: nx.Graph[int] = nx.Graph()
-    part.add_nodes_from((i, {"population": int(graph.weights[v])}) for v, i in place.items())
-    for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
-        if u in place and v in place:
-            part.add_edge(place[u], place[v], cost=cost)
     links = [
-        kind(nodes=(place[u], place[v]))
+        kind(nodes=(problem.nodes[u], problem.nodes[v]))
         for kind, pairs in ((MustLink, problem.linked), (CannotLink, problem.cannot_link))
         for u, v in pairs
-        if u in place and v in place
+        if u in nodes and v in nodes
     ]
     of = np.unique(labels, return_inverse=True)[1]
-    local = Districting(
-        part, districts=int(of.max()) + 1, bounds=problem.population_bounds, side_constraints=tuple(links)
-    )
+    local = _part(problem, nodes, int(of.max()) + 1, links)
     start = Plan.from_labels(local, of)
     limit = _SECONDS if deadline.left is None else min(_SECONDS, deadline.left)
     drawn = column_generation(local, start=start, backend=backend, time_limit=limit).decision
@@ -385,21 +385,15 @@ def _by_share(run: _Run) -> Outcome | None:
             break
         if run.trace.over or until.passed:
             return None
-        nodes = [problem.nodes[v] for v in np.flatnonzero(~taken)]
         below = [CutLimit(limit=int(value - cut) - 1)] if value < np.inf and (g.costs == 1).all() else []
-        rest = problem.replace(
-            graph=nx.Graph(problem.graph.subgraph(nodes)),
-            districts=k - 1,
-            tolerance=None,
-            bounds=problem.population_bounds,
-            side_constraints=(*others, *below),
-        )
+        rest = _part(problem, np.flatnonzero(~taken), k - 1, [*others, *below])
         found = portfolio(rest, time_limit=until.left, seed=run.seed)
         every = every and found.status in (None, Status.OPTIMAL, Status.INFEASIBLE)
         if found.decision is not None and cut + found.decision.cost < value:
-            place = found.decision.assignment
-            plan = Plan.from_labels(problem, [place.get(v, k) for v in problem.nodes])
-            run.plan, value = plan, plan.cost
+            labels = np.full(g.size, k)
+            labels[~taken] = found.decision.labels
+            run.plan = Plan.from_labels(problem, labels)
+            value = run.plan.cost
             run.trace.add(value, -np.inf)
     if not every:
         return None
