@@ -93,11 +93,12 @@ _SMALL_GRAPH = 40
 _WIDE = 1.5
 """They do so if the largest population exceeds this multiple of the smallest."""
 
-_QUICK = 1000
-"""The steps of an annealing for each node, of two districts."""
-
 _SHARE = 0.3
-"""The search for the least cost of a district may take this share of the time limit."""
+"""The search for the least cost of a district may take this share of the time limit; that of one of two
+districts without rules, which is a plan, all of it."""
+
+_PATIENCE = 2_000_000
+"""Paths of the search for one of two districts, after which a local search seeks a plan."""
 
 
 def _estimate(values: Array, largest: float, most: int, edge: float) -> float:
@@ -146,7 +147,8 @@ def column_generation(
         With the objective ``cut`` and any side constraints. Districts of up to about twenty nodes are
         proved, on graphs of any size; on larger districts the bound is weaker.
     start : Plan, optional
-        A feasible plan; only cheaper ones are sought. A local search gives one by default.
+        A feasible plan; only cheaper ones are sought. A local search gives one by default, of two districts
+        on a planar graph only if the search for their cycle takes long.
     backend : str, optional
         Solves the linear and integer programs; ``highs`` by default.
     seed : int or numpy.random.Generator, optional
@@ -175,12 +177,8 @@ def column_generation(
     if (outcome := without_choice(problem)) is not None:
         return outcome
     start = feasible_start(problem, start)
-    if start is None:
-        share = None if deadline.left is None else deadline.left / 2
-        # Two districts are recombined exactly: a short annealing suffices.
-        restarts, steps = (1, _QUICK * len(problem.nodes)) if problem.districts == 2 else (8, None)
-        start = local_search(problem, restarts=restarts, steps=steps, seed=seed, time_limit=share).decision
     run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
+    run.seed = seed
     try:
         run.solve()
     except (_Stopped, MemoryError) as stop:
@@ -208,6 +206,8 @@ class _Run:
         A linear bound, and the shadow prices that prove it: no district has a negative reduced cost.
     """
 
+    seed: int | np.random.Generator | None = None
+
     def __init__(self, problem: Districting, plan: Plan | None, backend: str, trace: Trace) -> None:
         self.problem, self.plan, self.backend, self.trace = problem, plan, backend, trace
         arrays = problem.arrays
@@ -229,7 +229,7 @@ class _Run:
         self.edge = float(arrays.costs.mean()) if len(arrays.costs) else 1.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
-        self.looked_at, self.most, self.cut_short = 0, _FIRST, False
+        self.looked_at, self.most, self.cut_short, self.sought = 0, _FIRST, False, False
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
         self.long_at = np.nan  # the linear bound when a list was last too long
@@ -239,6 +239,9 @@ class _Run:
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
                 self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
+                if problem.districts == 2:
+                    links = self.must_link, self.cannot_link
+                    self.cycles.cheapest.must_link, self.cycles.cheapest.cannot_link = links
 
     @property
     def bound(self) -> float:
@@ -259,10 +262,24 @@ class _Run:
             self.pause()
 
     def take(self, parts: list[Array]) -> None:
-        """Keep a better plan, given as sets."""
-        self.plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
-        self.beat = 2 * self.problem.arrays.cut_cost(self.plan.labels)
-        self.note()
+        """Keep a plan, given as sets, if it is feasible and better."""
+        plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
+        beat = 2 * self.problem.arrays.cut_cost(plan.labels)
+        if beat < self.beat and self.problem.evaluate(plan).feasible:
+            self.plan, self.beat = plan, beat
+            self.note()
+
+    def seek(self) -> None:
+        """Seek a first plan by local search, once, in half of the time that is left."""
+        if self.plan is None and not self.sought:
+            self.sought = True
+            left = self.trace.deadline.left
+            limit = None if left is None else left / 2
+            plan = local_search(self.problem, seed=self.seed, time_limit=limit).decision
+            if plan is not None:
+                self.take(
+                    [np.flatnonzero(plan.labels[self.order] == d) for d in range(self.problem.districts)]
+                )
 
     def pause(self) -> None:
         """Stop in time, or raise `MemoryError`: a shorter list may do."""
@@ -369,14 +386,19 @@ class _Run:
     def solve(self) -> None:
         """Bound and list in turn: a closer bound leaves fewer districts, but costs more to find.
 
+        The least cost of a district comes first. Of two districts on a planar graph it is that of a plan.
+
         The master's shadow prices stay in a box; the first box is small and lies around prices in proportion
         to population, near which few districts have a small reduced cost.
         """
         n, k = self.graph.size, self.problem.districts
+        by_cycle = k == 2 and self.cycles is not None
+        if not by_cycle:
+            self.seek()
         self.note()
         if self.cycles is not None:
             limit = self.trace.deadline.limit
-            share = Deadline(None if limit is None else (1.0 if k == 2 else _SHARE) * limit)
+            share = Deadline(None if limit is None else (1.0 if by_cycle and self.plain else _SHARE) * limit)
 
             def pause() -> None:
                 self.pause()
@@ -384,7 +406,11 @@ class _Run:
                     raise TimeoutError
 
             try:
-                for least in self.cycles.least_cost(pause, self.beat / k):
+                for least, sides in self.cycles.least_cost(pause, lambda: self.beat / k):
+                    if by_cycle and sides is not None:
+                        self.take([sides == 0, sides == 1])
+                    elif self.cycles.paths > _PATIENCE:
+                        self.seek()
                     self.low = max(self.low, min(float(k * least), self.beat))
                     self.improve(self.prizes, float(least))
                     self.note()
@@ -394,6 +420,7 @@ class _Run:
                 raise
             except (TimeoutError, MemoryError):
                 pass  # the linear bound follows
+            self.seek()
         sets, costs = self.first_pool()
         if not len(sets):
             self.low = float(self.beat)

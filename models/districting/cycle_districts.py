@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,8 +14,9 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.tolerances import ROUNDING
 
-_STEP = 2
-"""The limit on the cost of a cycle rises by the cost of 2 average edges a round: 2.2 times as many paths."""
+_STEP, _FIRST, _QUICK = 2, 8, 50_000
+"""The limit on the cost of a cycle rises by the cost of 2 average edges a round, for 2.2 times as many paths;
+by that of 8 from a round with fewer paths than the last number."""
 
 
 class CycleDistricts:
@@ -31,6 +33,8 @@ class CycleDistricts:
 
     Attributes
     ----------
+    cheapest : WindowCycles
+        The search of `least_cost`; of two districts, its cycles are plans and keep its links.
     paths : int
         The number of dual paths listed so far.
 
@@ -61,9 +65,10 @@ class CycleDistricts:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         dual, total = PlanarDual.of(graph), graph.total
         self.usual = 10 * float(graph.costs.mean()) if len(graph.costs) else 0.0
-        self.simple = WindowCycles(
-            dual, max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
-        )
+        window = max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
+        self.simple = self.cheapest = WindowCycles(dual, *window)
+        if parts == 2:
+            self.cheapest = WindowCycles(dual, *window, symmetric=True)
         windows: list[tuple[int, int]] = []  # of the weights of j districts, united where they meet
         for j in range(1, parts - 1):
             least, most = j * low, min(j * high, total)
@@ -76,7 +81,7 @@ class CycleDistricts:
     @property
     def paths(self) -> int:
         """The number of dual paths listed so far."""
-        return self.simple.paths + (0 if self.unions is None else self.unions.paths)
+        return sum(search.paths for search in {self.simple, self.cheapest, self.unions} if search is not None)
 
     def sets(
         self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
@@ -196,20 +201,24 @@ class CycleDistricts:
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
 
-    def least_cost(self, pause: Callable[[], None] | None = None, enough: float = np.inf) -> Iterator[int]:
+    def least_cost(
+        self, pause: Callable[[], None] | None = None, enough: Callable[[], float] = lambda: np.inf
+    ) -> Iterator[tuple[int, Array | None]]:
         """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.
 
         Parameters
         ----------
         pause : callable, optional
             See `sets`.
-        enough : float, optional
-            Bounds beyond this one are not sought.
+        enough : callable, optional
+            Bounds beyond its value are not sought.
 
         Yields
         ------
-        int
+        least : int
             No district costs less.
+        sides : ndarray of int or None
+            The sides of the cheapest simple cycle, with the last bound.
 
         Notes
         -----
@@ -217,17 +226,21 @@ class CycleDistricts:
         costs at least twice the least cost of a bond of whole districts.
         """
         costs = self.graph.costs
-        step, limit, bond = max(1, int(_STEP * costs.mean())), 0, None
+        edge, limit, bond, step = max(1.0, float(costs.mean())), 0, None, _FIRST
         while limit <= costs.sum():
-            limit = max(limit + 1, min(limit + step, int(np.ceil(min(enough, costs.sum() + 2))) - 1))
-            district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
+            before, most = self.paths, int(np.ceil(min(enough(), costs.sum() + 2))) - 1
+            limit = max(limit + 1, min(limit + int(step * edge), most))
+            # The last cycle is the cheapest.
+            cycle = next(iter(deque(self.cheapest.search(limit, pause=pause), 1)), None)
             if bond is None:
                 found = [] if self.unions is None else self.unions.search(limit, pause=pause)
                 bond = min((c for c, _ in found), default=None)
             several = np.inf if self.unions is None else 2 * (limit + 1 if bond is None else bond)
-            yield int(min(limit + 1 if district is None else district, several))
-            if district is not None or several <= limit:
+            least = int(min(limit + 1 if cycle is None else cycle[0], several))
+            yield least, None if cycle is None else self.cheapest.dual.sides(cycle[1])
+            if cycle is not None or several <= limit:
                 return
+            step = _FIRST if self.paths - before < _QUICK else _STEP
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import floor
 from typing import Any
@@ -24,9 +24,9 @@ from forcopt.models.districting.dynamic import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
-from forcopt.models.districting.screen import screened
+from forcopt.models.districting.screen import completable, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
-from forcopt.models.districting.side_constraints import CannotLink, MustLink, SplitLimit
+from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -122,26 +122,26 @@ def large_neighbourhood(
     return Outcome(plan, iterations=len(done), trace=trace.steps)
 
 
+def _part(problem: Districting, nodes: Array, districts: int, rules: Sequence[object]) -> Districting:
+    """The problem of some nodes alone, in the same order, with other rules."""
+    graph, kept = problem.graph.copy(), {problem.nodes[v] for v in nodes}
+    graph.remove_nodes_from([v for v in problem.nodes if v not in kept])
+    given = {"graph": graph, "districts": districts, "bounds": problem.population_bounds}
+    return problem.replace(**given, tolerance=None, seats=None, side_constraints=rules)
+
+
 def _drawn(
     problem: Districting, nodes: Array, labels: Array, backend: str | None, deadline: Deadline
 ) -> Array:
     """Divide nodes into as many districts as labels, at least cost: numbers from 0 on."""
-    graph, place = problem.arrays, {int(v): i for i, v in enumerate(nodes)}
-    part: nx.Graph[int] = nx.Graph()
-    part.add_nodes_from((i, {"population": int(graph.weights[v])}) for v, i in place.items())
-    for (u, v), cost in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
-        if u in place and v in place:
-            part.add_edge(place[u], place[v], cost=cost)
     links = [
-        kind(nodes=(place[u], place[v]))
+        kind(nodes=(problem.nodes[u], problem.nodes[v]))
         for kind, pairs in ((MustLink, problem.linked), (CannotLink, problem.cannot_link))
         for u, v in pairs
-        if u in place and v in place
+        if u in nodes and v in nodes
     ]
     of = np.unique(labels, return_inverse=True)[1]
-    local = Districting(
-        part, districts=int(of.max()) + 1, bounds=problem.population_bounds, side_constraints=tuple(links)
-    )
+    local = _part(problem, nodes, int(of.max()) + 1, links)
     start = Plan.from_labels(local, of)
     limit = _SECONDS if deadline.left is None else min(_SECONDS, deadline.left)
     drawn = column_generation(local, start=start, backend=backend, time_limit=limit).decision
@@ -169,8 +169,14 @@ _FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
+_LONG = (1000, 40_000)
+"""With rules or seats such schedules follow for at most a minute, in place of the drawing."""
+
 _SCREEN = 1 / 4
 """So does the search for districts that meet a share."""
+
+_DIVIDED, _MOST_DIVIDED = 1 / 2, 200
+"""So do the divisions of what a district that meets a share leaves, if they are at most so many."""
 
 _SPLITS = 2 / 3
 """So does the search for a plan with a limit on splits."""
@@ -211,11 +217,13 @@ def portfolio(
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
 
-    With a `Share`, a district that meets it is sought first. If there is none, there is no plan.
+    With a `Share`, a district that meets it is sought first. If there is none, there is no plan. If a `Share`
+    is the only constraint, the districts that meet it are listed, and what each of them leaves is divided.
 
     Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
     50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
-    that is left. Without a time limit, smaller districts are not drawn anew.
+    that is left. Without a time limit, smaller districts are not drawn anew. With rules on districts or
+    plans, or different numbers of seats, a local search takes the place of the drawing.
 
     Parameters
     ----------
@@ -249,6 +257,10 @@ def portfolio(
     free = not (problem.all_rules or problem.unequal_seats)
     if problem.districts == 2 and free and finish is column_generation and _planar(problem):
         return run.ended(run.by(finish))
+    shares = [isinstance(item, Share) for item in problem.side_constraints] == [True]
+    divided = shares and problem.objective == "cut" and not problem.unequal_seats and problem.districts > 1
+    if divided and (outcome := _by_share(run)) is not None:
+        return run.ended(outcome)
     found = run.search(finish)
     if found is not None:
         return run.ended(found)
@@ -260,7 +272,10 @@ def portfolio(
             if run.trace.over or outcome.status in (None, Status.INFEASIBLE):
                 return run.ended(outcome)
             run.plan, share = outcome.decision, _DRAWN_AFTER
-        run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
+        if run.annealed:
+            run.anneal(min(share, _SECONDS / (run.trace.deadline.left or _SECONDS)), *_LONG)
+        else:
+            run.plan = run.by(large_neighbourhood, share, start=run.plan).decision
     if finish is None or run.trace.over:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
         return run.ended(Outcome(run.plan, float("-inf"), status, message=run.trace.end))
@@ -273,17 +288,19 @@ class _Run:
     def __init__(self, problem: Districting, trace: Trace, seed: int | np.random.Generator | None) -> None:
         self.problem, self.trace, self.seed = problem, trace, seed
         self.plan: Plan | None = None
-        self.steps = 0
+        self.steps, self.annealed = 0, bool(problem.tied) or problem.unequal_seats
 
     @property
     def draws_anew(self) -> bool:
         """Whether three districts of the plan at a time are drawn anew before the proof.
 
-        Small districts are left to the proof if there is no time limit.
+        With rules or seats, the plan is annealed anew. Small districts are left to the proof if there is no
+        time limit.
         """
         problem, limit = self.problem, self.trace.deadline.limit
-        limits = problem.tied or problem.unequal_seats
-        if self.plan is None or problem.districts <= 3 or limits or self.trace.over:
+        if self.annealed:
+            return limit is not None and not self.trace.over
+        if self.plan is None or problem.districts <= 3 or self.trace.over:
             return False
         return limit is not None or len(problem.nodes) > _HUGE * problem.districts
 
@@ -308,6 +325,15 @@ class _Run:
             self.trace.add(value, step.bound if last is None else max(step.bound, last.bound))
         return self.trace.stopped
 
+    def anneal(self, share: float, restarts: int, steps_each: int) -> None:
+        """Search locally for a better plan."""
+        steps = steps_each * len(self.problem.nodes)
+        found = self.by(local_search, share, restarts=restarts, steps=steps).decision
+        if self.plan is None or (
+            found is not None and _value(self.problem, found) < _value(self.problem, self.plan)
+        ):
+            self.plan = found
+
     def search(self, finish: Callable[..., Outcome] | None) -> Outcome | None:
         """Search for a plan; give the outcome if a proof ends the search, or if no other method follows."""
         problem, searchable = self.problem, _searchable(self.problem)
@@ -315,13 +341,7 @@ class _Run:
         large = len(problem.nodes) > _LARGE * problem.districts
         by_lists = finish is column_generation and large and not sums
         for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
-            steps = steps_each * len(problem.nodes)
-            share = 1.0 if finish is None else _LOCAL
-            first = self.by(local_search, share, restarts=restarts, steps=steps).decision
-            if self.plan is None or (
-                first is not None and _value(problem, first) < _value(problem, self.plan)
-            ):
-                self.plan = first
+            self.anneal(1.0 if finish is None else _LOCAL, restarts, steps_each)
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
                 last = finish is None and number == len(_ROUNDS)
                 outcome = self.by(
@@ -346,6 +366,42 @@ class _Run:
         if outcome.status not in (None, Status.INFEASIBLE) and trace.steps:
             outcome.bound = max(trace.steps[-1].bound, -np.inf if outcome.bound is None else outcome.bound)
         return outcome
+
+
+def _by_share(run: _Run) -> Outcome | None:
+    """Divide what each district that meets the only share leaves; the run keeps the best plan.
+
+    Give the outcome if these are all such districts, and the division of each is decided.
+    """
+    problem, value, k = run.problem, np.inf, run.problem.districts
+    (share,), g, left = problem.side_constraints, problem.arrays, run.trace.deadline.left
+    assert isinstance(share, Share)
+    until = Deadline(None if left is None else _DIVIDED * left)
+    sets, every = completable(problem, share, run.part(_SCREEN))
+    if not every or len(sets) > _MOST_DIVIDED:
+        return None
+    others = [share.model_copy(update={"districts": share.districts - 1})] if share.districts > 1 else []
+    for taken in sets:
+        cut = g.cut_cost(taken) / problem.cost_scale
+        if cut >= value:
+            break
+        if run.trace.over or until.passed:
+            return None
+        below = [CutLimit(limit=int(value - cut) - 1)] if value < np.inf and (g.costs == 1).all() else []
+        rest = _part(problem, np.flatnonzero(~taken), k - 1, [*others, *below])
+        found = portfolio(rest, time_limit=until.left, seed=run.seed)
+        every = every and found.status in (None, Status.OPTIMAL, Status.INFEASIBLE)
+        if found.decision is not None and cut + found.decision.cost < value:
+            labels = np.full(g.size, k)
+            labels[~taken] = found.decision.labels
+            run.plan = Plan.from_labels(problem, labels)
+            value = run.plan.cost
+            run.trace.add(value, -np.inf)
+    if not every:
+        return None
+    message = "" if run.plan else f"no rest of a district that meets {share!r} has {k - 1} districts"
+    status = Status.OPTIMAL if run.plan else Status.INFEASIBLE
+    return Outcome(run.plan, value, status, message=message)
 
 
 def _value(problem: Districting, plan: Plan) -> float:

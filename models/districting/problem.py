@@ -997,15 +997,13 @@ def _single(rule: Rule) -> tuple[float, Measure | Meets] | None:
     return (factor, node) if isinstance(node, Measure | Meets) and factor else None
 
 
-def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
+def jit_warmup(*methods: str) -> Callable[[], None]:
     """Give a function that runs methods on a grid; its argument types are those of every problem.
 
     Parameters
     ----------
     *methods : str
         Names of methods.
-    districts : int, optional
-        The number of districts of the 25 nodes.
 
     Returns
     -------
@@ -1014,8 +1012,7 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
     """
 
     def prepare() -> None:
-        size = 25 / districts
-        problem = Districting(grid(5, 5), districts=districts, bounds=(int(0.8 * size), int(1.2 * size)))
+        problem = Districting(grid(5, 5), districts=5, bounds=(4, 6))
         for name in methods:
             problem.solve(name, seed=0)
         if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
@@ -1024,7 +1021,7 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
             from forcopt.models.districting.cycle_districts import CycleDistricts
 
             graph = problem.arrays
-            listed = CycleDistricts(graph, 4, 6, districts)
+            listed = CycleDistricts(graph, 4, 6, 5)
             list(listed.sets(4.0, graph.weights * 0.1))
             list(listed.least_cost())
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)

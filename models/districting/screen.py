@@ -6,6 +6,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.graphs.weighted import component_labels
 from forcopt.models.districting.cluster_search import _grow, _Prices
 from forcopt.models.districting.clustering_bound import NoSuchDistrict
 from forcopt.models.districting.problem import Districting
@@ -16,6 +17,9 @@ from forcopt.status import Status
 _LOOKS = 20_000_000
 """Connected sets to look at from each first node."""
 
+_MANY_LOOKS, _ENTRIES, _AT_ONCE = 500_000_000, 20_000_000, 10_000
+"""As many looks, and about so many nodes of districts, where all are listed; how many are sifted at once."""
+
 _SOME = 20
 """Districts to list from each first node while the greatest share is sought."""
 
@@ -24,7 +28,7 @@ _STEP = 1e-4
 
 
 def districts_meeting(
-    problem: Districting, share: Share, each: int, deadline: Deadline
+    problem: Districting, share: Share, each: int, deadline: Deadline, whole: bool = False
 ) -> tuple[Array, bool]:
     """List connected sets within the population bounds that meet a share.
 
@@ -38,6 +42,8 @@ def districts_meeting(
         The number of sets to list from each first node; with 1, the list ends with the first set.
     deadline : Deadline
         Ends the list.
+    whole : bool, optional
+        Whether a part of the list is of no use: more is looked at, and the list ends if it is not whole.
 
     Returns
     -------
@@ -62,14 +68,51 @@ def districts_meeting(
     for root in order.tolist():
         if row.weights[root] < 0 <= row.low:
             break
-        if deadline.passed or (each == 1 and len(found) > 1 and len(found[-1])):
+        enough = each == 1 and len(found) > 1 and len(found[-1]) > 0
+        if deadline.passed or enough or (whole and not every):
             every = False
             break
         some[:] = False
-        count, left = _grow(prices, root, row.low - 1, some, 0, each, _LOOKS)
+        count, left = _grow(prices, root, row.low - 1, some, 0, each, _MANY_LOOKS if whole else _LOOKS)
         found.append(some[:count].copy())
         every &= left > 0
     return np.concatenate(found), every
+
+
+def completable(problem: Districting, share: Share, deadline: Deadline) -> tuple[Array, bool]:
+    """List districts that meet a share, if the people of what they leave fit the other districts.
+
+    Parameters
+    ----------
+    problem : Districting
+        The problem.
+    share : Share
+        The share.
+    deadline : Deadline
+        Ends the list.
+
+    Returns
+    -------
+    sets : ndarray of bool, shape (count, n)
+        Those of least cost first.
+    every : bool
+        Whether these are all; else the list is of no use.
+    """
+    g, (low, high), k = problem.arrays, problem.population_bounds, problem.districts
+    sets, every = districts_meeting(problem, share, _ENTRIES // max(g.size, 1), deadline, True)
+    kept, (u, w), n = [np.zeros((0, g.size), np.bool_)], g.edges.T, g.size
+    for begin in range(0, len(sets), _AT_ONCE):
+        some = sets[begin : begin + _AT_ONCE]
+        which, edge = np.nonzero(~(some[:, u] | some[:, w]))
+        labels = component_labels(np.column_stack([which * n + u[edge], which * n + w[edge]]), some.size)
+        people = np.bincount(labels, np.where(some, 0, g.weights).ravel())
+        of = np.zeros(len(people), np.int64)
+        of[labels] = np.arange(some.size) // n
+        least, most = np.ceil(people / high), people // low if low else np.full(len(people), k)
+        fits = (np.bincount(of, least > most) == 0) & (g.size - some.sum(axis=1) >= k - 1)
+        kept.append(some[fits & (np.bincount(of, least) < k) & (np.bincount(of, most) >= k - 1)])
+    found = np.concatenate(kept)
+    return found[np.argsort((found[:, u] != found[:, w]) @ g.costs, kind="stable")], every
 
 
 def screened(problem: Districting, deadline: Deadline) -> Outcome | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+from districting_oracle import all_plans
 
 from forcopt.clock import Deadline
 from forcopt.data import delaunay, grid
@@ -123,7 +124,8 @@ def test_districts_that_meet_a_share_agree_with_enumeration(block):
             graph.nodes[v].update(population=rng.randint(1, 9), vap=rng.randint(1, 20))
             graph.nodes[v]["black"] = rng.randint(0, graph.nodes[v]["vap"])
         share = Share(attribute="black", total="vap", at_least=rng.choice([0.4, 0.5, 0.7, 0.9]))
-        p = Districting(graph, 2, tolerance=0.3, side_constraints=[share])
+        share = share.model_copy(update={"districts": 1 + seed % 2})
+        p = Districting(graph, 2 + seed // 2 % 2, tolerance=0.3, side_constraints=[share])
         low, high = p.population_bounds
         known = {
             part
@@ -143,6 +145,10 @@ def test_districts_that_meet_a_share_agree_with_enumeration(block):
             assert s.status == "infeasible", seed
             if s.proof is not None:
                 assert "no connected set" in s.reason and s.certify().feasible is False, seed
+        plans = (Plan.of(p, parts) for parts in all_plans(p))
+        costs = [e.objective for e in map(p.evaluate, plans) if e.feasible]
+        assert s.status == ("optimal" if costs else "infeasible"), seed
+        assert not costs or s.objective == s.bound == min(costs), seed
     assert none >= 1
 
 
