@@ -30,6 +30,7 @@ from typing import (
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -72,6 +73,12 @@ def _integers(value: Any) -> Array:
     out = numbers.astype(np.int64)
     out.flags.writeable = False
     return out
+
+
+def _pairs(values: Array) -> Array:
+    if values.size and (values.ndim != 2 or values.shape[1] != 2):
+        raise DeclarationError(f"the shape is {values.shape}; it must be (edges, 2)")
+    return values.reshape(-1, 2)
 
 
 def _name(value: Any) -> str:
@@ -127,6 +134,9 @@ Integers = Annotated[
     WithJsonSchema(_ARRAY_SCHEMA),
 ]
 """A field of integers of any shape, read-only; it accepts floats with integer values."""
+
+Pairs = Annotated[Integers, AfterValidator(_pairs)]
+"""A field of pairs of integers, shape ``(edges, 2)``."""
 
 Name = Annotated[str, BeforeValidator(_name)]
 """A field of text that accepts other values, such as numbers, but no missing ones."""

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Numbers, Pairs
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
@@ -93,7 +93,7 @@ class TightAmplification(Problem):
     ----------
     before, after : Numbers
         The probability of each sample under the two populations, shape ``(samples,)``.
-    edges : Integers
+    edges : Pairs
         Pairs of samples, numbered from 0, shape ``(edges, 2)``.
     steps : Numbers
         The distance of each pair, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
@@ -125,7 +125,7 @@ class TightAmplification(Problem):
 
     before: Numbers
     after: Numbers
-    edges: Integers
+    edges: Pairs
     steps: Numbers
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
 
@@ -133,15 +133,6 @@ class TightAmplification(Problem):
     @classmethod
     def _is_law(cls, law: Array) -> Array:
         return check_law(law)
-
-    @field_validator("edges")
-    @classmethod
-    def _are_pairs(cls, edges: Array) -> Array:
-        if edges.size == 0:
-            return edges.reshape(0, 2)
-        if edges.ndim != 2 or edges.shape[1] != 2:
-            raise DeclarationError(f"the shape is {edges.shape}; it must be (edges, 2)")
-        return edges
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_shape
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Numbers, Pairs
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
@@ -63,19 +63,10 @@ class PrivateMechanism(Problem):
     default_method: ClassVar[str] = "lp"
 
     loss: Numbers
-    edges: Integers
+    edges: Pairs
     epsilon: float = Field(ge=0.0, le=20.0)
     delta: float = Field(default=0.0, ge=0.0, lt=1.0)
     prior: Numbers | None = None
-
-    @field_validator("edges")
-    @classmethod
-    def _are_pairs(cls, edges: Array) -> Array:
-        if edges.size == 0:
-            return edges.reshape(0, 2)
-        if edges.ndim != 2 or edges.shape[1] != 2:
-            raise DeclarationError(f"the shape is {edges.shape}; it must be (edges, 2)")
-        return edges
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
