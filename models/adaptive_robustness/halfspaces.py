@@ -14,7 +14,7 @@ from forcopt.learning.hypotheses import aligned
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace
-from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
+from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length, meeting_pairs
 from forcopt.models.adaptive_robustness.tolerances import APART, STRICT, TOLERANCE
 from forcopt.problem import Handles, Outcome
 from forcopt.status import Status
@@ -37,9 +37,7 @@ def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         ``lost``, a binary for each point; ``w`` and ``b`` around the center of the points, in units of their
         extent.
     """
-    if problem.norm != "linf":
-        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
-    return _write(problem, model)
+    return _write(problem, model, "linf")
 
 
 @AdaptiveRobustClassification.formulation(
@@ -53,12 +51,12 @@ def misocp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     Handles
         As for the MILP.
     """
-    if problem.norm != "l2":
-        raise DeclarationError(f"norm is {problem.norm!r}; misocp takes 'l2', and milp 'linf'")
-    return _write(problem, model)
+    return _write(problem, model, "l2")
 
 
-def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+def _write(problem: AdaptiveRobustClassification, model: Model, norm: Norm) -> Handles:
+    if problem.norm != norm:
+        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
     n, d = problem.features.shape
     unit = problem.extent
     X = (problem.features - problem.center) / unit

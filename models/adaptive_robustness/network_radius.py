@@ -16,7 +16,7 @@ from forcopt.language.atoms import norm as norm_of
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness import tolerances
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
-from forcopt.models.adaptive_robustness.geometry import draw_in_ball, dual_length, length
+from forcopt.models.adaptive_robustness.geometry import Norm, draw_in_ball, dual_length, length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
 from forcopt.models.adaptive_robustness.tolerances import KNOWN, LEAST_MOVE, LEAST_STEP, STEPS, SUMS
 from forcopt.problem import Handles, Outcome
@@ -212,9 +212,7 @@ def milp(problem: RobustnessRadius, model: Model) -> Handles:
     Handles
         ``moved``, shape ``(d,)``; ``radius``; ``output`` of the network.
     """
-    if problem.norm != "linf":
-        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
-    return _write(problem, model)
+    return _write(problem, model, "linf")
 
 
 @RobustnessRadius.formulation("misocp", exact=True, cites="Tjeng, Xiao, Tedrake (2019), with one cone")
@@ -226,12 +224,12 @@ def misocp(problem: RobustnessRadius, model: Model) -> Handles:
     Handles
         As for the MILP.
     """
-    if problem.norm != "l2":
-        raise DeclarationError(f"norm is {problem.norm!r}; misocp takes 'l2', and milp 'linf'")
-    return _write(problem, model)
+    return _write(problem, model, "l2")
 
 
-def _write(problem: RobustnessRadius, model: Model) -> Handles:
+def _write(problem: RobustnessRadius, model: Model, norm: Norm) -> Handles:
+    if problem.norm != norm:
+        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
     net, x, d = problem.classifier, problem.point, len(problem.point)
     assert isinstance(net, ReLUNetwork)
     if problem.is_misclassified:

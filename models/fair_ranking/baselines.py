@@ -1,8 +1,6 @@
-"""Rankings that sort: by score, by counterfactual score, within quotas, and a re-ranker of practice."""
+"""Rankings that sort: by score, by counterfactual score, and within quotas."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -21,17 +19,6 @@ def _scores(problem: FairRanking) -> Array:
     if problem.scores is None:
         raise DeclarationError("sorting needs scores, not utilities by position")
     return problem.scores
-
-
-def _attributes(problem: FairRanking, by: Any) -> tuple[str, ...] | None:
-    """The option `by` as a tuple of attributes; None for all."""
-    if by is None:
-        return None
-    known = problem.candidates.groups
-    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, tuple | list) else ()
-    if not names or not all(isinstance(name, str) and name in known for name in names):
-        raise DeclarationError(f"by is {by!r}; it must be attributes among {', '.join(known) or 'none'}")
-    return names
 
 
 @FairRanking.algorithm("sort", cites="the ranking without demands", rank="published")
@@ -76,7 +63,12 @@ def quotas(problem: FairRanking, *, by: By = None, time_limit: float | None = No
         The attributes that make the groups; all by default.
     """
     y = _scores(problem)
-    _, codes, sizes = problem.candidates.cells(_attributes(problem, by))
+    known, names = problem.candidates.groups, (by,) if isinstance(by, str) else by
+    if names is not None and not (
+        isinstance(names, tuple | list) and names and all(isinstance(n, str) and n in known for n in names)
+    ):
+        raise DeclarationError(f"by is {by!r}; it must be attributes among {', '.join(known) or 'none'}")
+    _, codes, sizes = problem.candidates.cells(None if names is None else tuple(names))
     numbers = np.asarray(largest_remainder(sizes * problem.length / sizes.sum(), problem.length))
     order = np.argsort(-y, kind="stable")
     chosen = np.concatenate([order[codes[order] == g][: int(m)] for g, m in enumerate(numbers)])
