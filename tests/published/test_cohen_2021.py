@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -352,7 +353,14 @@ def test_four_by_four_blocks():
         )
     centre = Region(h, [0, 4, 8, 12])
     assert centre.fragmentation() == pytest.approx(3) and centre.variance([1 / 3] * 3) == pytest.approx(220.5)
-    assert Region(h, [0, 1, 2, 3, 4]).fragmentation() == pytest.approx(91 / 64)
+    for leaves, parts in (([0], (1 / 32, 3 / 8, 6)), ([0, 4, 8, 12], (0.5, 0, 24))):  # Corollary 3's factors
+        alone = [Region(h, leaves).variance(np.where(np.arange(3) == level, 1, 1e9)) for level in range(3)]
+        assert alone == pytest.approx(parts, abs=1e-9)
+    for size, fragmentation in ((4, 0.75), (5, 91 / 64)):  # Algorithm 3 for 4 and for 3 districts
+        greedy = StableDistrict(h, budget=[1 / 3] * 3, size=size).solve("greedy")
+        assert greedy.evaluation.metrics["fragmentation"] == pytest.approx(fragmentation)
+    five = Region(h, [0, 1, 2, 3, 4])
+    assert five.fragmentation() == pytest.approx(91 / 64) and five.weights()[0] == pytest.approx([5 / 16])
 
 
 def test_small_releases_by_hand():
@@ -371,10 +379,21 @@ def test_small_releases_by_hand():
     noisy = ([[3.3, -0.6, 1.7, 2.4, 4.9, 2.1]],)
     fixed = {"integer": True, "invariants": (Invariant(0, 0, 7),)}
     two = ConsistentRelease(Hierarchy(), noisy, [1], workload=rows, **fixed)
-    for p, leaves, value, relaxed in ((one, [2, 1, 0, 2], 1.05, 0.723333), (two, [4, 0, 1, 2], 3.12, 2.95)):
+    for p, queries, leaves, following, values, relaxed, fractions in (
+        (one, rows[:4], [2, 1, 0, 2], (1, 1, 0, 3), (1.05, 1.45), 0.723333, [47 / 30, 32 / 30, 0, 71 / 30]),
+        (two, rows, [4, 0, 1, 2], (4, 0, 2, 1), (3.12, 4.52), 2.95, [4.05, 0.15, 1.05, 1.75]),
+    ):
         s = p.solve()
-        assert s.decision.leaves.ravel().tolist() == leaves and s.objective == pytest.approx(value)
-        assert p.replace(integer=False).solve().objective == pytest.approx(relaxed, abs=1e-6)
+        assert s.decision.leaves.ravel().tolist() == leaves and s.objective == pytest.approx(values[0])
+        best = {tuple(leaves): values[0], following: values[1]}
+        for c, value in best.items():
+            assert p.evaluate(np.reshape(c, s.decision.leaves.shape)).objective == pytest.approx(value)
+        every = [c for c in itertools.product(range(8), repeat=4) if sum(c) == sum(leaves) and c not in best]
+        gaps = np.array(every) @ np.transpose(queries) - np.reshape(p.noisy[-1], -1)
+        assert (gaps**2).sum(axis=1).min() > values[1]
+        s = p.replace(integer=False).solve()
+        assert s.objective == pytest.approx(relaxed, abs=1e-6)
+        assert s.decision.leaves.ravel() == pytest.approx(fractions, abs=1e-6)
 
 
 def test_noisy_shares_move_both_rates_to_the_mean():
@@ -397,16 +416,20 @@ def test_dallas_like_districts():
 
 
 def test_squares_are_fragmented():
-    """The mean over all 111^2 squares, by the digits of rows and columns: 444.4751."""
+    """The mean over all 111^2 squares: a weight is the product of the covered shares of rows and columns."""
+
+    def squares(side, start):
+        edges = np.arange(220 // side) * side
+        covered = np.minimum(edges + side, start + 110) - np.maximum(edges, start)
+        return float((np.clip(covered / side, 0, None) ** 2).sum())
+
+    of = np.array([[squares(side, start) for side in (220, 10, 5, 1)] for start in range(111)])
+    sums = np.einsum("il,jl->lij", of, of)  # of squared weights in each level
+    frag = sum(sums[level + 1] - n * sums[level] for level, n in enumerate((484, 4, 25)))
+    assert (frag.mean(), frag.min(), frag.max()) == pytest.approx((444.4751, 90.75, 619.2912), abs=1e-4)
     h = Hierarchy.homogeneous([484, 4, 25])
-    rng = np.random.default_rng(0)
-    found = [
-        Region(h, square_leaves(h, 110, *map(int, rng.integers(0, 111, 2)))).fragmentation()
-        for _ in range(100)
-    ]
-    assert Region(h, square_leaves(h, 110, 0, 0)).fragmentation() == pytest.approx(90.75)
-    assert max(found) <= 619.2912 + 1e-3 and min(found) >= 90.75 - 1e-9
-    assert np.mean(found) == pytest.approx(444.4751, abs=5 * np.std(found) / 10)
+    for i, j in ((0, 0), (3, 7), (110, 25)):
+        assert Region(h, square_leaves(h, 110, i, j)).fragmentation() == pytest.approx(frag[i, j])
 
 
 def test_theorem_6_is_false_as_printed():

@@ -79,6 +79,10 @@ def test_post_processing_can_beat_the_base():
 def test_three_groups():
     assert solved(THREE, 0).objective == pytest.approx(69 / 200, abs=1e-9)
     assert solved(THREE, F(1, 10)).objective == pytest.approx(61 / 200, abs=1e-9)
+    for notion in (EqualizedOdds, PrintedOdds):  # all pairs, or against the first: here the same
+        s = FairPostprocessing(counts=THREE, constraint=notion(0.1)).solve()
+        assert s.decision.probabilities == pytest.approx(np.array([[1 / 55, 0, 0], [51 / 55, 0.75, 1]]))
+        assert s.decision.rates == pytest.approx(np.array([[0.2, 0.3, 0.3], [0.7, 0.6, 0.6]]))
     problem = FairPostprocessing(counts=THREE, constraint=EqualizedOdds(0.0))
     assert problem.solve("as-predicted").objective == pytest.approx(0.28)
     exact = np.array([[F(21, 110), 0, 0], [F(81, 110), F(3, 4), 1]], dtype=float)
@@ -121,6 +125,8 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     wrong = (table * np.stack([probabilities, 1 - probabilities], axis=2)).sum()
     assert wrong / 100 == pytest.approx(noisy, abs=1e-8)
     if tolerance == 0:
+        unrelaxed = FairPostprocessing(counts=table, constraint=EqualizedOdds(0.0)).solve()
+        assert unrelaxed.objective * table.sum() / 100 == pytest.approx(0.398)  # of 103 noisy records
         np.testing.assert_allclose(probabilities, [[0.41023258, 0], [0.85525387, 1]], atol=1e-8)
         np.testing.assert_allclose(
             p.postprocessor(probabilities).rates, [[0.45473471, 0.4], [0.76624961, 0.8]], atol=1e-8

@@ -132,6 +132,8 @@ def test_the_gap_with_the_printed_noise(rule, k, tau, rho):
 
     assert at(k) == pytest.approx((tau, rho), abs=1e-5)
     assert min(range(1, 801), key=lambda j: at(j).norm) == k
+    noise = {259: 9.8185368, 142: 10.5880402}[k]
+    assert printed_check_noise(1.0, 1e-6, k) == pytest.approx(noise, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +162,7 @@ def test_no_projection(d, rho):
 def test_truncation_holds_for_two_servers_only():
     tails = [2 * norm.sf(127 / (20 * math.sqrt(s - 1))) for s in (2, 3, 4, 5)]
     assert tails == pytest.approx([2.153e-10, 7.118e-6, 2.462e-4, 1.498e-3], rel=1e-3)
+    assert norm.sf(126 / 20) + norm.sf(128 / 20) == pytest.approx(2.265e-10, rel=1e-3)  # of a bit that is 1
     for s, word in ((2, 115), (3, 163), (4, 199)):
         assert math.ceil(20 * math.sqrt(s - 1) * norm.isf(0.5e-8)) == word
 
@@ -202,6 +205,7 @@ def test_scaling(beta, k, square):
     gaps = {j: printed_gap(j, 2, 1.0, beta, beta).norm for j in range(1, 500)}
     assert min(gaps, key=lambda j: gaps[j]) == k
     assert gaps[k] ** 2 == pytest.approx(square, abs=1e-3)
+    assert (k / -math.log(beta), square / -math.log(beta)) == pytest.approx((18.1, 72.2), abs=0.3)  # linear
 
 
 def test_theorem_10_at_its_tails():
@@ -226,8 +230,9 @@ def test_the_gap_with_the_printed_noise_elsewhere(s, epsilon, beta, printed, exa
 
 
 def test_the_gap_by_projections():
-    printed = {30: 850.70, 50: 333.23, 100: 250.16, 200: 230.13, 400: 231.80}
-    exact = {5: 774.47, 10: 381.98, 20: 259.30, 30: 225.56, 50: 201.50, 100: 187.83, 200: 187.67, 400: 197.11}
+    few = dict.fromkeys((1, 5, 10, 20), math.inf)
+    printed = {**few, 30: 850.70, 50: 333.23, 100: 250.16, 200: 230.13, 400: 231.80}
+    exact = {1: 177641.08, 5: 774.47, 10: 381.98, 20: 259.30, 30: 225.56, 50: 201.50, 100: 187.83, 200: 187.67, 400: 197.11}
     for rule, norms in ((printed_gap, printed), (exact_gap, exact)):
         for k, rho in norms.items():
             noise = printed_check_noise(1.0, 1e-6, k)
@@ -238,17 +243,21 @@ def test_the_gap_by_projections():
 
 
 @pytest.mark.parametrize(
-    ("fraction", "rho", "sigma", "limit"),
+    ("fraction", "rho", "sigma", "limit", "bits"),
     [
-        (0.5, 383.7197, 15.5958, 90),
-        (0.8, 239.8275, 38.9895, 224),
-        (0.9, 213.1810, 77.9790, 447),
-        (0.95, 201.9615, 155.9580, 894),
+        (0.5, 383.7197, 15.5958, 90, 8),
+        (0.8, 239.8275, 38.9895, 224, 9),
+        (0.9, 213.1810, 77.9790, 447, 10),
+        (0.95, 201.9615, 155.9580, 894, 11),
     ],
 )
-def test_the_price_of_bits(fraction, rho, sigma, limit):
-    noise = printed_check_noise(fraction, 0.5e-6, 145)
-    assert exact_gap(145, 2, noise, 1e-3, 1e-3).norm == pytest.approx(rho, abs=1e-3)
+def test_the_price_of_bits(fraction, rho, sigma, limit, bits):
+    norms = {
+        k: exact_gap(k, 2, printed_check_noise(fraction, 0.5e-6, k), 1e-3, 1e-3).norm for k in range(60, 260)
+    }
+    assert min(norms, key=lambda k: norms[k]) == 145
+    assert norms[145] == pytest.approx(rho, abs=1e-3)
+    assert (2 * limit).bit_length() == bits
     assert printed_sigma(1 - fraction, 0.5e-6) == pytest.approx(sigma, abs=1e-4)
     assert math.ceil(printed_sigma(1 - fraction, 0.5e-6) * norm.isf(0.5e-8)) == limit
 
