@@ -6,11 +6,13 @@ from fair_learning_instances import A12, TABLE12, X12, Y12, twelve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forcopt.fairness import EqualizedOdds, FalsePositiveParity
+import forcopt as fo
+from forcopt.fairness import FALSE_POSITIVE, TRUE_POSITIVE, EqualizedOdds, FalsePositiveParity
 from forcopt.games import ExponentiatedGradient
 from forcopt.models.fair_classification import FairClassification, Finite
 from forcopt.models.fair_classification.games import rounds_needed
 from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.privacy import ExponentialMechanism, Simulated
 
 
 @pytest.mark.parametrize("gamma", [0, 0.1, 0.2, 1 / 3, 0.5])
@@ -19,7 +21,20 @@ def test_the_optimum_of_twelve_records(gamma):
     for method in ("lp", "column-generation"):
         s = problem.solve(method)
         assert s.objective == pytest.approx(max(1 / 3, (1 - gamma) / 2), abs=1e-9)
-    assert problem.solve().decision.multipliers.sum() <= 0.5 + 1e-9
+    s = problem.solve()
+    assert s.decision.multipliers.sum() <= 0.5 + 1e-9
+    if gamma == 0.1:
+        assert s.decision.multipliers.sum() == pytest.approx(0.5)
+        weights = {str(c): w for c, w in zip(s.decision.classifiers, s.decision.weights, strict=True)}
+        assert weights["hypothesis 2"] == pytest.approx(3 * gamma)  # 1 from x = 1 on
+
+
+def test_the_rates_of_four_thresholds():
+    found = [(0, 0, 0, 0), (0, 1 / 3, 2 / 3, 0), (1 / 3, 2 / 3, 1, 2 / 3), (1, 1, 1, 1)]
+    for h, rates, error in zip(TABLE12.astype(float), found, (6, 5, 4, 6), strict=True):
+        r = twelve().rates(h)
+        assert [*r.rate(FALSE_POSITIVE), *r.rate(TRUE_POSITIVE)] == pytest.approx(rates)
+        assert twelve().lagrangian.error(h) == pytest.approx(error / 12)
 
 
 @pytest.mark.parametrize(("bound", "value"), [(0.1, 0.3566667), (0.25, 0.3916667), (0.5, 0.45), (5.0, 0.45)])
@@ -69,6 +84,8 @@ def test_algorithm_5_on_twelve_records(accuracy, bound, rounds, error, disparity
     )
     found = s.evaluation.metrics
     assert s.objective == pytest.approx(error, abs=1e-7)
+    if accuracy == 0.5:
+        assert sorted(s.decision.weights) == pytest.approx([0.0648292, 0.9351708], abs=1e-7)
     assert found["false positive rate"] == pytest.approx(disparity, abs=1e-7)
     assert (found["learner gap"], found["auditor gap"]) == pytest.approx(gaps, abs=1e-4)
     assert max(found["learner gap"], found["auditor gap"]) <= accuracy
@@ -89,6 +106,11 @@ def test_aware_classifiers_do_better():
     for table, gamma, error in (*blind, (aware, 0, 3 / 8), (aware, 0.1, 0.3625)):
         s = twelve(FalsePositiveParity(gamma), Finite(table)).solve()
         assert s.objective == pytest.approx(error, abs=1e-9)
+        if len(table) == 6:  # from x = 1 on, and group a
+            weights = {str(c): w for c, w in zip(s.decision.classifiers, s.decision.weights, strict=True)}
+            share = 0.75 + 0.75 * gamma
+            assert weights == pytest.approx({"hypothesis 2": share, "hypothesis 4": 1 - share})
+            assert s.decision.multipliers.sum() == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize(("moved", "blind", "aware"), [(0, 0.05, 0.05), (1, 0.1, 0.09)])
@@ -117,6 +139,18 @@ def test_one_record_of_thousands_still_moves_the_blind_optimum(aware, jump):
         p = FairClassification(u[:, None], label, group, FalsePositiveParity(0.01), None, Finite(table))
         found.append(p.solve().objective)
     assert found[1] - found[0] == pytest.approx(jump, abs=1e-7)
+
+
+@pytest.mark.parametrize(("aware", "optimum"), [(False, 0.0250025), (True, 0.00275 + 0.00073076)])
+def test_one_person_who_changes_only_the_group_moves_the_blind_optimum(aware, optimum):
+    """As one record whose features change, in 4000: of (R, U, 0) becomes (B, U, 0)."""
+    for moved, error in ((0, 0.00275), (1, optimum)):
+        u = np.repeat([0, 1, 1, 0, 1], [1999, 1 - moved, 1000, 990, 10 + moved])
+        label, group = np.repeat([0, 1, 0], [2000 - moved, 1000, 1000 + moved]), np.full(4000, "B")
+        group[: 2000 - moved] = "R"
+        table = np.vstack([0 * u, u, *([group == "R", group == "B"] if aware else [])]).astype(int)
+        p = FairClassification(u[:, None], label, group, FalsePositiveParity(0.01), None, Finite(table))
+        assert p.solve().objective == pytest.approx(error, abs=1e-8)
 
 
 @settings(max_examples=20, deadline=None)
@@ -163,3 +197,27 @@ def test_the_costs_of_the_twelve_records():
     assert game.price(prices) == pytest.approx(expected, abs=1e-9)
     listed = [-0.03332484, 0.03332484, 0.96667516, 1.03332484]
     assert sorted(set(np.round(cost1, 8))) == pytest.approx(listed, abs=1e-7)
+
+
+def test_closed_forms_against_a_conic_solver():
+    """The auditor's play and the exponential mechanism's law maximise entropy; losses (6, 5, 4, 6) / 12."""
+    theta, m = np.array([0.3, -0.2, 0.1, 0.0]), fo.Model()
+    play, rest = m.variable("play", (4,), lower=0), m.variable("rest", lower=0)
+    m.subject_to(play.sum() + rest == 5)
+    m.maximize((play * theta).sum() + 5 * fo.entropy(play / 5).sum() + 5 * fo.entropy(rest / 5))
+    auditor = ExponentiatedGradient(4, bound=5.0, step=1.0)
+    auditor.learn(theta)
+    assert m.solve("clarabel")[play] == pytest.approx(auditor.play(), abs=1e-4)
+    losses = np.array([6, 5, 4, 6]) / 12
+    for epsilon, law in (
+        (1, [0.15705976, 0.25894777, 0.42693270, 0.15705976]),
+        (12, [6.12894e-6, 2.472593e-3, 0.997515149, 6.12894e-6]),
+    ):
+        m = fo.Model()
+        p = m.variable("p", (4,), lower=0)
+        m.subject_to(p.sum() == 1)
+        m.minimize((p * losses).sum() - fo.entropy(p).sum() / (6 * epsilon))
+        assert m.solve("clarabel")[p] == pytest.approx(law, abs=2e-5)
+        draws = ExponentialMechanism(epsilon, 1 / 12)._send(np.tile(losses, (3000, 1)), Simulated(0))
+        error = 5 * np.sqrt(np.array(law) / 3000) + 4e-4
+        assert (np.abs(np.bincount(draws, minlength=4) / 3000 - law) < error).all()

@@ -33,6 +33,9 @@ def test_the_parameters():
     assert p.step == pytest.approx(0.2242653, abs=1e-7)
     assert p.epsilon == pytest.approx(0.02201599, abs=1e-8)
     assert p.noise == pytest.approx(0.09088851, abs=2e-8)
+    of_fifty = p.epsilon * (p.rounds / 50) ** 0.5  # Lemma A.3; basic composition of 100 mechanisms gives .01
+    assert of_fifty == pytest.approx(0.008806395, abs=1e-9)
+    assert of_fifty < 0.01 < 0.017093728 < PrivacyBudget(1.0, delta=1e-7).split(100)
     assert (p.learner, p.auditor) == pytest.approx((195.27, 25.48), abs=0.005)
 
 

@@ -69,6 +69,8 @@ def test_rates_of_a_sample_are_not_unbiased():
 
 
 def test_the_audit_sees_through_the_channel():
+    seen = [[[29.25, 4.25], [15.75, 4.75]], [[4.5, 17], [5.5, 19]]]
+    assert np.einsum("za,hay->hzy", channel(F(3, 4)).transition(2), UNEQUAL) == pytest.approx(np.array(seen))
     p = problem(UNEQUAL, F(3, 4), 0)
     assert p.channel.transition(2) == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]))
     naive = GroupRates(p.counts[1], p.counts.sum(axis=0)).rate(FALSE_POSITIVE)
@@ -120,16 +122,21 @@ def test_taking_reports_for_groups_leaves_a_gap():
 
 
 @pytest.mark.parametrize(
-    ("truth", "tolerance", "error"),
+    ("truth", "tolerance", "error", "probabilities", "rates"),
     [
-        (F(2, 3), 0, F(6033, 16300)),
-        (F(2, 3), 0.1, F(3847, 12225)),
-        (F(1, 2), 0, F(999, 2500)),
-        (F(1, 2), 0.1, F(587, 1800)),
+        (F(2, 3), 0, F(6033, 16300), (F(252, 815), 0, 0, F(467, 815), F(97, 163), 1), (0.294479, 0.537423)),
+        (F(2, 3), 0.1, F(3847, 12225), (F(1, 815), 0, 0, F(736, 815), F(89, 163), 1), None),
+        (F(1, 2), 0, F(999, 2500), (F(56, 125), 0, 0, F(143, 375), F(31, 75), 1), (0.288, 0.464)),
+        (F(1, 2), 0.1, F(587, 1800), (0, 0, 0, F(8, 9), F(1, 3), 1), None),
     ],
 )
-def test_three_groups(truth, tolerance, error):
-    assert problem(THREE, truth, tolerance).solve().objective == pytest.approx(float(error), abs=1e-9)
+def test_three_groups(truth, tolerance, error, probabilities, rates):
+    p = problem(THREE, truth, tolerance)
+    assert p.solve().objective == pytest.approx(float(error), abs=1e-9)
+    listed = p.evaluate(np.array(probabilities, dtype=float).reshape(2, 3))
+    assert listed.feasible and listed.objective == pytest.approx(float(error), abs=1e-12)
+    if rates is not None:
+        assert p.solve().decision.rates == pytest.approx(np.repeat(np.array(rates)[:, None], 3, 1), abs=1e-6)
 
 
 def test_the_printed_objective_has_the_noise_twice():

@@ -11,6 +11,7 @@ from mozannar_2020_printed import printed_bounds
 from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, EqualizedOdds, GroupRates
 from forcopt.models.fair_classification import FairClassification, Finite, Thresholds
 from forcopt.models.fair_classification.games import rounds_needed
+from forcopt.numeric.water_filling import project_box
 from forcopt.privacy import RandomizedResponse
 
 MASS = np.array([[0.3, 0.2], [0.2, 0.3]])  # label, group
@@ -37,6 +38,8 @@ def population(truth, tolerance, through=False, size=400):
 
 @pytest.mark.parametrize(("tolerance", "error"), [(0.0, 0.5), (0.05, 0.425), (0.1, 0.35)])
 def test_the_fair_benchmark(tolerance, error):
+    alone = [population(1, 0).lagrangian.error(population(1, 0).features[:, 0] >= k) for k in range(5)]
+    assert alone == pytest.approx([0.5, 0.34, 0.3, 0.36, 0.5])
     assert population(1, tolerance).solve("lp").objective == pytest.approx(error)
 
 
@@ -91,8 +94,19 @@ def test_exactly_fair_by_reports_is_exactly_fair():
 
 
 def test_a_predictor_that_sees_reports_cannot_be_audited_by_inversion():
-    """Example 2: who reports truly is accepted with 2/3. Rate 1/2 in both groups, but not by report."""
-    mix, mass = RandomizedResponse(np.log(3)).transition(2), np.array([0.3, 0.2])
+    """Example 2: who reports truly is accepted with 2/3. Rate 1/2 in both groups, but not by report.
+
+    The second predictor accepts by the posterior x of the group given the report, with 1 / (2 x) if x is above
+    1/2: rate 1/2 by report, but not by group.
+    """
+    mix = RandomizedResponse(np.log(3)).transition(2)
+    for mass, by_group in (([0.3, 0.2], [11 / 24, 9 / 16]), ([0.4, 0.1], [5 / 8, 0])):
+        belief = mix * mass / (mix @ mass)[:, None]  # report, group
+        accepted = np.where(belief > 0.5, 1 / (2 * belief), 0)
+        assert (belief * accepted).sum(axis=1) == pytest.approx([0.5, 0.5])
+        assert (mix * accepted).sum(axis=0) == pytest.approx(by_group)
+    mass = np.array([0.3, 0.2])
+    assert (mix * mass / (mix @ mass)[:, None]).diagonal() == pytest.approx([9 / 11, 2 / 3])
     true_report = np.eye(2) * 2 / 3  # accepted with 2/3 if the report is the group, else not
     accepted = mix * true_report  # report, group
     assert accepted.sum(axis=0) == pytest.approx([0.5, 0.5])
@@ -106,6 +120,22 @@ def test_three_groups_through_the_channel():
     assert seen == pytest.approx([11 / 60, 11 / 60, 2 / 15])
     assert mix @ (mass * rates) / seen == pytest.approx([8 / 55, 1 / 5, 11 / 40])
     assert channel.inverse(3)[0] == pytest.approx([5 / 3, -1 / 3, -1 / 3])
+    by_report = mix * mass / seen[:, None]  # of the groups among those who report each
+    assert by_report == pytest.approx(np.array([[8, 2, 1], [2, 8, 1], [2.75, 2.75, 5.5]]) / 11)
+    back = np.array([[55, -11, -8], [-11, 55, -8], [-22, -22, 80]]) / 36
+    assert channel.inverse(3) * seen / mass[:, None] == pytest.approx(back)
+    assert np.linalg.inv(by_report) == pytest.approx(back)
+    bound = 5 * channel.inverse(3)[0, 0] * seen.max() / mass.min() ** 2 * np.ptp(by_report @ rates)
+    assert bound == pytest.approx(19.7917, abs=1e-4)  # Lemma 6, of a difference of .3
+
+
+def test_estimates_outside_their_range():
+    """Projected onto the simplex, rates keep their difference and lose their level; shares can be negative."""
+    for rates, kept in (((0.9, 0.8), (0.55, 0.45)), ((0.1, 0.3), (0.4, 0.6)), ((1.6, 0.1), (1, 0))):
+        assert project_box(np.array(rates), 0.0, 1.0, 1.0) == pytest.approx(kept)
+    channel = RandomizedResponse(np.log(1.5))
+    assert channel.inverse(2) == pytest.approx(np.array([[3, -2], [-2, 3]]))
+    assert channel.debias(np.array([0.1, 0.4])) == pytest.approx([-0.5, 1])
 
 
 def test_differences_by_report():
@@ -191,6 +221,10 @@ def test_rounds_without_the_square_of_the_bound_are_too_few():
     )
     assert s.evaluation.metrics["auditor gap"] == pytest.approx(3.96, abs=0.05)
     assert s.evaluation.metrics["auditor gap"] > 0.1
+    lucky = twelve().solve(
+        "exponentiated-gradient", bound=5.0, step=0.5 / 40, rounds=141, accuracy=0.0, repair=False
+    )
+    assert lucky.evaluation.metrics["auditor gap"] == pytest.approx(0.36, abs=0.005)  # within .5
 
 
 def test_the_bounds_as_printed():
