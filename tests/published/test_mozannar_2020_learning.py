@@ -9,6 +9,7 @@ from fair_learning_instances import TABLE12, twelve
 from mozannar_2020_printed import printed_bounds
 
 from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, EqualizedOdds, GroupRates
+from forcopt.models import FairPostprocessing
 from forcopt.models.fair_classification import FairClassification, Finite, Thresholds
 from forcopt.models.fair_classification.games import rounds_needed
 from forcopt.numeric.water_filling import project_box
@@ -73,6 +74,46 @@ def test_two_steps_on_the_population():
     assert np.ptp(rates, axis=1).max() < 0.02  # 33/320 after step 1
     error = (MASS * np.array([rates[0], 1 - rates[1]])).sum()
     assert error == pytest.approx(137 / 326, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "first", "second"),
+    [
+        (0.5, (0.430, 0.058), (0.472, 0.009)),
+        (1, (0.465, 0.026), (0.482, 0.003)),
+        (4, (0.484, 0.011), (0.491, 0.0007)),
+    ],
+)
+def test_two_steps_on_samples(epsilon, first, second):
+    """Algorithm 2 on 20,000 people: mean error and disparity in the population after each step, 8 samples.
+
+    Expected values are means over 60 other samples.
+    """
+    channel, joint, found = RandomizedResponse(epsilon), MASS[:, :, None] * OF_X, []
+    mix = channel.transition(2)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y, a, x = np.unravel_index(rng.choice(16, 20_000, p=joint.ravel()), joint.shape)
+        z = np.where(rng.random(20_000) < mix[0, 0], a, 1 - a)
+        half = slice(10_000)
+        learned = FairClassification(
+            x[half, None], y[half], z[half], EqualizedOdds(0.01), hypotheses=Thresholds(direction="above")
+        ).solve("lp")
+        base = learned.decision.probability(np.arange(4)[:, None])
+        people = np.zeros((4, 2, 2))
+        np.add.at(people, (x[10_000:], z[10_000:], y[10_000:]), 1)
+        counts = np.rint(1e6 * np.einsum("hx,xzy->hzy", np.stack([1 - base, base]), people))
+        p = FairPostprocessing(
+            counts=counts, constraint=EqualizedOdds(1e-4), groups=channel, negative_cells="project"
+        ).solve()
+        mixed = p.decision.for_true_groups().probabilities  # prediction, group
+        row = []
+        for accepted in (np.stack([base, base]), np.einsum("ha,hx->ax", mixed, np.stack([1 - base, base]))):
+            rates = np.einsum("yax,ax->ya", OF_X, accepted)
+            row += [(MASS * np.stack([rates[0], 1 - rates[1]])).sum(), np.ptp(rates, axis=1).max()]
+        found.append(row)
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / 8**0.5
+    assert (np.abs(mean - [*first, *second]) < 5 * error + 1e-3).all()
 
 
 def test_exactly_fair_by_reports_is_exactly_fair():

@@ -13,6 +13,7 @@ from forcopt.models.fair_decisions import (
     expected_shares,
     rounded_seat_probabilities,
 )
+from forcopt.models.fair_decisions.dawa import shortest
 from forcopt.numeric.apportionment import apportion
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
@@ -59,6 +60,14 @@ def test_divisor_methods_for_india():
 )
 def test_rounded_quotas(populations, seats, printed):
     assert Apportionment(populations, seats).solve("as-printed").decision.seats.tolist() == printed
+
+
+def test_quotas():
+    quotas = [2 / 3, 4 / 3, 2, 3], [20 / 21, 40 / 21, 20 / 7, 30 / 7]
+    for seats, expected in zip((7, 10), quotas, strict=True):
+        assert Apportionment([10, 20, 30, 45], seats).quotas == pytest.approx(expected)
+    half = Apportionment([100, 200, 300], 5).quotas
+    assert half == pytest.approx([5 / 6, 5 / 3, 5 / 2]) and np.rint(half).tolist() == [1, 2, 2]  # 2.5 to even
 
 
 @pytest.mark.parametrize("census", [1970, 1980, 1990, 2000, 2010, 2020])
@@ -122,13 +131,52 @@ def test_the_exact_law_of_rounded_quotas_crosses_between_the_same_budgets():
     """Finding A1 without sampling: discrete Laplace noise on whole thousands; 100,000 trials in brackets."""
     plain = np.abs(INDIA.solve("as-printed").decision.seats - INDIA.quotas).mean()
     found = {}
-    for epsilon, sampled in ((1.2e-6, 0.3992), (1.4e-6, 0.3608), (1.4e-5, 0.3140), (3.8e-4, 0.38525)):
+    for epsilon, sampled in (
+        (1.2e-6, 0.3992),
+        (1.4e-6, 0.3608),
+        (5e-6, 0.2585),
+        (1.4e-5, 0.3140),
+        (5e-5, 0.3651),
+        (1e-4, 0.3789),
+        (2e-4, 0.3841),
+        (3e-4, 0.38505),
+        (3.8e-4, 0.38525),
+        (5e-4, 0.38533),
+        (1e-3, 0.385354),
+    ):
         noise = AdditiveMechanism(DiscreteLaplace(scale=1e-3 / epsilon))
         law = rounded_seat_probabilities(INDIA, noise)
         assert law.sum(axis=1) == pytest.approx(np.ones(35), abs=1e-12)
         found[epsilon] = np.abs(law @ np.arange(544) - INDIA.quotas).mean()
         assert found[epsilon] == pytest.approx(sampled, abs=2e-3)
     assert found[1.2e-6] > plain > found[1.4e-6] and found[3.8e-4] < plain
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "deviation", "ratios"),
+    [
+        (1e-7, 3.867, 227.1),
+        (1e-6, 0.4544, 38.19),
+        (1.2e-6, 0.3992, 35.55),
+        (1.4e-6, 0.3608, 33.94),
+        (2e-6, 0.2991, 31.89),
+        (5e-6, 0.2585, 30.77),
+        (1.4e-5, 0.3140, 30.73),
+        (5e-5, 0.3651, 30.69),
+        (1e-4, 0.3789, 30.67),
+    ],
+)
+def test_more_noise_spreads_the_ratios_of_seats_to_quotas(epsilon, deviation, ratios):
+    """Finding A2, and the deviations of A1: 10,000 samples against 100,000; five errors of both."""
+    noisy = np.maximum(
+        1000 * INDIA.populations + np.random.default_rng(0).laplace(scale=1 / epsilon, size=(10_000, 35)), 0
+    )
+    seats = np.maximum(np.floor(543 * noisy / noisy.sum(axis=1, keepdims=True) + 0.5), 1)
+    assert np.abs(seats.mean(axis=0) - INDIA.quotas).mean() == pytest.approx(
+        deviation, abs=5 * (1.1 / 10_000) ** 0.5 * seats.std(axis=0).mean() + 5e-4
+    )
+    spread = np.ptp(seats / INDIA.quotas, axis=1)
+    assert spread.mean() == pytest.approx(ratios, abs=5 * (1.1 / 10_000) ** 0.5 * spread.std() + 0.006)
 
 
 def test_distances_to_the_thresholds():
@@ -169,6 +217,8 @@ def test_expected_shares():
     )
     three = expected_shares([10, 20, 70], 10.0) / [0.1, 0.2, 0.7]
     assert three == pytest.approx([1.09782, 0.98013, 0.99170], abs=5e-6)
+    six = expected_shares([1, 2, 3, 50, 51, 400], 20.0)
+    assert six == pytest.approx([0.01881, 0.01979, 0.02078, 0.09349, 0.09531, 0.75181], abs=3e-5)  # sampled
     assert clipped_mean([8, 8, 8], 1.0)[0] == pytest.approx(8.000168, abs=1e-6)
     means = clipped_mean([10, 20, 70], 10.0)
     assert means == pytest.approx([11.839, 20.677, 70.005], abs=1e-3)
@@ -187,6 +237,9 @@ def test_who_gains_and_loses_in_michigan():
     assert ratios.min() == pytest.approx(0.4954, abs=1e-4)
     assert ratios.max() == pytest.approx(31.154, abs=1e-3)
     assert (np.diff(found[np.argsort(x, kind="stable")]) >= -1e-15).all()  # Finding T3
+    less = expected_shares(x, 10.0)  # Figure 2, epsilon .1
+    assert (less / (x / x.sum())).max() == pytest.approx(1.2801, abs=1e-4)
+    assert 1e6 * (less[-1] - x[-1] / x.sum()) == pytest.approx(-34.52, abs=0.01)
     # Finding T1's "10x at .1" cannot be: even a count of 1 has less, before the shares are renormalised
     assert clipped_mean(1, 10.0) < 5.6 and clipped_mean(8, 10.0) / 8 < 1.282
 
@@ -283,6 +336,58 @@ def test_the_posterior_on_the_reals():
         illiterate, limited, base = np.cumsum(parts)
         rate = CoverageRule().rates([[base, limited, illiterate]], 1 / epsilon)[0]
         assert rate == pytest.approx(posterior, abs=1.2e-3)
+
+
+def test_the_posterior_on_counts():
+    """Under a flat prior on counts of at least 0; 400,000 draws against 4,000,000, five errors."""
+    rng = np.random.default_rng(0)
+    for parts, epsilon, posterior in (
+        ((5, 55, 740), 0.1, 0.9268),
+        ((0.5, 90, 900), 1.0, 0.3582),
+        ((12, 30, 700), 0.1, 0.7273),
+        ((-3, 40, 500), 0.1, 0.8954),
+    ):
+        q = np.array(parts) + rng.laplace(scale=1 / epsilon, size=(400_000, 3))
+        counts = np.cumsum(q[(q >= 0).all(axis=1)], axis=1)[:, ::-1]
+        assert CoverageRule().decide(counts).mean() == pytest.approx(posterior, abs=2.5 / len(counts) ** 0.5)
+
+
+def test_rules_at_the_origin_and_naive_noise():
+    """Only the cross-multiplied rule has the reported floor of .37; noise on nested counts needs 3 scales."""
+    rng = np.random.default_rng(0)
+    noise = rng.laplace(size=(400_000, 3))
+    base, limited, illiterate = counts = np.cumsum(noise, axis=1).T[::-1]
+    ratios = (limited / base > 0.05) & (illiterate / limited > 0.0131)
+    clipped = np.cumsum(np.maximum(noise, 0), axis=1)[:, ::-1]
+    for covered, rate in (
+        (CoverageRule().decide(counts.T), 0.3714),
+        (ratios, 0.6128),
+        (ratios & (counts > 0).all(axis=0), 0.3063),
+        (CoverageRule().decide(clipped), 0.490),
+    ):
+        assert covered.mean() == pytest.approx(rate, abs=0.004)
+    for x, rate in (((800, 60, 5), 0.417), ((1000, 100, 10), 0.564)):
+        assert CoverageRule().decide(x + 30 * noise).mean() == pytest.approx(rate, abs=0.005)
+
+
+def test_costs_of_buckets():
+    """The least sums of deviations and penalties of contiguous buckets."""
+    x = np.array([10.0, 11, 9, 50, 52, 3, 3, 4])
+    for penalty, cost, means in (
+        (0.5, 3.5, [10, 11, 9, 50, 52, 3, 3, 4]),
+        (2, 34 / 3, None),  # two of the optima: 50 and 52 in one bucket or in two
+        (20, 196 / 3, [10, 10, 10, 51, 51, 10 / 3, 10 / 3, 10 / 3]),
+        (60, 556 / 3, [10, 10, 10, 51, 51, 10 / 3, 10 / 3, 10 / 3]),
+    ):
+
+        def of(starts, end, penalty=penalty):
+            return np.array([np.abs(x[i:end] - x[i:end].mean()).sum() + penalty for i in starts])
+
+        starts = shortest(8, np.arange(1, 9), of)
+        sizes = np.diff([*starts, 8])
+        found = np.repeat(np.add.reduceat(x, starts) / sizes, sizes)
+        assert np.abs(x - found).sum() + penalty * len(starts) == pytest.approx(cost)
+        assert means is None or found == pytest.approx(means)
 
 
 def test_the_rule_is_strict():

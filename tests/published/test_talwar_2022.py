@@ -232,7 +232,17 @@ def test_the_gap_with_the_printed_noise_elsewhere(s, epsilon, beta, printed, exa
 def test_the_gap_by_projections():
     few = dict.fromkeys((1, 5, 10, 20), math.inf)
     printed = {**few, 30: 850.70, 50: 333.23, 100: 250.16, 200: 230.13, 400: 231.80}
-    exact = {1: 177641.08, 5: 774.47, 10: 381.98, 20: 259.30, 30: 225.56, 50: 201.50, 100: 187.83, 200: 187.67, 400: 197.11}
+    exact = {
+        1: 177641.08,
+        5: 774.47,
+        10: 381.98,
+        20: 259.30,
+        30: 225.56,
+        50: 201.50,
+        100: 187.83,
+        200: 187.67,
+        400: 197.11,
+    }
     for rule, norms in ((printed_gap, printed), (exact_gap, exact)):
         for k, rho in norms.items():
             noise = printed_check_noise(1.0, 1e-6, k)
