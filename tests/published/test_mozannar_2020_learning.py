@@ -137,8 +137,8 @@ def test_exactly_fair_by_reports_is_exactly_fair():
 def test_a_predictor_that_sees_reports_cannot_be_audited_by_inversion():
     """Example 2: who reports truly is accepted with 2/3. Rate 1/2 in both groups, but not by report.
 
-    The second predictor accepts by the posterior x of the group given the report, with 1 / (2 x) if x is above
-    1/2: rate 1/2 by report, but not by group.
+    The second predictor accepts by the posterior x of the group given the report, with 1 / (2 x) if x is
+    above 1/2: rate 1/2 by report, but not by group.
     """
     mix = RandomizedResponse(np.log(3)).transition(2)
     for mass, by_group in (([0.3, 0.2], [11 / 24, 9 / 16]), ([0.4, 0.1], [5 / 8, 0])):
@@ -171,7 +171,7 @@ def test_three_groups_through_the_channel():
 
 
 def test_estimates_outside_their_range():
-    """Projected onto the simplex, rates keep their difference and lose their level; shares can be negative."""
+    """Projected onto the simplex, rates keep their difference, not their level; shares can be negative."""
     for rates, kept in (((0.9, 0.8), (0.55, 0.45)), ((0.1, 0.3), (0.4, 0.6)), ((1.6, 0.1), (1, 0))):
         assert project_box(np.array(rates), 0.0, 1.0, 1.0) == pytest.approx(kept)
     channel = RandomizedResponse(np.log(1.5))
