@@ -111,11 +111,11 @@ def draw_cohorts(
     inside, outside = free[:number].copy(), free[number:].copy()
     steps = 10 * n if steps is None else steps
     counts = np.rint(table[:, np.concatenate([inside, forced])].sum(axis=1))
-    facts = [np.asarray(x, np.int64) for x in (table.indptr, table.indices, counts, least, most)]
+    facts = tuple(np.asarray(x, np.int64) for x in (table.indptr, table.indices, counts, least, most))
 
     def look(heat: float) -> bool:
         stays = not len(inside) or not len(outside)
-        return bool(stays or walk(inside, outside, *facts, heat, steps, rng) == 0)
+        return bool(stays or walk(inside, outside, facts, heat, steps, rng) == 0)
 
     for heat in _HEATS.tolist():
         if np.mean([look(heat) for _ in range(_LOOKS)]) >= _WANTED:

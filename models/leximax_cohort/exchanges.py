@@ -13,8 +13,9 @@ def _missed(count, least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def walk(inside, outside, first, rows, counts, least, most, heat, steps, rng):  # type: ignore[no-untyped-def]
+def walk(inside, outside, demands, heat, steps, rng):  # type: ignore[no-untyped-def]
     """Exchange members and others in place; give the number of places that the last state misses."""
+    first, rows, counts, least, most = demands
     for _ in range(steps):
         i, j = int(rng.random() * len(inside)), int(rng.random() * len(outside))
         pair, more = (inside[i], outside[j]), 0
