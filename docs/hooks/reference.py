@@ -55,8 +55,8 @@ PRIVATE = {
 
 PARTS = {
     "Models and variables": ("model", "variable", "expression", "joins", "affine", "along"),
-    "Atoms": ("atoms", "quad_form", "matrices", "piecewise"),
-    "Constraints": ("constraint", "logic", "semicontinuous"),
+    "Atoms": ("atoms", "matrices", "products"),
+    "Constraints": ("constraint", "logic", "scheduling", "special_sets"),
     "Objectives": ("objective",),
 }
 """The language's parts: its page is too long for one."""
