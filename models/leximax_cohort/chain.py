@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import logit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
-from forcopt.models.leximax_cohort.tolerances import WHOLE
+from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 
 _HEATS = np.arange(0.5, 6.25, 0.25)
 """Penalties for each missed place, tried until a tenth of the states meet all demands."""
@@ -19,6 +20,9 @@ _LOOKS = 200
 """States that are looked at for each penalty; the chain forgets its start meanwhile."""
 
 _WANTED = 0.1
+
+_FOLLOW = 0.3
+"""Log odds that a candidate gains for each member that it falls short of its chance."""
 
 _MOST_LOOKS = 1000
 """For each draw: then cohorts are too rare."""
@@ -40,6 +44,78 @@ class CohortDraws(NamedTuple):
     members: Array
     kept: float
     effective: float
+
+
+class CohortChain:
+    """Sets of the size, exchanged member by member, with a chance for those that meet all demands.
+
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        With a whole size.
+    rng : np.random.Generator
+        Of all steps.
+    steps : int
+        Between two states that are looked at.
+    chances : Array, optional
+        Of each candidate, shape ``(n,)``. The chain then stays where these are a mean of cohorts: a demand
+        that they meet without slack is met so by each. Its weights follow: a candidate that was in too rarely
+        becomes more likely.
+
+    Notes
+    -----
+    Weights that follow a mean are persistent contrastive divergence (Tieleman, ICML 2008), the stochastic
+    ascent of the maximum-entropy law with these chances.
+    """
+
+    def __init__(
+        self, problem: LeximaxCohort, rng: np.random.Generator, steps: int, chances: Array | None = None
+    ) -> None:
+        n, (lower, upper), quotas = len(problem.utilities), problem.bounds, problem.classes
+        homes, self.weights = problem.household_rows, np.zeros(n)
+        table = sp.csc_array(sp.vstack([sp.csr_array(quotas.members.reshape(-1, n)), homes]))
+        least = np.concatenate([np.ceil(quotas.least - WHOLE), np.zeros(homes.shape[0])])
+        most = np.concatenate([np.floor(quotas.most + WHOLE), np.ones(homes.shape[0])])
+        most = np.minimum(most, problem.size)
+        if chances is not None:
+            lower, upper, mean = chances > 1 - CLOSE, chances > CLOSE, table @ chances
+            full, short = mean > most - WHOLE, mean < least + WHOLE
+            least, most = np.where(full, most, least), np.where(short, least, most)
+            self.weights = logit(np.clip(chances, CLOSE, 1 - CLOSE))
+        self.rng, self.steps, self.heat, self.chances = rng, steps, 0.0, chances
+        free = rng.permutation(np.flatnonzero(upper > lower))
+        self.forced, number = np.flatnonzero(lower > 0), round(problem.size - lower.sum())
+        self.inside, self.outside = free[:number].copy(), free[number:].copy()
+        counts = np.rint(table[:, self.members].sum(axis=1))
+        facts = (table.indptr, table.indices, counts, least, most)
+        self.demands = tuple(np.asarray(x, np.int64) for x in facts)
+
+    @property
+    def members(self) -> Array:
+        """The positions of the members of the current state."""
+        return np.concatenate([self.inside, self.forced])
+
+    def look(self) -> bool:
+        """Go on; tell if the state meets all demands."""
+        from forcopt.models.leximax_cohort.exchanges import walk  # it needs numba
+
+        found = True
+        if len(self.inside) and len(self.outside):
+            state = (self.inside, self.outside, self.weights)
+            found = walk(*state, self.demands, self.heat, self.steps, self.rng) == 0
+        if found and self.chances is not None:
+            self.weights += _FOLLOW * self.chances
+            self.weights[self.members] -= _FOLLOW
+        return bool(found)
+
+    def settle(self) -> bool:
+        """Raise the penalty until enough states meet all demands; tell if some did."""
+        for heat in _HEATS.tolist():
+            self.heat = heat
+            share = np.mean([self.look() for _ in range(_LOOKS)])
+            if share >= _WANTED:
+                break
+        return bool(share > 0)
 
 
 def draw_cohorts(
@@ -95,41 +171,22 @@ def draw_cohorts(
     >>> drawn.members.shape, p.evaluate(drawn.members[0].astype(float)).feasible
     ((50, 200), True)
     """
-    from forcopt.models.leximax_cohort.exchanges import walk  # it needs numba
-
     if not problem.is_whole or draws < 1:
         raise DeclarationError(f"size is {problem.size} and draws is {draws}; both must be whole, from 1 on")
     if reason := problem.infeasibility_reason():
         raise DeclarationError(reason)
-    rng, n, (lower, upper) = np.random.default_rng(seed), len(problem.utilities), problem.bounds
-    demands, homes = problem.classes, problem.household_rows
-    table = sp.csc_array(sp.vstack([sp.csr_array(demands.members.reshape(-1, n)), homes]))
-    least = np.concatenate([np.ceil(demands.least - WHOLE), np.zeros(homes.shape[0])])
-    most = np.minimum(np.concatenate([np.floor(demands.most + WHOLE), np.ones(homes.shape[0])]), problem.size)
-    free = rng.permutation(np.flatnonzero(upper > lower))
-    forced, number = np.flatnonzero(lower > 0), round(problem.size - lower.sum())
-    inside, outside = free[:number].copy(), free[number:].copy()
-    steps = 10 * n if steps is None else steps
-    counts = np.rint(table[:, np.concatenate([inside, forced])].sum(axis=1))
-    facts = tuple(np.asarray(x, np.int64) for x in (table.indptr, table.indices, counts, least, most))
-
-    def look(heat: float) -> bool:
-        stays = not len(inside) or not len(outside)
-        return bool(stays or walk(inside, outside, facts, heat, steps, rng) == 0)
-
-    for heat in _HEATS.tolist():
-        if np.mean([look(heat) for _ in range(_LOOKS)]) >= _WANTED:
-            break
+    n = len(problem.utilities)
+    chain = CohortChain(problem, np.random.default_rng(seed), 10 * n if steps is None else steps)
+    chain.settle()
     members, looks = np.zeros((draws, n), dtype=np.int8), 0
-    members[:, forced] = 1
     for row in members:
         while True:
             looks += 1
             if looks > _MOST_LOOKS * draws:
                 raise DeclarationError(f"the chain met fewer than {draws} cohorts in {looks - 1} states")
-            if look(heat):
+            if chain.look():
                 break
-        row[inside] = 1
+        row[chain.members] = 1
     batch = max(1, round(draws**0.5))
     means = members[: draws // batch * batch].reshape(-1, batch, n).mean(axis=1)
     spread, own = float(means.var(axis=0).sum()) * batch, float(members.var(axis=0).sum())

@@ -14,13 +14,14 @@ from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import StageCost
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.loops.solution import ModelSolution
 from forcopt.loops.solve import default_backend
+from forcopt.models.leximax_cohort.chain import CohortChain
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.formulations import goal
 from forcopt.models.leximax_cohort.objectives import EXTREME, HIGH, LINEAR, LOW
@@ -31,6 +32,12 @@ from forcopt.status import Status
 
 _EARLY = 0.5
 """The proved share of a shortfall from which a cut is taken before the shortfall is least."""
+
+_HERDED = 60
+"""Classes: with fewer, pricing takes less time than it takes to load the compiled chain."""
+
+_RARE = 0.02
+"""The share of states that meet all demands, below which the chain ends with the cohorts that it has."""
 
 _REFINEMENTS = 4
 """Each takes back most of what `RIDGE` changed."""
@@ -138,8 +145,9 @@ def column_generation(
     The outer program has the optimum of the objective over the rows and all cuts: a bound. A master looks for
     a lottery with these utilities, with the least sum of deviations; its multipliers price further cohorts.
     If a deviation stays, they give a cut that holds for every cohort, and the outer program is solved again.
-    The first cohorts are herded: each is best for that by which the ones before miss the point. Mostly they
-    can be mixed to it by linear algebra, and no master is needed.
+    Where there are many classes of candidates, the first cohorts are drawn by a Markov chain that follows the
+    point (`CohortChain`). Mostly they can be mixed to it by linear algebra, and no master is needed. Without
+    numba there is no chain, and all cohorts are priced.
 
     Exact whatever the quotas are, where marginals within the rows may come from no lottery, for every
     objective but ``"uniform"``. The decision carries its lottery. With candidates as their own groups
@@ -172,7 +180,8 @@ def column_generation(
 
     References
     ----------
-    Y. Chen, M. Welling and A. Smola, "Super-samples from kernel herding", UAI 2010, for the first cohorts.
+    T. Tieleman, "Training restricted Boltzmann machines using approximations to the likelihood gradient",
+    ICML 2008, for the first cohorts.
     J. Wendel, "A problem in geometric probability", Mathematica Scandinavica 11, 1962, for their number.
     """
     if problem.integer or not problem.is_whole or problem.objective == "uniform":
@@ -203,7 +212,7 @@ def column_generation(
             break
         bound, cut = outer.bound * problem.unit, None
         if not cuts:
-            known = _herd(classes, pricing, known, target, trace)
+            known = _herd(classes, known, target, trace)
         known, weights = (known, np.zeros(0)) if cuts else _weigh(known, target.numbers)
         if not len(weights):
             known, weights, cut, priced = _mix(classes, pricing, known, target, trace)
@@ -249,22 +258,27 @@ def _reach(classes: Classes, pricing: CohortPricing, known: Array, trace: Trace)
     return known
 
 
-def _herd(classes: Classes, pricing: CohortPricing, known: Array, target: _Target, trace: Trace) -> Array:
+def _herd(classes: Classes, known: Array, target: _Target, trace: Trace) -> Array:
     """Add cohorts whose mean comes near the target, so many that some lottery over them most likely meets it.
 
     Of N points that lie symmetrically about a centre in d dimensions the hull holds the centre with the
     probability that N - 1 coins show heads at least d times (Wendel, 1962): one half for 2 d, and 0.995 for
     the N here, 2.8 standard deviations more.
     """
-    herd, total, d = [*known], np.zeros(len(classes.sizes)), len(classes.sizes)
-    for count in range(1, 2 * d + round(4 * np.sqrt(d)) + 1):
-        if trace.over:
+    d, steps = len(classes.sizes), 4 * len(classes.of)
+    if d < _HERDED:
+        return known
+    chances, wanted = (target.numbers / classes.sizes)[classes.of], 2 * d + round(4 * np.sqrt(d))
+    chain, herd = CohortChain(classes.problem, np.random.default_rng(0), steps, chances), [*known]
+    try:
+        looks = range(round(wanted / _RARE) if chain.settle() else 0)
+    except NotInstalledError:
+        return known
+    for _ in looks:
+        if trace.over or len(herd) > wanted:
             break
-        _, found, _ = pricing.best((count * target.numbers - total) / classes.sizes, -np.inf)
-        if found is None:
-            break
-        total += found
-        herd.append(found)
+        if chain.look():
+            herd.append(np.bincount(classes.of[chain.members], minlength=d).astype(float))
     return np.unique(herd, axis=0)
 
 

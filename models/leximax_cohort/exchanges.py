@@ -13,8 +13,12 @@ def _missed(count, least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def walk(inside, outside, demands, heat, steps, rng):  # type: ignore[no-untyped-def]
-    """Exchange members and others in place; give the number of places that the last state misses."""
+def walk(inside, outside, weights, demands, heat, steps, rng):  # type: ignore[no-untyped-def]
+    """Exchange members and others in place; give the number of places that the last state misses.
+
+    In the limit, the probability of a state is the product of ``exp(weights)`` over its members, times
+    ``exp(-heat)`` for each place that it misses.
+    """
     first, rows, counts, least, most = demands
     for _ in range(steps):
         i, j = int(rng.random() * len(inside)), int(rng.random() * len(outside))
@@ -24,7 +28,8 @@ def walk(inside, outside, demands, heat, steps, rng):  # type: ignore[no-untyped
                 r, now = rows[p], counts[rows[p]]
                 counts[r] += 2 * side - 1
                 more += _missed(counts[r], least[r], most[r]) - _missed(now, least[r], most[r])
-        if more <= 0 or rng.random() < np.exp(-heat * more):
+        gain = weights[pair[1]] - weights[pair[0]] - heat * more
+        if gain >= 0 or rng.random() < np.exp(gain):
             inside[i], outside[j] = outside[j], inside[i]
             continue
         for side in range(2):

@@ -12,6 +12,7 @@ import pytest
 import forcopt as fo
 from forcopt.models import LeximaxCohort
 from forcopt.models.leximax_cohort import draw_cohorts, random_panel, uniform
+from forcopt.models.leximax_cohort.chain import CohortChain
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.formulations import all_cohorts, goal
 from forcopt.models.leximax_cohort.objectives import Objective, welfare
@@ -228,3 +229,56 @@ def test_public_pools_have_the_probabilities_of_the_reference(pool, size):
     assert np.interp(np.linspace(0, 1, len(expected)), np.linspace(0, 1, n), s.decision.levels) == (
         pytest.approx(expected, abs=1e-6)
     )
+
+
+def test_a_chain_follows_the_chances_and_keeps_what_they_meet_without_slack():
+    features = {"sex": list("mf" * 30), "age": list("abc" * 20)}
+    quotas = {"sex": {"f": (4, 5)}, "age": {"a": (2, 9), "b": (1, 4)}}
+    p = LeximaxCohort(utilities=np.eye(60), size=9, features=features, quotas=quotas)
+    z = np.where(np.array(features["age"]) == "a", 0.1, 0.0) + np.where(
+        np.array(features["sex"]) == "f", 1, 0.8
+    )
+    chances = 0.15 * 60 * z / z.sum()
+    chances[0], chances[1] = 0.0, 1.0
+    women, others = (
+        (np.arange(60) % 2 == 1) & (np.arange(60) > 1),
+        (np.arange(60) % 2 == 0) & (np.arange(60) > 1),
+    )
+    chances[women] *= 4 / chances[women].sum()  # five women with the first: their most
+    chances[others] *= 4 / chances[others].sum()
+    chain = CohortChain(p, np.random.default_rng(1), 600, chances)
+    assert chain.settle()
+    drawn = np.zeros((2000, 60))
+    for row in drawn:
+        while not chain.look():
+            pass
+        row[chain.members] = 1
+    assert (drawn[:, 1::2].sum(axis=1) == 5).all() and drawn[:, 0].sum() == 0 and drawn[:, 1].all()
+    assert all(p.evaluate(row).feasible for row in drawn[::100])
+    assert np.abs(drawn.mean(axis=0) - chances).max() < 0.02  # independent draws: 0.3 / sqrt(2000) * 3
+
+
+def test_leximin_of_a_large_pool_is_proved_by_the_drawn_panels_alone():
+    p = random_panel(700, 80, features=6, levels=3, seed=7)
+    s = p.solve("column-generation")
+    assert s.status == "optimal" and s.message.startswith("0 rounds of pricing")
+    assert p.evaluate(s.decision).feasible and abs(s.objective - s.bound) <= 1e-8
+    level = (p.features["feature 1"], p.quotas["feature 1"])
+    members, chances = s.decision.cohorts, s.decision.weights
+    for name, (least, most) in level[1].items():
+        of_level = members[:, np.array(level[0]) == name].sum(axis=1)
+        assert (of_level >= least).all() and (of_level <= most).all()
+    assert abs((chances @ members).min() - s.objective) < 1e-9
+
+
+def test_without_numba_all_panels_are_priced(monkeypatch):
+    p = random_panel(150, 22, features=4, seed=1)
+    drawn = p.solve("column-generation")
+
+    def missing(*_: object) -> None:
+        raise fo.NotInstalledError("walk is compiled by numba")
+
+    monkeypatch.setattr("forcopt.models.leximax_cohort.exchanges.walk", missing)
+    priced = p.solve("column-generation")
+    assert not priced.message.startswith("0 rounds") and priced.status == drawn.status == "optimal"
+    assert np.abs(np.sort(priced.decision.levels) - np.sort(drawn.decision.levels)).max() < 1e-7
