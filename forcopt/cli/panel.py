@@ -69,8 +69,10 @@ def panel(
 ) -> None:
     """Check the files, find the fairest lottery, round it to equal panels, publish them, and draw one.
 
+    The rows of a drawn panel, and those of all others, are written to files beside the page.
     After dropouts, run it again with --keep for each member who stays and --drop for each who left.
     """
+    from forcopt.data.intake import read_rows
     from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_intake, round_lottery
     from forcopt.models.leximax_cohort.page import draw_page
     from forcopt.models.leximax_cohort.panel import positions
@@ -127,4 +129,9 @@ def panel(
     facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
     if number is not None:
         facts |= {"drawn": number, "members": ", ".join(lottery.members(number))}
+        table = read_rows(people, "candidates", encoding=encoding)
+        selected = lottery.panels[int(number)] > 0
+        for word, rows in (("selected", selected), ("remaining", ~selected)):
+            facts[word] = str(out.with_name(f"{out.stem}-{word}.csv"))
+            table[rows].to_csv(facts[word], index=False)
     show_facts({"status": str(solution.status), **facts}, as_json)

@@ -56,6 +56,10 @@ def test_a_drawn_panel_is_one_of_the_published_ones(panel, tmp_path):
     with (tmp_path / "panel.csv").open() as file:
         rows = {row[0]: ", ".join(row[1:]) for row in csv.reader(file)}
     assert rows[known["drawn"]] == known["members"]
+    parts = [list(csv.reader((tmp_path / f"panel-{word}.csv").open())) for word in ("selected", "remaining")]
+    assert {row[0] for row in parts[0][1:]} == set(known["members"].split(", "))
+    pool = list(csv.reader((tmp_path / "people.csv").open()))
+    assert parts[0][0] == parts[1][0] == pool[0] and sorted(parts[0][1:] + parts[1][1:]) == sorted(pool[1:])
 
 
 def test_members_stay_and_others_fill_the_places(panel):
