@@ -294,7 +294,7 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
     # The QP solver does not check the clock in every loop; a limit on iterations ends a run that cycles.
-    values["qp_iteration_limit"] = 100_000 + 100 * (highs.getNumCol() + highs.getNumRow())
+    values["qp_iteration_limit"] = _CYCLES + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # the default of HiGHS accepts a gap of 1e-4 as optimal
     if options.seed is not None:
         values["random_seed"] = options.seed
@@ -312,10 +312,18 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
         highs.setOptionValue("output_flag", False)  # it prints past the callback for the log
 
 
+_CYCLES = 100_000
+"""Iterations of the QP solver, and a hundred for each row and column, after which it most likely cycles."""
+
+_REGULARIZATION = 1e-7
+"""The default of HiGHS for the diagonal of a quadratic objective."""
+
+
 def _check_run(highs: highspy.Highs) -> None:
     """Run HiGHS; where it stumbles over what it continued from, run once more from scratch.
 
-    The model is passed anew, since HiGHS 1.13 keeps part of its state over ``clearSolver``.
+    The model is passed anew, since HiGHS 1.13 keeps part of its state over ``clearSolver``. A quadratic
+    program on which it cycles is run once more with less regularization.
 
     Raises
     ------
@@ -327,6 +335,11 @@ def _check_run(highs: highspy.Highs) -> None:
     kind = highspy.HighsModelStatus
     broken = (kind.kNotset, kind.kModelError)
     ended, status = highs.run(), highs.getModelStatus()
+    if status == kind.kIterationLimit and highs.getInfo().qp_iteration_count > _CYCLES:
+        highs.setOptionValue("qp_regularization_value", 0.01 * _REGULARIZATION)
+        highs.run()
+        highs.setOptionValue("qp_regularization_value", _REGULARIZATION)
+        return
     if status != kind.kUnknown and (ended != highspy.HighsStatus.kError or status not in broken):
         return
     model = highs.getModel()

@@ -109,6 +109,8 @@ class Problem(Declared):
         The first part of the names of its examples, such as ``postprocessing``.
     refuses_channel : str
         Why it takes no groups that were seen through a channel; empty if it does.
+    reason_first : bool
+        Whether `infeasibility_reason` is so quick that it is asked before an algorithm runs.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
 
@@ -134,6 +136,7 @@ class Problem(Declared):
     ideal: ClassVar[float | None] = None
     family: ClassVar[str] = ""
     refuses_channel: ClassVar[str] = "its methods need the true groups"
+    reason_first: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
 
     _own_methods: ClassVar[dict[str, Method]] = {}
@@ -610,7 +613,8 @@ class Problem(Declared):
         try:
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
-            outcome = chosen.function(self, **own, **common)
+            reason = self.infeasibility_reason() if self.reason_first else ""
+            outcome = Outcome.infeasible(reason) or chosen.function(self, **own, **common)
             if not isinstance(outcome, Outcome):
                 raise DeclarationError(
                     f"the algorithm {chosen.name!r} of {type(self).__name__} returned {_named(outcome)}; "

@@ -196,6 +196,7 @@ class Strata(Problem):
 
     family: ClassVar[str] = "allocation"
     default_method: ClassVar[str] = "milp"
+    reason_first: ClassVar[bool] = True
 
     sizes: Integers
     deviations: Numbers

@@ -136,8 +136,6 @@ def proportional(
     Outcome
         The sizes, without a bound.
     """
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     shares = problem.sizes.astype(float)
     filled = [water_fill(shares, problem.floors, problem.caps, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))

@@ -26,8 +26,6 @@ from forcopt.status import Status
 @ConsistentRelease.algorithm("clip", rank="published")
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
     clock = Deadline(time_limit)
     found = real_optimum(problem.replace(integer=False, nonnegative=False), clock.left)
     if clock.passed:
@@ -66,8 +64,6 @@ def l1_rounder(
 
     A linear program whose matrix is totally unimodular if the types are separate.
     """
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
     clock = Deadline(time_limit)
     real = real_optimum(problem, clock.left)
     if clock.passed:

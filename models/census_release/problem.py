@@ -164,6 +164,7 @@ class ConsistentRelease(Problem):
     sense: ClassVar[Literal["min", "max"]] = "min"
     family: ClassVar[str] = "census"
     default_method: ClassVar[str] = "qp"
+    reason_first: ClassVar[bool] = True
 
     hierarchy: Hierarchy
     noisy: tuple[Numbers, ...]

@@ -204,8 +204,6 @@ def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: fl
         A factor for the first windows. The objective does not depend on it.
     """
     demand(problem, "tree-integer", order="joint", integer=True)
-    if (none := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return none
     h, clock, held = problem.hierarchy, Deadline(time_limit), problem.held
     floor = 0.0 if problem.nonnegative else -np.inf
     try:

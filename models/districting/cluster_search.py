@@ -401,8 +401,6 @@ def column_generation(
     program chooses.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     search, most = _begun(problem, seed)
     search.improve(most, trace, _PATIENCE)
     plan, prices, message = search.plan(), _Bound(problem, search.sets()), ""
@@ -470,8 +468,6 @@ def recombination(
         With the bound by districts that counties fill alone.
     """
     trace = Trace(Deadline(time_limit), on_improvement)
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     search, most = _begun(problem, seed)
     search.improve(most, trace, max(1, steps // _STEPS))
     return Outcome(search.plan(), float(most), None, 0, trace.end, trace.steps)

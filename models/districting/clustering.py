@@ -64,6 +64,7 @@ class CountyClustering(Problem):
 
     family: ClassVar[str] = "districting"
     default_method: ClassVar[str] = "column-generation"
+    reason_first: ClassVar[bool] = True
     sense: ClassVar[Any] = "max"
 
     graph: GraphField

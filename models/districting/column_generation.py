@@ -34,7 +34,7 @@ from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.districts import bounded, holds, reader
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, without_choice
+from forcopt.models.districting.plan import Plan, feasible_start, only_plan
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
@@ -174,7 +174,7 @@ def column_generation(
     """
     deadline = Deadline(time_limit)
     problem.require("column-generation", "cut", takes=("seats",))
-    if (outcome := without_choice(problem)) is not None:
+    if (outcome := only_plan(problem)) is not None:
         return outcome
     start = feasible_start(problem, start)
     run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))

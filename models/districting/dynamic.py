@@ -13,7 +13,7 @@ from forcopt.graphs.dynamic_program import Bound, Program
 from forcopt.graphs.frontier import Sweep
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, without_choice
+from forcopt.models.districting.plan import Plan, feasible_start, only_plan
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -129,7 +129,7 @@ def _decide(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     plan = feasible_start(problem, start)
-    if (outcome := without_choice(problem)) is not None:
+    if (outcome := only_plan(problem)) is not None:
         return outcome
     tables = program(problem)
     small = len(problem.nodes) <= _SMALL

@@ -367,8 +367,6 @@ def local_search(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     steps = 10_000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None

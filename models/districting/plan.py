@@ -563,11 +563,6 @@ def only_plan(problem: Districting) -> Outcome | None:
     return Outcome(None, status=Status.INFEASIBLE, message=message)
 
 
-def without_choice(problem: Districting) -> Outcome | None:
-    """Give the outcome of a problem without a choice: infeasible by its bounds, or `only_plan`; else None."""
-    return Outcome.infeasible(problem.infeasibility_reason()) or only_plan(problem)
-
-
 def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: str | Path) -> Plan:
     """The plan of places in a file, each with its node and its district."""
     names: dict[str, Any] = {}

@@ -242,8 +242,6 @@ def portfolio(
     DeclarationError
         For the objective ``inertia`` on more than 128 nodes, or with different numbers of seats and `Fixed`.
     """
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     finish = _last(problem)
     if finish is None and not _searchable(problem):
         raise DeclarationError(

@@ -122,6 +122,7 @@ class Districting(OfParts):
 
     family: ClassVar[str] = "districting"
     default_method: ClassVar[str] = "portfolio"
+    reason_first: ClassVar[bool] = True
     _parts: ClassVar[type[Parts]] = Districts
 
     graph: GraphField

@@ -420,8 +420,6 @@ def recom(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     problem.require("recom", "cut", "inertia", "deviation", "splits")
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     rng = np.random.default_rng(0 if seed is None else seed)
     plan = started(problem, start, rng, None if deadline.left is None else deadline.left / 2)
     if plan is None:

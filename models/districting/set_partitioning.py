@@ -517,8 +517,6 @@ def set_partitioning(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
         )
-    if (outcome := Outcome.infeasible(problem.infeasibility_reason())) is not None:
-        return outcome
     if len(problem.nodes) > LARGEST:
         raise DeclarationError(
             f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "

@@ -609,6 +609,16 @@ def test_time_limits_are_kept():
         assert s.status is fo.Status.LIMIT and s.decision is None
 
 
+def test_a_quadratic_program_on_which_highs_cycles_is_asked_again():
+    h = Hierarchy([[0, 0], [0, 1, 1], [0, 1, 2]])
+    noisy = [[8.0], [0.0, 0.0], [0.0] * 3, [0.0] * 3]
+    p = ConsistentRelease(h, noisy, [0.25] * 4, order="top-down", integer=False, zeros=[0])
+    s = p.solve("qp", backend="highs")
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(
+        32
+    )  # by level: 0, 16, 8, 8
+
+
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems(most_leaves=4, whole_noise=True), st.data())
 def test_all_methods_and_backends_agree_with_brute_force(p, data):
