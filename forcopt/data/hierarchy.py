@@ -12,13 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import model_validator
 
-from forcopt.arrays import (
-    Array,
-    as_numbers,
-    by_label,
-    check_label_order,
-    is_missing,
-)
+from forcopt.arrays import Array, as_numbers, by_label, check_label_order, is_missing
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Declared, Integers
