@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.history import QUIET, record
 from benchmarks.machine import wait_until_quiet
 from forcopt.errors import DeclarationError, ForcoptError, unknown
 
@@ -115,6 +116,7 @@ def _committed(given: argparse.Namespace, folder: Path) -> int:
         if not _run(found[name], given.quick):
             failed.append(name)
     if not given.quick:
+        record(folder)
         (folder / "README.md").write_text(readme(folder), encoding="utf-8")
     if failed:
         print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
@@ -141,7 +143,11 @@ def readme(folder: Path) -> str:
         first = headline["rows"][0]
         peers = "" if first["peers"] == "-" else f"; peers: {first['peers']}"
         parts.append(f"- {headline['title']}: {first['what']}: **{first['ours']}**{peers}")
-    parts += ["", _INTRODUCTION]
+    parts += ["", "![Seconds of one measurement of each benchmark, by day](history.svg)\n"]
+    parts += [
+        f"Over time, from [history.csv](history.csv); hollow: at a load above {QUIET:g}.\n",
+        _INTRODUCTION,
+    ]
     for name, headline in headlines.items():
         parts += [
             f"## {headline['title']}\n",

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import forcopt as fo
 from benchmarks.__main__ import configured, main, readme
+from benchmarks.history import record
 from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
 from forcopt.cli import app
 
@@ -229,3 +230,27 @@ def test_the_table_of_districting_is_that_of_its_committed_rows(shared):
 
     folder = ROOT / "benchmarks" / "districting"
     assert (folder / "results.md").read_text().endswith(tables.body(folder))
+
+
+def test_the_history_keeps_every_measured_time(tmp_path):
+    def headline(day, ours, load):
+        conditions = f"{day}; 2 cores; load average {load} at the start."
+        rows = [
+            {"what": "10 areas", "ours": ours, "peers": "-", "ratio": "2.5, 3"},
+            {"what": "seats", "ours": "6 of 6", "peers": "-", "ratio": "-"},
+        ]
+        (tmp_path / "maps").mkdir(exist_ok=True)
+        text = json.dumps({"title": "Maps", "conditions": conditions, "table": "results.md", "rows": rows})
+        (tmp_path / "maps" / "headline.json").write_text(text)
+        record(tmp_path)
+
+    headline("2026-11-27", "flow 0.07 s", 2.0)
+    headline("2026-11-28", "flow 50 ms, proved", 0.5)
+    headline("2026-11-28", "flow 50 ms, proved", 0.5)
+    assert (tmp_path / "history.csv").read_text().splitlines() == [
+        "date,benchmark,measurement,seconds,ratio,load",
+        "2026-11-27,maps,10 areas,0.07,2.5,2.0",
+        "2026-11-28,maps,10 areas,0.05,2.5,0.5",
+    ]
+    picture = (tmp_path / "history.svg").read_text()
+    assert "2026-11-27" in picture and "10 areas" in picture
