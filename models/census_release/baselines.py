@@ -6,8 +6,6 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.language.atoms import abs as absolute
-from forcopt.language.model import Model
 from forcopt.models.census_release.common import (
     answered,
     demand,
@@ -15,12 +13,10 @@ from forcopt.models.census_release.common import (
     real_optimum,
     round_by_remainders,
 )
-from forcopt.models.census_release.formulations import Counts
 from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
-from forcopt.status import Status
 
 
 @ConsistentRelease.algorithm("clip", rank="published")
@@ -50,35 +46,6 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
         return round_by_remainders(problem.hierarchy, real)
 
     return answered(problem, leaves)
-
-
-@ConsistentRelease.algorithm(
-    "l1-rounder",
-    cites="Abowd et al. (2022), The 2020 Census Disclosure Avoidance System, rounder",
-    rank="published",
-)
-def l1_rounder(
-    problem: ConsistentRelease, *, backend: str = "highs", time_limit: float | None = None
-) -> Outcome:
-    """The whole release nearest to the real optimum in the sum of absolute differences over all units.
-
-    A linear program whose matrix is totally unimodular if the types are separate.
-    """
-    clock = Deadline(time_limit)
-    real = real_optimum(problem, clock.left)
-    if clock.passed:
-        return out_of_time(clock)
-    model = Model("l1-rounder")
-    counts = Counts(problem, model, integer=not problem.separable).levels
-    terms = [absolute(level - near).sum() for level, near in zip(counts, real, strict=True)]
-    model.minimize(sum(terms[1:], terms[0]))
-    result = model.solve(backend, time_limit=clock.left)
-    if result.status is Status.INFEASIBLE and not problem.integer:
-        return Outcome(None, status=Status.FAILED, message="no whole release meets the invariants")
-    if not result.status.has_solution:
-        return Outcome(None, status=result.status, message=result.message)
-    leaves = np.round(np.asarray(result[counts[-1]]))
-    return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=result.message)
 
 
 def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:

@@ -441,9 +441,8 @@ def test_clipping_breaks_sums_and_rounding_keeps_them():
     for seed in range(20):
         q = _random(seed, integer=True)
         best = q.solve("tree-integer").objective
-        for method in ("largest-remainder", "l1-rounder"):
-            s = q.solve(method)
-            assert s.evaluation.feasible and s.objective >= best - 1e-9
+        s = q.solve("largest-remainder")
+        assert s.evaluation.feasible and s.objective >= best - 1e-9
 
 
 def test_a_level_leaves_what_invariants_below_need():
@@ -700,15 +699,6 @@ def test_an_invariant_is_kept_up_to_the_rounding_of_its_sum():
     assert not p.evaluate(leaves + 1).feasible
     small = p.replace(noisy=([3.0], [1.0, 1.0, 1.0]), invariants=(Invariant(0, 0, 3.0),))
     assert not small.evaluate([1.0, 1.0, 1.00001]).feasible
-
-
-def test_a_rounder_does_not_call_fractional_invariants_infeasible():
-    tree = Hierarchy(parents=([0, 0],))
-    invariants = (Invariant(0, 0, 2.5), Invariant(1, 0, 1.0, (0, 1)))
-    p = ConsistentRelease(tree, ([[1.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]]), [1, 1], invariants=invariants)
-    assert p.solve("qp").status is fo.Status.OPTIMAL
-    s = p.solve("l1-rounder")
-    assert s.status is fo.Status.FAILED and s.reason == "no whole release meets the invariants"
 
 
 @pytest.mark.parametrize("backend", ["highs", "glop", "scip"])
