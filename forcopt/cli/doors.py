@@ -35,6 +35,9 @@ _NORMAL = 1.96
 _KEPT = 1 - 1e-9
 """The part of a budget that tables share: the losses of all, each rounded, stay below the budget."""
 
+_MANY = {"n", "count", "counts", "freq", "frequency", "weight", "people", "persons"}
+"""Names of columns of tables whose rows are several people."""
+
 _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 """Budgets above which a release hardly protects anyone."""
 
@@ -299,6 +302,10 @@ def release(
             raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
     rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
+    for name in sorted({*rows.columns} - {*public}):
+        if name.casefold() in _MANY and set(rows[name].to_numpy().ravel()) != {"1"}:
+            rule = "tells that a row is several people, but each row counts as one; repeat the rows,"
+            found.fault(people.name, 1, name, name, f"{rule} or rename the column by a fix if it does not")
     stop_at_faults(found, as_json)
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]

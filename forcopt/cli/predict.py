@@ -28,7 +28,7 @@ def predict(
     import numpy as np
     import pandas as pd
 
-    from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
+    from forcopt.data.intake import DOUBLED, Expected, Finding, is_number, read_rows, take_table
     from forcopt.learning.tables import ABSENT
     from forcopt.problem.policy import Policy
 
@@ -43,9 +43,27 @@ def predict(
     rows = read_rows(data, data.name, encoding=encoding)
     number = Expected("number", blank=True, usual=False)
     reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
-    names = rows.columns.intersection(list(kinds))
-    wanted = {name: reads.get(kinds[name], Expected("text", blank=True)) for name in names}
+    wanted = {name: reads.get(kind, Expected("text", blank=True)) for name, kind in kinds.items()}
+    wanted |= {
+        name: Expected("group", tuple(map(str, kind)), blank=True)
+        for name, kind in kinds.items()
+        if isinstance(kind, tuple)
+    }
+    if sensitive and served.groups.unknown == "refuse":
+        for name, known in zip(
+            sensitive, zip(*(row for row, _ in served.groups.known), strict=True), strict=True
+        ):
+            levels = tuple(dict.fromkeys(value for value in known if value is not None))
+            if not any(map(is_number, levels)):  # 1 may be 1.0
+                wanted[name] = Expected("group", levels, blank=None in known)
     people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
+    for name, (low, high) in served.promise.get("ranges", {}).items():
+        far = people.index[(people[name] < low) | (people[name] > high)].tolist()
+        if far:
+            rule = f"is outside {low:g} to {high:g}, of which the policy was learnt; check its unit"
+            more = f" (and in {len(far) - 1} more rows)" if len(far) > 1 else ""
+            note = Finding(data.name, far[0], name, f"{people[name][far[0]]:g}", rule)
+            print(f"note: {note}{more}", file=sys.stderr)
     for name in wanted:
         kind = (False, True) if kinds[name] == "truth" else kinds[name]
         if kind == "spaced text":

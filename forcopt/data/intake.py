@@ -237,10 +237,10 @@ def read_rows(
         lines = [[str(name) for name in table.columns], *map(list, zip(*cells, strict=True))]
     else:
         raise DeclarationError(f"{file} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
-    frame = _frame_of(lines, file, found)
-    if isinstance(table, pd.DataFrame) and table.index.name == _ROWS and len(table) == len(frame):
-        frame.index = table.index
-        return frame  # read before
+    again = isinstance(table, pd.DataFrame) and table.index.name == _ROWS  # read before, and its form checked
+    frame = _frame_of(lines, file, Findings() if again else found)
+    if again and len(table) == len(frame):
+        return frame.set_index(table.index)
     found.facts[file] = f"{len(frame):,} rows, {frame.shape[1]} columns" + found.facts.get(file, "")
     if findings is None:
         found.refuse()
@@ -263,7 +263,9 @@ def _excel_rows(path: Path) -> list[list[str]]:
         sheet = pd.read_excel(path, header=None, dtype=object)
     except ImportError as error:
         raise DeclarationError(f"{path}: {error}; or save the sheet as CSV") from None
-    except ValueError as error:
+    except OSError:
+        raise
+    except Exception as error:  # each reader of spreadsheets has its own
         raise DeclarationError(f"{path} is no spreadsheet: {error}; save the sheet as CSV") from None
     return [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
 
@@ -357,7 +359,7 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
     if not any(head):
         rule = "has no heading: the first row must name the columns" if lines else "is empty"
         found.fault(file, 1, "", "", rule)
-        return pd.DataFrame()
+        return pd.DataFrame(index=pd.Index([], name=_ROWS))
     if len(lines) == 1:
         found.fault(file, 1, "", ", ".join(head)[:60], "is all there is: there are no rows")
     for name, count in Counter(head).items():
@@ -367,6 +369,11 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
         elif count > 1 and name:
             found.note(file, 1, name, name, f"is the name of {count} columns")
     rows, numbers = [], []
+    (usual, count), *_ = Counter(map(len, lines[1:])).most_common(1) or [(0, 0)]
+    if len(head) < usual and count > len(lines) / 2:
+        rule = f"names {len(head)} columns, but the rows have {usual} cells; delete what is above the heading"
+        found.fault(file, 1, "", ", ".join(head)[:60], rule)
+        lines = lines[:1]
     for number, row in enumerate(lines[1:], FIRST_ROW):
         shown = ", ".join(row)[:60]
         if not row:
@@ -556,6 +563,7 @@ def _check_column(
             v: ("is a total, not a record; delete the row", "") for v in counts if v.casefold() in _TOTALS
         }
         wrong |= _unlike(cells, runs=False)
+        wrong |= {v: (_ROUNDED_RULE, "") for v in counts if _ROUNDED.fullmatch(v)}
         _check_doubles(cells, file, found)
     if expected.blank and "" in counts:
         wrong.pop("", None)
@@ -574,6 +582,9 @@ def _check_column(
 # -- numbers -------------------------------------------------------------------------------------------------
 
 _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BEHIND_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_ROUNDED = re.compile(r"[0-9](\.[0-9]+)?E\+?[0-9]+", re.IGNORECASE)
+_ROUNDED_RULE = "was rounded by a spreadsheet; format the column as text, and export it again"
 _CODES = (-1, -9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
 """Numbers that stand for a missing one in surveys."""
 
@@ -621,12 +632,20 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         if not np.isfinite(value) or abs(value) >= 2**53:
             wrong[text] = ("is too large for a number", "")
         elif expected.kind == "count" and value != round(value):
-            wrong[text] = ("is no whole number", f"{round(value)}")
+            near = text.replace(".", "") if _BEHIND_POINT.fullmatch(text) else f"{round(value)}"
+            wrong[text] = ("is no whole number", near)
+        elif expected.kind == "count" and _ROUNDED.fullmatch(text):
+            wrong[text] = (_ROUNDED_RULE, "")
         elif value < lower:
             wrong[text] = (f"is below {lower:g}", text.lstrip("-") if -value >= lower else "")
         elif value > upper:
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
+    points = [text for text in numbers if "." in text]
+    if all(map(_BEHIND_POINT.fullmatch, points)) and any(text.endswith("0") for text in points):
+        rule = "has three digits behind its point and other rows have no point; does it mark thousands?"
+        whole = any(value and text not in points for text, value in numbers.items())
+        wrong |= {text: (rule, text.replace(".", "")) for text in points if whole and text not in wrong}
     kept = {text: value for text, value in numbers.items() if text not in wrong and expected.usual}
     odd, notes = _odd_numbers(kept, counts)
     return wrong | odd, notes
@@ -680,6 +699,7 @@ _MISSING = {
     "unknown",
     "k.a.",
 }
+_SHEET_ERROR = re.compile(r"#(N/A|[A-Z]+(/0)?[!?]|#+)")
 _TOTALS = {"total", "totals", "sum", "subtotal", "grand total", "all", "insgesamt", "summe"}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DATE = re.compile(
@@ -722,6 +742,12 @@ def _plain_level(value: str) -> str:
     return re.sub(r"[^\w+<>]+|_+", " ", text).strip() or text.strip()
 
 
+def _alphabets(word: str) -> set[str]:
+    """The alphabets of the letters, of those that have letters which look alike."""
+    known = {unicodedata.name(sign, "").partition(" ")[0] for sign in word if sign.isalpha()}
+    return known & {"LATIN", "CYRILLIC", "GREEK"}
+
+
 def _undated(value: str) -> str:
     """The range that a spreadsheet made a date of: 10-19 became Oct-19."""
     found = re.fullmatch(r"([A-Za-z0-9]+)[-. /]?([A-Za-z0-9]+)", value)
@@ -752,7 +778,12 @@ def _level_faults(
         few = count <= max(1, RARE * rows) and not many
         if not value:
             continue
-        if value.casefold() in _MISSING:
+        if _SHEET_ERROR.fullmatch(value):
+            wrong[value] = ("is an error of the spreadsheet; correct its formula, or empty the cell", "")
+        elif any(len(_alphabets(word)) > 1 for word in value.split()):
+            rule = f"mixes letters of {' and '.join(sorted(_alphabets(value)))} that look alike"
+            wrong[value] = (rule, nearest_level(value, filter(str.isascii, usual)))
+        elif value.casefold() in _MISSING:
             odd = ("stands for a missing value; empty the cell, or confirm it by a fix", "")
             (wrong if count < rows / FREQUENT else notes)[value] = odd
         elif value.casefold() in _TOTALS:
@@ -857,6 +888,13 @@ def _check_doubled_rows(
                     rule = "is empty or written unlike the other names; correct it, or leave the column out"
                     found.fault(file, row, name, value, rule)
             return
+    half = len(frame) // 2
+    if half >= FREQUENT and (frame.iloc[:half].to_numpy() == frame.iloc[-half:].to_numpy()).all():
+        rule = (
+            f"stands twice: from this row on all rows are the earlier ones; confirm it by {DOUBLED}={DOUBLED}"
+        )
+        found.fault(file, int(frame.index[-half]), "", "the table", rule)
+        return
     again = frame.duplicated().to_numpy()
     if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
         for row, values in zip(
@@ -889,9 +927,10 @@ def column_kinds(
     found: dict[str, Expected] = {}
     for name in names:
         filled = frame[name][frame[name] != ""]
-        plain = sum(is_number(text) for text in filled)
-        near = sum(is_number(text) or near_number(text) != "" for text in filled)
-        numeric = plain > 0.5 * len(filled) and near > 0.8 * len(filled)
+        told = filled[~filled.str.casefold().isin(_MISSING)]
+        plain = told.str.fullmatch(r"[0-9.,'%\s+-]+").sum()
+        near = sum(is_number(text) or near_number(text) != "" for text in told)
+        numeric = plain > 0.5 * len(told) and near > 0.8 * len(told)
         if filled.nunique() < 2:
             say(name, "has the same value in all rows" if len(filled) else "is empty")
         elif numeric and not _ID.search(name):
