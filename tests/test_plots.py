@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.problem.drawing import draw_arrays
+from forcopt.problem.drawing import Sketch, sketch_of
 
 
 @pytest.mark.parametrize("name", ["auctions/three-users", "decisions/four-states", "districting/grid-3x7"])
@@ -33,13 +33,20 @@ def test_a_figure_is_a_picture_in_a_notebook_without_pyplot(name):
 
 @pytest.mark.parametrize("value", [np.eye(3), np.arange(4.0), np.arange(50.0), {"a": 1.0, "b": 2.0}])
 def test_no_axis_has_the_name_of_a_type_and_counts_have_whole_ticks(value):
-    figure = draw_arrays(value)
+    figure = sketch_of(value).plot()
     figure.canvas.draw()
     for axes in figure.axes:
         said = " ".join((axes.get_title(), axes.get_xlabel(), axes.get_ylabel()))
         assert not re.search("ndarray|dict|list|float", said), said
-    ticks = figure.axes[0].get_xticks()
+    ticks = figure.axes[0].get_yticks() if np.size(value) < 40 else figure.axes[0].get_xticks()
     assert (ticks == np.round(ticks)).all()
+
+
+def test_a_sentence_is_a_picture_and_a_long_one_has_lines():
+    figure = Sketch("No plan is better than this one. " * 5).plot()
+    assert figure.axes[0].get_title(loc="left").count("\n") == 2
+    with pytest.raises(fo.DeclarationError, match="a str holds no numbers to draw"):
+        sketch_of("plan")
 
 
 def test_a_sample_is_drawn_with_its_numbers():

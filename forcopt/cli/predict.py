@@ -49,7 +49,7 @@ def predict(
         for name, kind in kinds.items()
         if isinstance(kind, tuple)
     }
-    if sensitive and served.groups.unknown == "refuse":
+    if sensitive and served.groups is not None and served.groups.unknown == "refuse":
         for name, known in zip(
             sensitive, zip(*(row for row, _ in served.groups.known), strict=True), strict=True
         ):

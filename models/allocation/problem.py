@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import COLOURS, finished, panel, whole_ticks
+from forcopt.problem.drawing import COLOURS, finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,7 +160,7 @@ class Allocation(FrozenArrays):
             axes.margins(x=0.25)
         whole_ticks(axes.xaxis)
         axes.set(xlabel="sampled records", ylim=(count - 0.5, -0.5))
-        axes.set_title(f"{self.size:.10g} of {self.strata.sum():,} records", loc="left", fontsize=11)
+        titled(axes, f"{self.size:.10g} of {self.strata.sum():,} records are sampled")
         return finished(figure, path)
 
 

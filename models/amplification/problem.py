@@ -20,7 +20,7 @@ from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Sketch, finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,9 @@ class Distinguisher:
         figure, axes = panel(ax, (6.0, 3.5))
         shown = np.flatnonzero(self.density)
         axes.stem(shown, np.log(self.density[shown] / self.density.max()), basefmt=" ")
-        axes.set(xlabel="sample", ylabel="log density", title=f"loss {self.loss:.4g}")
+        axes.set(xlabel="sample", ylabel="log density")
+        titled(axes, f"The privacy loss is {self.loss:.4g}")
+        whole_ticks(axes.xaxis)
         return finished(figure, path)
 
 
@@ -448,6 +450,10 @@ class DPHypothesisTest(Problem):
         for i, step in [(i, order.step) for order in both for i in order]:
             h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
         return h
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        title = f"The answer is {evaluation.objective:.3g} more likely under one law than under the other"
+        return Sketch(title, decision.acceptance, "count", unit='probability of the answer "the first law"')
 
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
         """Evaluate a test: its advantage, and the violation of privacy.

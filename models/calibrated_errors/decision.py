@@ -25,7 +25,7 @@ from forcopt.fairness.records import same_length
 from forcopt.learning.files import PolicyFile, finite_numbers
 from forcopt.models.calibrated_errors.tolerances import ROUNDING
 from forcopt.notebook import new_figure
-from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
+from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,6 +145,8 @@ class ScoreKernel(PolicyFile):
             The axes to draw on; a new figure if left out.
         """
         figure, axes = panel(ax, (4.5, 3.6))
+        moved = self.joint.sum() - self.joint[np.isclose(self.values[:, None], self.outputs)].sum()
+        titled(axes, f"{moved:.0%} of the group get another score")
         self.draw_on(axes, np.linspace(0.0, 1.0, 21), COLOURS[0])
         return finished(figure, path)
 
@@ -331,6 +333,8 @@ class CalibratedScores(PolicyFile):
                 k.draw_on(axes, edges, color)
                 axes.axvline(self.cutoff, color="#D55E00", linestyle="--", linewidth=1)
                 axes.set_title(name)
+        rates = np.array([k.rates(self.cutoff) for k in self.kernels.values()])
+        titled(plane, f"The rates differ by {np.ptp(rates, axis=0).max():.3f}")
         plane.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         plane.set_aspect("equal")
         plane.legend(loc="lower right")

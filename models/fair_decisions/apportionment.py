@@ -17,7 +17,7 @@ from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,6 +124,10 @@ class Seats(FrozenArrays):
         axes.plot(places, self.quotas[order], "_", color="#000000", label="quota")
         axes.set_xticks(places, [self.names[i] for i in order], rotation=90)
         axes.legend(frameon=False)
+        whole_ticks(axes.yaxis)
+        first, most = self.names[order[0]], self.seats[order[0]]
+        axes.set_ylabel("seats")
+        titled(axes, f"{first} has {most:.10g} of {self.seats.sum():.10g} seats")
         return finished(figure, path)
 
 

@@ -15,7 +15,7 @@ from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.learning.fitted import plain_numbers
 from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
-from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
+from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -187,6 +187,8 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             axes.fill(*reachable.T, facecolor=color, edgecolor=color, alpha=0.12)
             axes.plot(*base, marker=marker, linestyle="", color=color, markerfacecolor="white")
             axes.plot(*after, marker=marker, linestyle="", color=color, label=name)
+        after, before = (np.ptp(r, axis=1).max() for r in (self.rates, self.base_rates))
+        titled(axes, f"The groups' rates differ by {after:.3f}, before by {before:.3f}")
         axes.set(xlabel="false positive rate", ylabel="true positive rate")
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(loc="lower right")
@@ -428,6 +430,9 @@ class RandomizedThresholds(PolicyFile):
             at = np.unique(np.concatenate([ends, own[np.isfinite(own)]]))
             color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
             axes.step(at, self.law(a, at), where="post", color=color, marker=marker, label=name)
+        pairs = zip(self.thresholds, self.weights, strict=True)
+        cut = " and ".join(f"{np.dot(w, np.clip(t, *ends)):.3g}" for t, w in pairs)
+        titled(axes, f"The groups are cut at scores of {cut} on average")
         axes.set(xlabel="score", ylabel="probability of predicting 1", ylim=(-0.05, 1.05))
         axes.legend()
         return finished(figure, path)

@@ -16,7 +16,7 @@ from forcopt.models.leximax_cohort.panel import gini
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 from forcopt.notebook import picture_html, table_html
 from forcopt.numeric import decompose, dependent_rounding, laminar_lottery, project_box
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -212,7 +212,9 @@ class CohortLottery(FrozenArrays):
         axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
         if np.array_equal(problem.utilities, np.eye(len(ranks))):
             axes.set(xlabel="candidate, least likely first", ylabel="probability")
-        axes.grid(axis="y", color="#e5e5e5")
+        worst = (problem.utilities.T @ even).min()
+        titled(axes, f"The worst off expects {self.levels[0]:.3g}, by equal chances {worst:.3g}")
+        whole_ticks(axes.xaxis)
         axes.legend(frameon=False)
         return finished(figure, path)
 

@@ -11,7 +11,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,6 +87,8 @@ class Responses:
             The axes to draw on; a new figure if left out.
         """
         figure, axes = panel(ax, (5.5, 4.5))
+        good, bad = (self.weights[mask].sum() for mask in (self.true_positive, self.false_positive))
+        titled(axes, f"{good:.4g} improve and are accepted; {bad:.4g} are accepted and do not improve")
         kinds = (
             ("true positive", self.true_positive, "#0072B2", "o"),
             ("false positive", self.false_positive, "#D55E00", "D"),
@@ -109,6 +111,7 @@ class Responses:
                 axes.bar([str(p) for p in met], total, bottom=bottom, color=color, label=label)
                 bottom += total
             axes.set(xlabel="criterion", ylabel="weight of agents")
+            whole_ticks(axes.yaxis)
             axes.set_ylim(0, 1.05 * bottom.max() if met.size else 1.0)
         axes.legend()
         return finished(figure, path)
