@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
 from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def finished(figure: Figure, path: str | Path | None) -> Figure:
     return figure
 
 
-_LARGEST = 40
+_LARGEST = 60
 """The longest row that is drawn as bars; a longer one is a line."""
 
 _NOTHING = 1e-6
@@ -103,11 +102,13 @@ class Sketch:
         The names of rows and columns, or what they are, such as ``"feature"``: these are numbered from 0.
     unit : str, default ""
         What the numbers are.
+    labels : sequence of str, optional
+        What stands beside the bars; the numbers by default.
 
     Examples
     --------
     >>> figure = Sketch("Bo has two votes of three", [1, 2], ["Ann", "Bo"], unit="votes").plot()
-    >>> [bar.get_width() for bar in figure.axes[0].patches]
+    >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
     [1.0, 2.0]
     """
 
@@ -116,6 +117,7 @@ class Sketch:
     rows: str | Sequence[str] = ""
     columns: str | Sequence[str] = ""
     unit: str = ""
+    labels: Sequence[str] = ()
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw it, on the given axes or on a new figure, and write it to a file if one is named."""
@@ -141,8 +143,10 @@ class Sketch:
             _name(axes.yaxis, self.rows, len(numbers))
         elif short:
             bars = axes.barh(np.arange(len(numbers)), numbers, color=COLOURS[0])
-            axes.bar_label(bars, [f"{value:.4g}" for value in numbers], padding=3, fontsize=9)
-            axes.margins(x=0.15)
+            axes.bar_label(bars, self.labels or [f"{v:.4g}" for v in numbers], padding=3, fontsize=9)
+            axes.margins(x=0.25)
+            if (numbers == np.round(numbers)).all():
+                whole_ticks(axes.xaxis)
             axes.set(xlabel=self.unit, ylim=(len(numbers) - 0.5, -0.5))
             _name(axes.yaxis, self.rows, len(numbers))
         else:
@@ -160,39 +164,3 @@ def _name(axis: Any, names: str | Sequence[str], count: int) -> None:
         axis.get_major_locator().set_params(steps=[1, 2, 5, 10], min_n_ticks=1)
     else:
         axis.set_ticks(np.arange(count), [shorten(str(name), 28) for name in names])
-
-
-def sketch_of(decision: Any) -> Sketch:
-    """The largest array of numbers that an object holds, for decisions of which no problem makes a picture.
-
-    Raises
-    ------
-    DeclarationError
-        If the object holds no numbers.
-
-    Examples
-    --------
-    >>> sketch_of({"a": 1.0, "b": 2.0}).title
-    'The decision holds 2 numbers from 1 to 2'
-    """
-    parts = decision if isinstance(decision, dict) else getattr(decision, "__dict__", {})
-    found = [_numbers(decision), *map(_numbers, parts.values())]
-    numbers = max(found, key=np.size)
-    names: Any = "position"
-    if isinstance(decision, dict) and numbers.size <= 1:
-        numbers, names = np.array([float(_numbers(v)) for v in parts.values()]), list(parts)
-    if not np.isfinite(numbers).any():
-        raise DeclarationError(f"a {type(decision).__name__} holds no numbers to draw")
-    numbers = np.atleast_1d(numbers)
-    words = f"{numbers.size} number{'s' if numbers.size > 1 else ''}"
-    title = f"The decision holds {words} from {np.nanmin(numbers):.4g} to {np.nanmax(numbers):.4g}"
-    return Sketch(title, numbers.reshape(len(numbers), -1) if numbers.ndim > 1 else numbers, names, "column")
-
-
-def _numbers(value: Any) -> Any:
-    """A finite array of an object's numbers; NaN if it holds none."""
-    try:
-        numbers = np.asarray(sorted(value) if isinstance(value, set | frozenset) else value, dtype=float)
-    except (TypeError, ValueError):
-        return np.array(np.nan)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
