@@ -44,18 +44,13 @@ def predict(
     number = Expected("number", blank=True, usual=False)
     reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
     wanted = {name: reads.get(kind, Expected("text", blank=True)) for name, kind in kinds.items()}
-    wanted |= {
-        name: Expected("group", tuple(map(str, kind)), blank=True)
-        for name, kind in kinds.items()
-        if isinstance(kind, tuple)
-    }
-    if sensitive and served.groups is not None and served.groups.unknown == "refuse":
-        for name, known in zip(
-            sensitive, zip(*(row for row, _ in served.groups.known), strict=True), strict=True
-        ):
-            levels = tuple(dict.fromkeys(value for value in known if value is not None))
-            if not any(map(is_number, levels)):  # 1 may be 1.0
-                wanted[name] = Expected("group", levels, blank=None in known)
+    groups = served.groups if sensitive else None
+    known = groups.levels if groups is not None and groups.unknown == "refuse" else {}
+    for name, kind in kinds.items():
+        values = kind if isinstance(kind, tuple) else known.get(name, ())
+        levels = tuple(dict.fromkeys(str(value) for value in values if value is not None))
+        if levels and not (name in known and any(map(is_number, levels))):  # the group 1 may be 1.0
+            wanted[name] = Expected("group", levels, blank=name not in known or None in values)
     people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
     for name, (low, high) in served.promise.get("ranges", {}).items():
         far = people.index[(people[name] < low) | (people[name] > high)].tolist()

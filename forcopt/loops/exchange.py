@@ -523,24 +523,15 @@ def _refuse_other_numbers(path: Path, fixed: bool) -> None:
     with path.open(errors="replace") as lines:
         for at, line in enumerate(lines, 1):
             words = line.split()
-            if not words or line.startswith("*"):
+            section = words[0].upper() if len(words) == 1 else section
+            if len(words) < 2 or line[0] == "*" or section not in _MPS_DATA or "'MARKER'" in words:
                 continue
-            if len(words) == 1 or not line[0].isspace():
-                section = words[0].upper() if len(words) == 1 else section
-            if section not in _MPS_DATA or len(words) == 1 or "'MARKER'" in words:
-                continue
-            bound = section == "BOUNDS"
-            if bound and words[0].upper() in _UNBOUNDED:
-                continue
-            numbers = words[-1:] if bound else words[2 if section == "COLUMNS" else 1 + len(words) % 2 :: 2]
-            if fixed:
-                numbers = [line[24:36].strip(), line[49:61].strip() or "0"]
-            for number in numbers:
-                if not _MPS_NUMBER.fullmatch(number):
-                    place = (
-                        "; HiGHS takes the file for the fixed format, of names with blanks" if fixed else ""
-                    )
-                    raise DeclarationError(f"{path}, line {at}: {number!r} is no number, such as 1.5{place}")
+            start = {"COLUMNS": 2, "BOUNDS": -1}.get(section, 1 + len(words) % 2)
+            numbers = [line[24:36].strip(), line[49:61].strip() or "0"] if fixed else words[start::2]
+            wrong = [number for number in numbers if not _MPS_NUMBER.fullmatch(number)]
+            if wrong and not (section == "BOUNDS" and words[0].upper() in _UNBOUNDED):
+                place = "; HiGHS takes the file for the fixed format, of names with blanks" if fixed else ""
+                raise DeclarationError(f"{path}, line {at}: {wrong[0]!r} is no number, such as 1.5{place}")
 
 
 def _matrix(lp: highspy.HighsLp) -> sp.csr_array:

@@ -78,6 +78,29 @@ def finished(figure: Figure, path: str | Path | None) -> Figure:
     return figure
 
 
+class Drawn:
+    """What draws itself on axes: `plot` makes a figure of them, or takes the axes of a caller."""
+
+    _figure_size: tuple[float, float]
+
+    def _draw(self, axes: Any) -> None:
+        raise NotImplementedError
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
+        """Draw the decision.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        """
+        figure, axes = panel(ax, self._figure_size)
+        self._draw(axes)
+        return finished(figure, path)
+
+
 _LARGEST = 60
 """The longest row that is drawn as bars; a longer one is a line."""
 

@@ -278,7 +278,7 @@ class Solution:
         Raises
         ------
         DeclarationError
-            If there is no decision, or it holds no numbers.
+            If there is no decision.
         """
         if self.decision is None:
             raise DeclarationError(f"there is no decision to draw: the status is {self.status}")
