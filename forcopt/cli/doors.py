@@ -111,10 +111,9 @@ def districts(
         for d, (part, people) in enumerate(zip(made.parts, made.populations, strict=True))
     ]
     head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
-    drawing = made.plot()
-    for d, text in enumerate(drawing.legends[0].get_texts() if drawing.legends else ()):
-        text.set_text(f"{d + 1}: {made.populations[d]:,}")  # as in the table and in the files
-    shown = picture(picture_html(drawing), f"A map of {count} districts of {len(graph)} units; {cut}.")
+    shown = picture(
+        picture_html(made.plot(first=1)), f"A map of {count} districts of {len(graph)} units; {cut}."
+    )
     question = {"map": units.name, "units": len(graph), "people": f"{problem.total:,}", "districts": count}
     question["people of a district"] = (
         f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {100 * share:.6g} %"

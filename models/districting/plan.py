@@ -361,7 +361,7 @@ class Plan:
     def _repr_html_(self) -> str:
         return picture_html(self.plot())
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, first: int = 0) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
@@ -377,6 +377,8 @@ class Plan:
             A ``.png``, ``.svg`` or ``.pdf`` file to write.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
+        first : int, default 0
+            The number of the first district in the picture.
 
         Returns
         -------
@@ -423,7 +425,7 @@ class Plan:
                 "ha": "center",
                 "va": "center",
             }
-            axes.annotate(str(d), middle, fontsize=9, bbox=_LABEL, zorder=3, **above)
+            axes.annotate(str(first + d), middle, fontsize=9, bbox=_LABEL, zorder=3, **above)
         axes.autoscale_view()
         wide, high = axes.viewLim.size
         if ax is None:
@@ -431,7 +433,7 @@ class Plan:
         if len(self.parts) <= 20:
             marks = [
                 Line2D([], [], marker="o", linestyle="", color=colour, label=f"{d}: {people:,}")
-                for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True))
+                for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True), first)
             ]
             if ax is None:
                 figure.legend(handles=marks, title="populations", frameon=False, loc="outside right upper")
