@@ -195,10 +195,9 @@ def sample(
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
-    if value in by or identifier in by:
-        raise DeclarationError(
-            f"--strata is {strata!r}; a stratum is neither the value nor the name of a record"
-        )
+    if value in by or identifier in by or (value and value == identifier):
+        rule = "stratum, value and name of a record must be different columns"
+        raise DeclarationError(f"--strata is {strata!r}, --value {value!r}, --id {identifier!r}; {rule}")
     schema = dict.fromkeys(by, Expected("group"))
     schema |= {value: Expected("number")} if value else {}
     schema |= {identifier: Expected("key")} if identifier else {}

@@ -450,9 +450,7 @@ def check_table(
             rule = f"is the name of {count} columns; there must be one"
             found.fault(file, 1, name, name, rule)
         if name not in names and names:
-            near = nearest_level(name, [other for other in names if other not in schema]) or nearest_level(
-                name, names
-            )
+            near = nearest_level(name, names)
             words = "" if near else f"; the columns are {', '.join(names)}"
             found.fault(file, 1, name, name, f"is a column that is missing{words}", near)
     groups = {name: frame[name] for name, e in schema.items() if e.kind == "group" and names.count(name) == 1}
@@ -663,6 +661,7 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
     shares = (values >= 0) & (values <= 1)
     fractions = shares.mean() >= 1 - RARE and (values[shares] != np.round(values[shares])).any()
     rest = {value: values[values != value] for value in kept.values() if value in _CODES}
+    below = int((values < 0).sum())
     for text, value in kept.items():
         others = rest.get(value, values)
         if value in rest and len(others) and (value < 0 <= others.min() or value > 2 * others.max() > 0):
@@ -678,6 +677,8 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
             rule = f"is far from the other rows, of which 90 % are from {low:g} to {high:g}; check it"
             lonely = len(values) and value > LONELY * max(values[values != value], default=value) > 0
             (wrong if lonely else notes)[text] = (f"{rule}, and confirm it by a fix", "")
+        elif value < 0 and below <= RARE * len(values):
+            notes[text] = (f"is one of {below} numbers below 0", text.lstrip("-"))
     return wrong, notes
 
 
@@ -766,8 +767,9 @@ def _level_faults(
     rows = counts.total()
     usual = [value for value, _ in counts.most_common()]
     first: dict[str, str] = {}
+    plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in usual}  # 1 is 01
     for value in usual:
-        first.setdefault(_plain_level(value), value)
+        first.setdefault(plain[value], value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows
     if not many and len(counts) > (MOST_CODES if numeric > 0.5 else max(TINY_GROUP, rows / 3)):
         rule = f"is one of {len(counts)} values in {rows} rows; choose another column, or form classes"
@@ -788,12 +790,14 @@ def _level_faults(
             (wrong if count < rows / FREQUENT else notes)[value] = odd
         elif value.casefold() in _TOTALS:
             wrong[value] = ("is a total, not a group; delete the row", "")
-        elif first[_plain_level(value)] != value:
-            wrong[value] = ("is spelled in another way in most rows", first[_plain_level(value)])
+        elif first[plain[value]] != value:
+            wrong[value] = ("is spelled in another way in most rows", first[plain[value]])
         elif _DATE.fullmatch(value):
             wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
         elif few and (rare := _rare_level(value, counts, others, numeric > 0.5)):
             wrong[value] = rare
+        elif not many and (near := _near_spelling(value, counts)):
+            notes[value] = (f"is in {count} of {rows} rows, and spelled much like another level", near)
         elif count < TINY_GROUP and not many:
             notes[value] = (f"is a group of {count} rows only", "")
     return wrong, notes
@@ -873,7 +877,14 @@ def _check_doubled_rows(
     frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings
 ) -> None:
     """Doubled names in a column that is a key by its name, and rows that repeat others where that is rare."""
-    if any(e.kind == "key" for e in schema.values()) or len(frame) < 2:
+    keys = [name for name, e in schema.items() if e.kind == "key" and name in frame.columns]
+    again = frame.drop(columns=keys).duplicated()
+    for row in again.index[again] if keys and frame.shape[1] > 4 and again.mean() <= RARE else ():
+        name = str(frame.loc[row, keys].iloc[0])
+        found.note(
+            file, row, keys[0], name, "is the only difference from an earlier row; is it the same one?"
+        )
+    if keys or len(frame) < 2:
         return
     for name in frame.columns:
         cells = frame[name] if list(frame.columns).count(name) == 1 else None

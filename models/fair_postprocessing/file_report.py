@@ -24,7 +24,7 @@ from forcopt.data.intake import (
     read_rows,
     typed,
 )
-from forcopt.data.tolerances import MOST_CODES
+from forcopt.data.tolerances import MOST_CODES, RARE
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
 from forcopt.fairness.notions import EqualizedOdds, Notion
@@ -166,8 +166,14 @@ def fair_report(
     (('no', 'yes'), ['f', 'm'])
     """
     groups = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    if not groups or not all(isinstance(name, str) for name in (label, *groups)):
-        raise DeclarationError(f"label is {label!r} and sensitive is {sensitive!r}; they must name columns")
+    if (
+        not groups
+        or len(set(groups)) < len(groups)
+        or not all(isinstance(name, str) for name in (label, *groups))
+    ):
+        raise DeclarationError(
+            f"label is {label!r} and sensitive is {sensitive!r}; they must name different columns"
+        )
     if label in groups:
         raise DeclarationError(f"label is {label!r}, which is sensitive, too; name two columns")
     people, findings, schema, better = _checked(frame, label, groups, positive, leave_out, fixes, encoding)
@@ -276,6 +282,11 @@ def _checked(
                 rule = "are the labels; say which is the better one by positive (--positive)"
             findings.fault(file, 1, label, positive or ", ".join(values), rule)
         for name in features:
+            most = people.groupby(name)[label].value_counts().groupby(level=0).max()
+            few = len(people) - most.sum() <= RARE * len(people) and len(most) <= MOST_CODES
+            if few and name in schema:
+                rule = f"tells the label of {most.sum() / len(people):.1%} of the rows; was it known before?"
+                findings.note(file, 1, name, name, rule)
             if name in schema and _tells(people[name], people[label], schema[name].kind == "number"):
                 rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
                 findings.fault(file, 1, name, name, rule)
@@ -341,6 +352,7 @@ def notion_from(text: str) -> Notion:
         raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
     share = float(near_number(value))
     if not 0 <= share < 1:
-        raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")
+        near = f": write {number}%" if 0 < share <= 100 else ""
+        raise DeclarationError(f"notion is {text!r}; its tolerance must be a share from 0 to 1{near}")
     made: Notion = kinds[plain](share)
     return made

@@ -416,3 +416,25 @@ def test_a_report_names_what_it_cannot_take(folder):
             fair_report(people, **fields)
     coded = people.assign(hired=(people.hired == "yes") + 1)
     assert fair_report(coded, label="hired", sensitive="sex", positive=2).policy.labels == ("1", "2")
+
+
+def test_what_may_be_right_is_noted():
+    schema = {"id": Expected("key"), "area": Expected("group"), "gain": Expected("number")}
+    rows = [(f"n{i:03d}", ["coast", "inland"][i % 2], 1 + i / 8, i % 7, i % 11) for i in range(300)]
+    frame = pd.DataFrame(rows, columns=["id", "area", "gain", "rooms", "floors"])
+    frame.loc[:8, "area"], frame.loc[[20, 21], "gain"] = "cosat", [-2.0, -3.0]
+    frame.loc[299, ["area", "gain", "rooms", "floors"]] = frame.loc[100, ["area", "gain", "rooms", "floors"]]
+    _, found = check_table(frame, "homes", schema)
+    notes = "\n".join(map(str, found.notes))
+    assert not found.faults
+    assert "row 2, column area: 'cosat' is in 9 of 300 rows" in notes and "did you mean 'coast'" in notes
+    assert "row 22, column gain: '-2' is one of 2 numbers below 0; did you mean '2'" in notes
+    assert "row 301, column id: 'n299' is the only difference from an earlier row" in notes
+
+
+def test_a_feature_that_nearly_tells_the_label_is_noted(folder):
+    people = pd.read_csv("applicants.csv", dtype=str)
+    near = people.hired.where(people.index % 60 != 0, "no").map({"yes": "signed", "no": "none"})
+    people.assign(contract=near).to_csv("p.csv", index=False)
+    done = run("fair", "p.csv", "--label", "hired", "--sensitive", "sex")
+    assert done.exit_code == 0 and "'contract' tells the label of 99" in " ".join(done.output.split())

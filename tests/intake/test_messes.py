@@ -426,6 +426,11 @@ MESSES = [
     ),
     ("quotas", cell(7, "value", "north\u200b"), "row 7 value north\\u200b north"),
     ("quotas", raw("quotas.csv", b""), "quotas row 1 empty"),
+    ("sample", each("class", lambda v, i: ["1", "01"][i % 2] if v == "small" else "2"), "row 3 class 01"),
+    ("sample", options(value="firm"), "--value 'firm' --id different"),
+    ("fair", options(sensitive="sex,sex"), "'sex', 'sex' different"),
+    ("fair", options(label="hird"), "row 1 hird hired"),
+    ("fair", options(notion="equalized_odds=-0.05"), "-0.05 from 0 to 1"),
     (
         "model",
         raw("shifts.lp.gz", gzip.compress(b"min 1,5 x\nst\n c: x >= 1\nend\n")),
