@@ -24,7 +24,7 @@ from forcopt.data.intake import (
     read_rows,
     typed,
 )
-from forcopt.data.tolerances import MOST_CODES, RARE
+from forcopt.data.tolerances import MOST_CODES
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
 from forcopt.fairness.notions import EqualizedOdds, Notion
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _BETTER = "1 yes true y t hired repaid accepted approved admitted passed good".split()  # noqa: SIM905
 """Labels that are the better treatment by their name."""
+
+_NEARLY = 0.05
+"""A share of the rarer label's rows. A feature that tells the label of all rows but these is noted."""
 
 _FEWEST = 100
 """Records: with fewer, intervals of rates are so wide that a report says nothing."""
@@ -281,15 +284,16 @@ def _checked(
             if positive is None:
                 rule = "are the labels; say which is the better one by positive (--positive)"
             findings.fault(file, 1, label, positive or ", ".join(values), rule)
-        for name in features:
-            most = people.groupby(name)[label].value_counts().groupby(level=0).max()
-            few = len(people) - most.sum() <= RARE * len(people) and len(most) <= MOST_CODES
-            if few and name in schema:
-                rule = f"tells the label of {most.sum() / len(people):.1%} of the rows; was it known before?"
-                findings.note(file, 1, name, name, rule)
-            if name in schema and _tells(people[name], people[label], schema[name].kind == "number"):
+        for name in filter(schema.__contains__, features):
+            told = people.groupby(name)[label].value_counts().groupby(level=0).max()
+            wrong, codes = len(people) - told.sum(), len(told) <= MOST_CODES
+            number = schema[name].kind == "number"
+            if not wrong and (codes or (number and _is_threshold(people[name], people[label]))):
                 rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
                 findings.fault(file, 1, name, name, rule)
+            elif codes and wrong <= _NEARLY * people[label].value_counts().min():
+                rule = f"tells the label of all rows but {wrong}; was it known before the label?"
+                findings.note(file, 1, name, name, rule)
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
             findings.fault(file, 0, "", str(len(people)), rule)
@@ -297,16 +301,9 @@ def _checked(
     return people, findings, schema, better
 
 
-def _tells(cells: pd.Series[str], labels: pd.Series[str], numeric: bool) -> bool:
-    """Whether the value, or one threshold on the number, with a side for blanks, tells the label."""
-    pairs = cells.to_frame("cell").assign(label=labels).drop_duplicates()
-    if len(pairs) > pairs.cell.nunique():
-        return False
-    if len(pairs) <= MOST_CODES:
-        return True
-    if not numeric:
-        return False
-    filled = pairs[pairs.cell != ""].sort_values("cell", key=lambda texts: texts.astype(float)).label
+def _is_threshold(cells: pd.Series[str], labels: pd.Series[str]) -> bool:
+    """Whether all numbers above one have one label, and all below it the other."""
+    filled = labels[cells != ""].iloc[cells[cells != ""].astype(float).argsort(kind="stable")]
     return int((filled != filled.shift()).sum()) <= 2
 
 

@@ -437,4 +437,6 @@ def test_a_feature_that_nearly_tells_the_label_is_noted(folder):
     near = people.hired.where(people.index % 60 != 0, "no").map({"yes": "signed", "no": "none"})
     people.assign(contract=near).to_csv("p.csv", index=False)
     done = run("fair", "p.csv", "--label", "hired", "--sensitive", "sex")
-    assert done.exit_code == 0 and "'contract' tells the label of 99" in " ".join(done.output.split())
+    wrong = int(((people.hired == "yes") & (people.index % 60 == 0)).sum())
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0 and f"'contract' tells the label of all rows but {wrong}; was it known" in said
