@@ -300,10 +300,7 @@ def release(
             raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
     rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
-    for name in sorted({*rows.columns} - {*public}):
-        if name.casefold() in _MANY and set(rows[name].to_numpy().ravel()) != {"1"}:
-            rule = "tells that a row is several people, but each row counts as one; repeat the rows,"
-            found.fault(people.name, 1, name, name, f"{rule} or rename the column by a fix if it does not")
+    _refuse_counts(rows, public, people.name, found)
     stop_at_faults(found, as_json)
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
@@ -332,6 +329,14 @@ def release(
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
     _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+
+
+def _refuse_counts(rows: Any, public: Mapping[str, Any], file: str, found: Any) -> None:
+    """Add a fault for a column beside the schema by which a row is several people."""
+    for name in sorted({*rows.columns} - {*public}):
+        if name.casefold() in _MANY and set(rows[name].to_numpy().ravel()) != {"1"}:
+            rule = "tells that a row is several people, but each row counts as one; repeat the rows,"
+            found.fault(file, 1, name, name, f"{rule} or rename the column by a fix if it does not")
 
 
 def _budget_from(text: str) -> tuple[dict[str, float], Any]:

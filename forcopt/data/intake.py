@@ -639,14 +639,20 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         elif value > upper:
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
-    points = [text for text in numbers if "." in text]
-    if all(map(_BEHIND_POINT.fullmatch, points)) and any(text.endswith("0") for text in points):
-        rule = "has three digits behind its point and other rows have no point; does it mark thousands?"
-        whole = any(value and text not in points for text, value in numbers.items())
-        wrong |= {text: (rule, text.replace(".", "")) for text in points if whole and text not in wrong}
+    wrong |= {text: fault for text, fault in _thousands(numbers).items() if text not in wrong}
     kept = {text: value for text, value in numbers.items() if text not in wrong and expected.usual}
     odd, notes = _odd_numbers(kept, counts)
     return wrong | odd, notes
+
+
+def _thousands(numbers: Mapping[str, float]) -> dict[str, tuple[str, str]]:
+    """Numbers such as 3.440 among others without a point: the point may mark thousands."""
+    points = [text for text in numbers if "." in text]
+    whole = any(value and text not in points for text, value in numbers.items())
+    if not whole or not all(map(_BEHIND_POINT.fullmatch, points)) or not any(t.endswith("0") for t in points):
+        return {}
+    rule = "has three digits behind its point and other rows have no point; does it mark thousands?"
+    return {text: (rule, text.replace(".", "")) for text in points}
 
 
 def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[str, Any], dict[str, Any]]:
