@@ -6,12 +6,20 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import forcopt as fo
 from forcopt.numeric import birkhoff, laminar_lottery
 from forcopt.problem import problem_classes
 from forcopt.problem.drawing import COLOURS
 
+GREYS = {f"#{k:02x}{k:02x}{k:02x}" for k in range(256)}
+COUNTED = (
+    "^(seats|user|ad|query|count|feature|input|answer|recipient|sampled records|window|sample|"
+    "rank of the group|group, worst first|candidate.*)$"
+)
 EXAMPLES = {type(fo.load(name)).__name__: name for name in reversed(fo.examples())}
 
 
@@ -73,19 +81,39 @@ def test_problems_and_solutions(name):
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_every_decision_is_drawn_also_on_given_axes(name, tmp_path):
-    from matplotlib.figure import Figure
-
+def test_every_decision_is_drawn_for_readers_also_on_given_axes(name, tmp_path):
     s = solved(name)
     if s.decision is None:
         pytest.skip("the default method finds no decision")
     figure = s.plot(tmp_path / "p.png")
     assert (tmp_path / "p.png").stat().st_size > 1000
-    assert any(a.lines or a.patches or a.collections or a.images for a in figure.axes)
+    figure.canvas.draw()
+    titles = [a.get_title(loc) for a in figure.axes for loc in ("left", "center")]
+    finding = titles[0]
+    assert (
+        re.search(r"\d", finding) and len(finding.split()) >= 4 and type(s.decision).__name__ not in finding
+    )
+    said = [*titles, *(text for a in figure.axes for text in (a.get_xlabel(), a.get_ylabel()))]
+    classes = [type(s.decision).__name__, type(s.problem).__name__, "ndarray", "dict"]
+    for text in said:
+        assert not re.search(
+            rf"\b({'|'.join(classes)}|[A-Z]\w*)\(|\b({'|'.join(classes)})\b|<|array", text
+        ), text
+    shown = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    assert min(t.get_fontsize() for t in shown) >= 9
+    filled = [to_hex(p.get_facecolor()) for a in figure.axes for p in a.patches]
+    drawn = [to_hex(line.get_color()) for a in figure.axes for line in a.lines]
+    points = [to_hex(c) for a in figure.axes for part in a.collections for c in part.get_facecolor()]
+    assert len({*filled, *drawn, *points} - GREYS) <= 7
+    for a in figure.axes:
+        for axis, label in ((a.xaxis, a.get_xlabel()), (a.yaxis, a.get_ylabel())):
+            if re.search(COUNTED, label):
+                ticks = axis.get_ticklocs()
+                assert (ticks == np.round(ticks)).all(), label
     own = Figure()
     left, right = own.subplots(1, 2)
     assert s.plot(ax=right) is own
-    assert right.has_data() and not left.has_data()
+    assert right.get_title(loc="left") and not left.has_data() and not left.get_title(loc="left")
 
 
 def test_a_plan_and_a_cohort_are_pictures():

@@ -1,12 +1,12 @@
 """The site's additions to MkDocs: formulas without a script, pictures of the gallery, notebooks as pages."""
 
-import json
 import logging
 import os
 import re
 import subprocess
 import sys
 import textwrap
+from base64 import b64decode
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,14 +48,15 @@ def on_files(files, config):
     }
     for path in sorted((ROOT / "benchmarks").rglob("*")):
         inner = path.relative_to(ROOT)
-        if path.suffix in (".md", ".png") and not any(part.startswith(".") for part in inner.parts):
+        if path.suffix in (".md", ".png", ".svg") and not any(part.startswith(".") for part in inner.parts):
             files.append(File(inner.as_posix(), **place))
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     for page in ("index.md", "gallery.md"):
         for name, content in drawn(ROOT / "docs" / page).items():
             files.append(File.generated(config, f"img/drawn/{name}", content=content))
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebook_page(path)))
+        for name, content in notebook_page(path).items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     files.append(File.generated(config, "releases.md", content=releases()))
     return files
 
@@ -92,14 +93,33 @@ def drawn(page: Path) -> dict[str, bytes]:
             os.chdir(before)
 
 
-def notebook_page(path: Path) -> str:
-    """A notebook's cells as Markdown, below a link to the file."""
-    parts = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+def notebook_page(path: Path) -> dict[str, str | bytes]:
+    """A notebook's cells with their outputs as Markdown, below a link to the file, and its pictures."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    book, parts, files = nbformat.read(path, as_version=4), [], {}
+    with TemporaryDirectory() as folder:
+        NotebookClient(
+            book, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+        ).execute()
+    for at, cell in enumerate(book.cells):
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        for output in cell.outputs:
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/png" in data:
+                files[f"{path.stem}-{at}.png"] = b64decode(data["image/png"])
+                parts.append(f"![What the cell above draws]({path.stem}-{at}.png)")
+            elif "text/html" in data:  # a blank line would end the block
+                inner = re.sub(r"\n\s*\n", "\n", data["text/html"].strip())
+                parts.append(f'<div class="output">\n{inner}\n</div>')
+            elif data["text/plain"].strip():
+                parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
     parts.insert(1, f"This page is a notebook: [{path.name}]({path.name}), to be run in Jupyter.")
-    return "\n\n".join(parts) + "\n"
+    return {f"{path.stem}.md": "\n\n".join(parts) + "\n", **files}
 
 
 def releases() -> str:
@@ -109,7 +129,7 @@ def releases() -> str:
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Point links to benchmarks/ at their copies on the site; rank the guide before tables in a search."""
+    """Point links between docs/ and benchmarks/ at the copies; rank the guide before tables in a search."""
     if page.file.src_uri.startswith("benchmarks/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
         if page.edit_url:  # benchmarks stand beside docs
@@ -117,7 +137,7 @@ def on_page_markdown(markdown, page, config, files):
     if "<!-- backends -->" in markdown:
         markdown = markdown.replace("<!-- backends -->", backend_table())
     up = "../" * page.file.src_uri.count("/")
-    return re.sub(r"\]\((\.\./)+benchmarks/", f"]({up}benchmarks/", markdown)
+    return re.sub(r"\]\((\.\./)+(docs/|(?=benchmarks/))", f"]({up}", markdown)
 
 
 def backend_table() -> str:

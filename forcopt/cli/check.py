@@ -74,14 +74,23 @@ def _kind(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
 def _table(file: Path, found: Any, encoding: str | None) -> tuple[str, str]:
     """Check a table by what its columns seem to hold."""
     from forcopt.data.intake import Findings, check_table, column_kinds, read_rows
+    from forcopt.models.leximax_cohort.panel_check import (
+        QUOTA_COLUMNS,
+        check_fit,
+        check_quotas,
+        quota_columns,
+    )
 
     rows = read_rows(file, file.name, Findings(), encoding)
+    if {*QUOTA_COLUMNS} <= {*(quotas := quota_columns(rows)).columns}:
+        quotas, wanted = check_quotas(quotas, found)
+        found.facts |= {feature: f"{feature}: {', '.join(levels)}" for feature, levels in wanted.items()}
+        check_fit(quotas, {}, None, found)
+        return "a table of quotas", f"forcopt panel PEOPLE {file} --size SEATS"
     names = [name for name in dict.fromkeys(rows.columns) if name and list(rows.columns).count(name) == 1]
     schema = column_kinds(rows, names, lambda name, why: found.note(file.name, 1, name, name, why))
     check_table(file, file.name, schema, findings=found, encoding=encoding)
     for name, expected in schema.items():
         levels = ", ".join(sorted(set(rows[name]) - {""})[:8])
         found.facts[name] = f"{name}: {f'groups {levels}' if expected.kind == 'group' else 'numbers'}"
-    if {"min", "max"} <= set(names):
-        return "a table of quotas", f"forcopt panel PEOPLE {file} --size SEATS"
     return "a table", "forcopt panel, fair, sample or release"

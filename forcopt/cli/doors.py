@@ -35,6 +35,9 @@ _NORMAL = 1.96
 _KEPT = 1 - 1e-9
 """The part of a budget that tables share: the losses of all, each rounded, stay below the budget."""
 
+_MANY = {"n", "count", "counts", "freq", "frequency", "weight", "people", "persons"}
+"""Names of columns of tables whose rows are several people."""
+
 _MOST = {"rho": 10.0, "epsilon": 20.0, "delta": 0.01}
 """Budgets above which a release hardly protects anyone."""
 
@@ -108,10 +111,9 @@ def districts(
         for d, (part, people) in enumerate(zip(made.parts, made.populations, strict=True))
     ]
     head = ("district", "units", "people", "from the mean", "compactness (Polsby-Popper)")
-    drawing = made.plot()
-    for d, text in enumerate(drawing.legends[0].get_texts() if drawing.legends else ()):
-        text.set_text(f"{d + 1}: {made.populations[d]:,}")  # as in the table and in the files
-    shown = picture(picture_html(drawing), f"A map of {count} districts of {len(graph)} units; {cut}.")
+    shown = picture(
+        picture_html(made.plot(first=1)), f"A map of {count} districts of {len(graph)} units; {cut}."
+    )
     question = {"map": units.name, "units": len(graph), "people": f"{problem.total:,}", "districts": count}
     question["people of a district"] = (
         f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {100 * share:.6g} %"
@@ -193,10 +195,9 @@ def sample(
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
-    if value in by or identifier in by:
-        raise DeclarationError(
-            f"--strata is {strata!r}; a stratum is neither the value nor the name of a record"
-        )
+    if value in by or identifier in by or (value and value == identifier):
+        rule = "stratum, value and name of a record must be different columns"
+        raise DeclarationError(f"--strata is {strata!r}, --value {value!r}, --id {identifier!r}; {rule}")
     schema = dict.fromkeys(by, Expected("group"))
     schema |= {value: Expected("number")} if value else {}
     schema |= {identifier: Expected("key")} if identifier else {}
@@ -299,6 +300,7 @@ def release(
             raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
     rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
+    _refuse_counts(rows, public, people.name, found)
     stop_at_faults(found, as_json)
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
@@ -327,6 +329,14 @@ def release(
     question |= {"budget": f"{spent}, the same for each table", "a person": "is a row"}
     parts = {"question": question, "findings": found, "answer": answer, "public_check": False}
     _finish(out / "report.html", "release", known, as_json, plans=files, **parts)
+
+
+def _refuse_counts(rows: Any, public: Mapping[str, Any], file: str, found: Any) -> None:
+    """Add a fault for a column beside the schema by which a row is several people."""
+    for name in sorted({*rows.columns} - {*public}):
+        if name.casefold() in _MANY and set(rows[name].to_numpy().ravel()) != {"1"}:
+            rule = "tells that a row is several people, but each row counts as one; repeat the rows,"
+            found.fault(file, 1, name, name, f"{rule} or rename the column by a fix if it does not")
 
 
 def _budget_from(text: str) -> tuple[dict[str, float], Any]:

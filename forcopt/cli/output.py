@@ -171,7 +171,9 @@ def findings_table(**kinds: list[Finding]) -> Table:
         lines = grouped(findings)
         for f, count in lines[:_MOST_SHOWN]:
             more = f" and {count - 1} more" if count > 1 else ""
-            shown.add_row(kind, f.file, f"{f.row or ''}{more}", f.column, f.value, f.rule, f.nearest)
+            cells = (f.column, f.value, f.rule, f.nearest)
+            seen = (text if text.isprintable() else repr(text)[1:-1] for text in cells)
+            shown.add_row(kind, f.file, f"{f.row or ''}{more}", *seen)
         if len(lines) > _MOST_SHOWN:
             shown.add_row(kind, "", "", "", "", f"and {len(lines) - _MOST_SHOWN} more", "")
     return shown

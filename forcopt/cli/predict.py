@@ -28,7 +28,7 @@ def predict(
     import numpy as np
     import pandas as pd
 
-    from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
+    from forcopt.data.intake import DOUBLED, Expected, Finding, is_number, read_rows, take_table
     from forcopt.learning.tables import ABSENT
     from forcopt.problem.policy import Policy
 
@@ -43,9 +43,22 @@ def predict(
     rows = read_rows(data, data.name, encoding=encoding)
     number = Expected("number", blank=True, usual=False)
     reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
-    names = rows.columns.intersection(list(kinds))
-    wanted = {name: reads.get(kinds[name], Expected("text", blank=True)) for name in names}
+    wanted = {name: reads.get(kind, Expected("text", blank=True)) for name, kind in kinds.items()}
+    groups = served.groups if sensitive else None
+    known = groups.levels if groups is not None and groups.unknown == "refuse" else {}
+    for name, kind in kinds.items():
+        values = kind if isinstance(kind, tuple) else known.get(name, ())
+        levels = tuple(dict.fromkeys(str(value) for value in values if value is not None))
+        if levels and not (name in known and any(map(is_number, levels))):  # the group 1 may be 1.0
+            wanted[name] = Expected("group", levels, blank=name not in known or None in values)
     people = take_table(rows, data.name, wanted, {DOUBLED: DOUBLED}).replace("", np.nan)
+    for name, (low, high) in served.promise.get("ranges", {}).items():
+        far = people.index[(people[name] < low) | (people[name] > high)].tolist()
+        if far:
+            rule = f"is outside {low:g} to {high:g}, of which the policy was learnt; check its unit"
+            more = f" (and in {len(far) - 1} more rows)" if len(far) > 1 else ""
+            note = Finding(data.name, far[0], name, f"{people[name][far[0]]:g}", rule)
+            print(f"note: {note}{more}", file=sys.stderr)
     for name in wanted:
         kind = (False, True) if kinds[name] == "truth" else kinds[name]
         if kind == "spaced text":

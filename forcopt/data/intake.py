@@ -237,10 +237,10 @@ def read_rows(
         lines = [[str(name) for name in table.columns], *map(list, zip(*cells, strict=True))]
     else:
         raise DeclarationError(f"{file} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
-    frame = _frame_of(lines, file, found)
-    if isinstance(table, pd.DataFrame) and table.index.name == _ROWS and len(table) == len(frame):
-        frame.index = table.index
-        return frame  # read before
+    again = isinstance(table, pd.DataFrame) and table.index.name == _ROWS  # read before, and its form checked
+    frame = _frame_of(lines, file, Findings() if again else found)
+    if again and len(table) == len(frame):
+        return frame.set_index(table.index)
     found.facts[file] = f"{len(frame):,} rows, {frame.shape[1]} columns" + found.facts.get(file, "")
     if findings is None:
         found.refuse()
@@ -263,7 +263,9 @@ def _excel_rows(path: Path) -> list[list[str]]:
         sheet = pd.read_excel(path, header=None, dtype=object)
     except ImportError as error:
         raise DeclarationError(f"{path}: {error}; or save the sheet as CSV") from None
-    except ValueError as error:
+    except OSError:
+        raise
+    except Exception as error:  # each reader of spreadsheets has its own
         raise DeclarationError(f"{path} is no spreadsheet: {error}; save the sheet as CSV") from None
     return [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
 
@@ -357,7 +359,7 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
     if not any(head):
         rule = "has no heading: the first row must name the columns" if lines else "is empty"
         found.fault(file, 1, "", "", rule)
-        return pd.DataFrame()
+        return pd.DataFrame(index=pd.Index([], name=_ROWS))
     if len(lines) == 1:
         found.fault(file, 1, "", ", ".join(head)[:60], "is all there is: there are no rows")
     for name, count in Counter(head).items():
@@ -367,6 +369,11 @@ def _frame_of(lines: list[list[str]], file: str, found: Findings) -> pd.DataFram
         elif count > 1 and name:
             found.note(file, 1, name, name, f"is the name of {count} columns")
     rows, numbers = [], []
+    (usual, count), *_ = Counter(map(len, lines[1:])).most_common(1) or [(0, 0)]
+    if len(head) < usual and count > len(lines) / 2:
+        rule = f"names {len(head)} columns, but the rows have {usual} cells; delete what is above the heading"
+        found.fault(file, 1, "", ", ".join(head)[:60], rule)
+        lines = lines[:1]
     for number, row in enumerate(lines[1:], FIRST_ROW):
         shown = ", ".join(row)[:60]
         if not row:
@@ -443,9 +450,7 @@ def check_table(
             rule = f"is the name of {count} columns; there must be one"
             found.fault(file, 1, name, name, rule)
         if name not in names and names:
-            near = nearest_level(name, [other for other in names if other not in schema]) or nearest_level(
-                name, names
-            )
+            near = nearest_level(name, names)
             words = "" if near else f"; the columns are {', '.join(names)}"
             found.fault(file, 1, name, name, f"is a column that is missing{words}", near)
     groups = {name: frame[name] for name, e in schema.items() if e.kind == "group" and names.count(name) == 1}
@@ -556,6 +561,7 @@ def _check_column(
             v: ("is a total, not a record; delete the row", "") for v in counts if v.casefold() in _TOTALS
         }
         wrong |= _unlike(cells, runs=False)
+        wrong |= {v: (_ROUNDED_RULE, "") for v in counts if _ROUNDED.fullmatch(v)}
         _check_doubles(cells, file, found)
     if expected.blank and "" in counts:
         wrong.pop("", None)
@@ -574,6 +580,9 @@ def _check_column(
 # -- numbers -------------------------------------------------------------------------------------------------
 
 _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BEHIND_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_ROUNDED = re.compile(r"[0-9](\.[0-9]+)?E\+?[0-9]+", re.IGNORECASE)
+_ROUNDED_RULE = "was rounded by a spreadsheet; format the column as text, and export it again"
 _CODES = (-1, -9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
 """Numbers that stand for a missing one in surveys."""
 
@@ -621,15 +630,29 @@ def _number_faults(counts: Counter[str], expected: Expected) -> tuple[dict[str, 
         if not np.isfinite(value) or abs(value) >= 2**53:
             wrong[text] = ("is too large for a number", "")
         elif expected.kind == "count" and value != round(value):
-            wrong[text] = ("is no whole number", f"{round(value)}")
+            near = text.replace(".", "") if _BEHIND_POINT.fullmatch(text) else f"{round(value)}"
+            wrong[text] = ("is no whole number", near)
+        elif expected.kind == "count" and _ROUNDED.fullmatch(text):
+            wrong[text] = (_ROUNDED_RULE, "")
         elif value < lower:
             wrong[text] = (f"is below {lower:g}", text.lstrip("-") if -value >= lower else "")
         elif value > upper:
             percent = expected.kind == "share" and value <= 100
             wrong[text] = (f"is above {upper:g}", f"{value / 100:.12g}" if percent else "")
+    wrong |= {text: fault for text, fault in _thousands(numbers).items() if text not in wrong}
     kept = {text: value for text, value in numbers.items() if text not in wrong and expected.usual}
     odd, notes = _odd_numbers(kept, counts)
     return wrong | odd, notes
+
+
+def _thousands(numbers: Mapping[str, float]) -> dict[str, tuple[str, str]]:
+    """Numbers such as 3.440 among others without a point: the point may mark thousands."""
+    points = [text for text in numbers if "." in text]
+    whole = any(value and text not in points for text, value in numbers.items())
+    if not whole or not all(map(_BEHIND_POINT.fullmatch, points)) or not any(t.endswith("0") for t in points):
+        return {}
+    rule = "has three digits behind its point and other rows have no point; does it mark thousands?"
+    return {text: (rule, text.replace(".", "")) for text in points}
 
 
 def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -644,6 +667,7 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
     shares = (values >= 0) & (values <= 1)
     fractions = shares.mean() >= 1 - RARE and (values[shares] != np.round(values[shares])).any()
     rest = {value: values[values != value] for value in kept.values() if value in _CODES}
+    below = int((values < 0).sum())
     for text, value in kept.items():
         others = rest.get(value, values)
         if value in rest and len(others) and (value < 0 <= others.min() or value > 2 * others.max() > 0):
@@ -659,6 +683,8 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
             rule = f"is far from the other rows, of which 90 % are from {low:g} to {high:g}; check it"
             lonely = len(values) and value > LONELY * max(values[values != value], default=value) > 0
             (wrong if lonely else notes)[text] = (f"{rule}, and confirm it by a fix", "")
+        elif value < 0 and below <= RARE * len(values):
+            notes[text] = (f"is one of {below} numbers below 0", text.lstrip("-"))
     return wrong, notes
 
 
@@ -680,6 +706,7 @@ _MISSING = {
     "unknown",
     "k.a.",
 }
+_SHEET_ERROR = re.compile(r"#(N/A|[A-Z]+(/0)?[!?]|#+)")
 _TOTALS = {"total", "totals", "sum", "subtotal", "grand total", "all", "insgesamt", "summe"}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DATE = re.compile(
@@ -722,6 +749,12 @@ def _plain_level(value: str) -> str:
     return re.sub(r"[^\w+<>]+|_+", " ", text).strip() or text.strip()
 
 
+def _alphabets(word: str) -> set[str]:
+    """The alphabets of the letters, of those that have letters which look alike."""
+    known = {unicodedata.name(sign, "").partition(" ")[0] for sign in word if sign.isalpha()}
+    return known & {"LATIN", "CYRILLIC", "GREEK"}
+
+
 def _undated(value: str) -> str:
     """The range that a spreadsheet made a date of: 10-19 became Oct-19."""
     found = re.fullmatch(r"([A-Za-z0-9]+)[-. /]?([A-Za-z0-9]+)", value)
@@ -740,8 +773,9 @@ def _level_faults(
     rows = counts.total()
     usual = [value for value, _ in counts.most_common()]
     first: dict[str, str] = {}
+    plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in usual}  # 1 is 01
     for value in usual:
-        first.setdefault(_plain_level(value), value)
+        first.setdefault(plain[value], value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows
     if not many and len(counts) > (MOST_CODES if numeric > 0.5 else max(TINY_GROUP, rows / 3)):
         rule = f"is one of {len(counts)} values in {rows} rows; choose another column, or form classes"
@@ -752,17 +786,24 @@ def _level_faults(
         few = count <= max(1, RARE * rows) and not many
         if not value:
             continue
-        if value.casefold() in _MISSING:
+        if _SHEET_ERROR.fullmatch(value):
+            wrong[value] = ("is an error of the spreadsheet; correct its formula, or empty the cell", "")
+        elif any(len(_alphabets(word)) > 1 for word in value.split()):
+            rule = f"mixes letters of {' and '.join(sorted(_alphabets(value)))} that look alike"
+            wrong[value] = (rule, nearest_level(value, filter(str.isascii, usual)))
+        elif value.casefold() in _MISSING:
             odd = ("stands for a missing value; empty the cell, or confirm it by a fix", "")
             (wrong if count < rows / FREQUENT else notes)[value] = odd
         elif value.casefold() in _TOTALS:
             wrong[value] = ("is a total, not a group; delete the row", "")
-        elif first[_plain_level(value)] != value:
-            wrong[value] = ("is spelled in another way in most rows", first[_plain_level(value)])
+        elif first[plain[value]] != value:
+            wrong[value] = ("is spelled in another way in most rows", first[plain[value]])
         elif _DATE.fullmatch(value):
             wrong[value] = ("is a date; spreadsheets make dates of ranges such as 10-19", _undated(value))
         elif few and (rare := _rare_level(value, counts, others, numeric > 0.5)):
             wrong[value] = rare
+        elif not many and (near := _near_spelling(value, counts)):
+            notes[value] = (f"is in {count} of {rows} rows, and spelled much like another level", near)
         elif count < TINY_GROUP and not many:
             notes[value] = (f"is a group of {count} rows only", "")
     return wrong, notes
@@ -842,7 +883,14 @@ def _check_doubled_rows(
     frame: pd.DataFrame, file: str, schema: Mapping[str, Expected], found: Findings
 ) -> None:
     """Doubled names in a column that is a key by its name, and rows that repeat others where that is rare."""
-    if any(e.kind == "key" for e in schema.values()) or len(frame) < 2:
+    keys = [name for name, e in schema.items() if e.kind == "key" and name in frame.columns]
+    again = frame.drop(columns=keys).duplicated()
+    for row in again.index[again] if keys and frame.shape[1] > 4 and again.mean() <= RARE else ():
+        name = str(frame.loc[row, keys].iloc[0])
+        found.note(
+            file, row, keys[0], name, "is the only difference from an earlier row; is it the same one?"
+        )
+    if keys or len(frame) < 2:
         return
     for name in frame.columns:
         cells = frame[name] if list(frame.columns).count(name) == 1 else None
@@ -857,6 +905,13 @@ def _check_doubled_rows(
                     rule = "is empty or written unlike the other names; correct it, or leave the column out"
                     found.fault(file, row, name, value, rule)
             return
+    half = len(frame) // 2
+    if half >= FREQUENT and (frame.iloc[:half].to_numpy() == frame.iloc[-half:].to_numpy()).all():
+        rule = (
+            f"stands twice: from this row on all rows are the earlier ones; confirm it by {DOUBLED}={DOUBLED}"
+        )
+        found.fault(file, int(frame.index[-half]), "", "the table", rule)
+        return
     again = frame.duplicated().to_numpy()
     if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
         for row, values in zip(
@@ -889,9 +944,10 @@ def column_kinds(
     found: dict[str, Expected] = {}
     for name in names:
         filled = frame[name][frame[name] != ""]
-        plain = sum(is_number(text) for text in filled)
-        near = sum(is_number(text) or near_number(text) != "" for text in filled)
-        numeric = plain > 0.5 * len(filled) and near > 0.8 * len(filled)
+        told = filled[~filled.str.casefold().isin(_MISSING)]
+        plain = told.str.fullmatch(r"[0-9.,'%\s+-]+").sum()
+        near = sum(is_number(text) or near_number(text) != "" for text in told)
+        numeric = plain > 0.5 * len(told) and near > 0.8 * len(told)
         if filled.nunique() < 2:
             say(name, "has the same value in all rows" if len(filled) else "is empty")
         elif numeric and not _ID.search(name):

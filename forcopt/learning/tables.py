@@ -99,6 +99,8 @@ class Schema:
             import pandas as pd
 
             X = pd.DataFrame([dict(X)])
+        if np.shape(X)[:1] == (0,):
+            raise DeclarationError(f"X has the shape {np.shape(X)}; it must have a row at least")
         if bool(self.names) != hasattr(X, "iloc"):
             given, rule = ("an array", "a frame") if self.names else ("a frame", "an array")
             raise DeclarationError(f"X is {given}; the policy was learnt from {rule}, so it takes {rule}")

@@ -324,7 +324,10 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
                 plain.write_bytes(packed.read())
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise DeclarationError(f"{path} is cut off or damaged: {error}") from None
-            return read_into(model, plain, order)
+            try:
+                return read_into(model, plain, order)
+            except DeclarationError as error:
+                raise DeclarationError(str(error).replace(str(plain), str(path))) from None
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
     else:
@@ -340,6 +343,8 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
         raise DeclarationError(f"{path}: an entry that stands twice or fits no row: {'; '.join(dropped)}")
     for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
+    if path.suffix == ".mps":
+        _refuse_other_numbers(path, fixed=any("fixed format" in words for words in warned))
     if not lp.num_col_ and not lp.num_row_ and not _END.search(path.read_text(errors="replace")):
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
     if twice := [name for name, count in Counter(lp.row_names_).items() if count > 1]:
@@ -502,6 +507,31 @@ def _refuse_section_names(path: Path) -> None:
         raise DeclarationError(
             f"{path}: HiGHS's reader takes the column {found[1]} for the section of this name; rename it"
         )
+
+
+_MPS_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*([ed][+-]?[0-9]+)?|\.[0-9]+([ed][+-]?[0-9]+)?|inf(inity)?)", re.I
+)
+_MPS_DATA = ("COLUMNS", "RHS", "RANGES", "BOUNDS")
+_UNBOUNDED = ("FR", "MI", "PL", "BV")
+"""Kinds of bounds in an MPS file that have no number."""
+
+
+def _refuse_other_numbers(path: Path, fixed: bool) -> None:
+    """HiGHS's reader of MPS files silently takes the first digits of ``1,5``, and 0 for a word."""
+    section = ""
+    with path.open(errors="replace") as lines:
+        for at, line in enumerate(lines, 1):
+            words = line.split()
+            section = words[0].upper() if len(words) == 1 else section
+            if len(words) < 2 or line[0] == "*" or section not in _MPS_DATA or "'MARKER'" in words:
+                continue
+            start = {"COLUMNS": 2, "BOUNDS": -1}.get(section, 1 + len(words) % 2)
+            numbers = [line[24:36].strip(), line[49:61].strip() or "0"] if fixed else words[start::2]
+            wrong = [number for number in numbers if not _MPS_NUMBER.fullmatch(number)]
+            if wrong and not (section == "BOUNDS" and words[0].upper() in _UNBOUNDED):
+                place = "; HiGHS takes the file for the fixed format, of names with blanks" if fixed else ""
+                raise DeclarationError(f"{path}, line {at}: {wrong[0]!r} is no number, such as 1.5{place}")
 
 
 def _matrix(lp: highspy.HighsLp) -> sp.csr_array:

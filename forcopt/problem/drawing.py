@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
 from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 """Okabe and Ito's palette, whose colours colour-blind readers can distinguish."""
 
 MARKERS = "osD^vP*X"
@@ -51,6 +51,12 @@ def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Any]:
     return axes.figure, axes
 
 
+def titled(axes: Any, finding: str) -> None:
+    """Put a sentence above the axes, in lines that the figure has room for."""
+    room = axes.figure.get_size_inches()[0] / axes.get_gridspec().ncols
+    axes.set_title(fill(finding, max(20, int(11 * room))), loc="left", fontsize=11)
+
+
 def whole_ticks(axis: Any) -> None:
     """Put ticks at whole numbers alone, for things that are counted."""
     from matplotlib.ticker import MaxNLocator
@@ -72,98 +78,112 @@ def finished(figure: Figure, path: str | Path | None) -> Figure:
     return figure
 
 
-_LARGEST = 40
+class Drawn:
+    """What draws itself on axes: `plot` makes a figure of them, or takes the axes of a caller."""
+
+    _figure_size: tuple[float, float]
+
+    def _draw(self, axes: Any) -> None:
+        raise NotImplementedError
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
+        """Draw the decision.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        """
+        figure, axes = panel(ax, self._figure_size)
+        self._draw(axes)
+        return finished(figure, path)
+
+
+_LARGEST = 60
 """The longest row that is drawn as bars; a longer one is a line."""
 
+_NOTHING = 1e-6
+"""The part of the largest number below which another one is drawn as 0."""
 
-def draw_arrays(value: Any, ax: Any = None) -> Figure:
-    """Draw the numbers that an object holds: bars or a line for a row of numbers, a heat map for a table.
+_CELLS = 100
+"""The most cells of a table that hold their numbers."""
 
-    Parameters
+
+@dataclass(frozen=True)
+class Sketch:
+    """The picture of a decision: a sentence, and a row of numbers as bars or a table of them as colours.
+
+    Attributes
     ----------
-    value : Any
-        A number, an array, a mapping of numbers, or an object with such fields.
-    ax : matplotlib.axes.Axes, optional
-        The axes to draw on; then the largest array alone is drawn.
-
-    Raises
-    ------
-    DeclarationError
-        If the object holds no numbers.
+    title : str
+        The sentence: what was found.
+    values : Any, optional
+        Shape ``(n,)`` or ``(n, m)``; without them the sentence is all.
+    rows, columns : str or sequence of str
+        The names of rows and columns, or what they are, such as ``"feature"``: these are numbered from 0.
+    unit : str, default ""
+        What the numbers are.
+    labels : sequence of str, optional
+        What stands beside the bars; the numbers by default.
 
     Examples
     --------
-    >>> figure = draw_arrays({"a": 1.0, "b": 2.0})
-    >>> [float(bar.get_height()) for bar in figure.axes[0].patches]
+    >>> figure = Sketch("Bo has two votes of three", [1, 2], ["Ann", "Bo"], unit="votes").plot()
+    >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
     [1.0, 2.0]
     """
-    parts = _parts(value)
-    if not parts:
-        raise DeclarationError(f"a {type(value).__name__} holds no numbers to draw")
-    if ax is not None:
-        name = max(parts, key=lambda n: parts[n][1].size)
-        _draw_part(panel(ax, (0, 0))[1], name, *parts[name])
-        return panel(ax, (0, 0))[0]
-    figure = new_figure(6.0, 0.4 + 2.8 * len(parts))
-    panels = figure.subplots(len(parts), squeeze=False)[:, 0]
-    for axes, (name, part) in zip(panels, parts.items(), strict=True):
-        _draw_part(panel(axes, (0, 0))[1], name, *part)
-    return figure
+
+    title: str
+    values: Any = None
+    rows: str | Sequence[str] = ""
+    columns: str | Sequence[str] = ""
+    unit: str = ""
+    labels: Sequence[str] = ()
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
+        """Draw it, on the given axes or on a new figure, and write it to a file if one is named."""
+        numbers = np.array([] if self.values is None else self.values, dtype=float)
+        short = len(numbers) <= _LARGEST
+        if len(numbers):  # what a solver leaves of 0
+            numbers[np.abs(numbers) < _NOTHING * np.nanmax(np.abs(numbers))] = 0.0
+        height = 1.2 + 0.3 * len(numbers) if short else 4.0
+        figure, axes = panel(ax, (6.0, height if len(numbers) else 0.8))
+        titled(axes, self.title)
+        if not len(numbers):
+            axes.set_axis_off()
+        elif numbers.ndim > 1:
+            image = axes.imshow(numbers, aspect="auto", cmap="cividis")
+            if numbers.size <= _CELLS:
+                dark = numbers < np.nanmean([np.nanmin(numbers), np.nanmax(numbers)])
+                for (i, j), value in np.ndenumerate(numbers):
+                    colour = "white" if dark[i, j] else "black"
+                    axes.text(j, i, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=9)
+            else:
+                figure.colorbar(image, ax=axes, label=self.unit)
+            _name(axes.xaxis, self.columns, numbers.shape[1])
+            _name(axes.yaxis, self.rows, len(numbers))
+        elif short:
+            bars = axes.barh(np.arange(len(numbers)), numbers, color=COLOURS[0])
+            axes.bar_label(bars, self.labels or [f"{v:.4g}" for v in numbers], padding=3, fontsize=9)
+            axes.margins(x=0.25)
+            if (numbers == np.round(numbers)).all():
+                whole_ticks(axes.xaxis)
+            axes.set(xlabel=self.unit, ylim=(len(numbers) - 0.5, -0.5))
+            _name(axes.yaxis, self.rows, len(numbers))
+        else:
+            axes.plot(numbers, color=COLOURS[0])
+            axes.set(xlabel=self.rows if isinstance(self.rows, str) else "", ylabel=self.unit)
+            whole_ticks(axes.xaxis)
+        return finished(figure, path)
 
 
-def _parts(value: Any) -> dict[str, tuple[list[str] | None, Any]]:
-    """The arrays of an object by the names of their fields, each with the labels of its entries."""
-    own = _labelled(value)
-    if own is not None:
-        return {_words(type(value).__name__) if dataclasses.is_dataclass(value) else "value": own}
-    if dataclasses.is_dataclass(value):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+def _name(axis: Any, names: str | Sequence[str], count: int) -> None:
+    """The names along an axis, or numbers and what they number."""
+    if isinstance(names, str) or count > _LARGEST:
+        axis.set_label_text(names if isinstance(names, str) else "")
+        whole_ticks(axis)
+        axis.get_major_locator().set_params(steps=[1, 2, 5, 10], min_n_ticks=1)
     else:
-        fields = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("_")}
-    for name, v in list(fields.items()):  # rows of different lengths
-        if isinstance(v, list | tuple) and _labelled(v) is None:
-            fields |= {f"{name}[{i}]": row for i, row in enumerate(v)}
-    found = {name: _labelled(v) for name, v in fields.items()}
-    arrays = {name: part for name, part in found.items() if part is not None and part[1].size}
-    return {name: part for name, part in arrays.items() if part[1].size > 1} or arrays
-
-
-def _labelled(value: Any) -> tuple[list[str] | None, Any] | None:
-    if isinstance(value, dict):
-        if value and all(isinstance(v, int | float | np.number) for v in value.values()):
-            return [str(k) for k in value], np.array(list(value.values()), dtype=float)
-        return None
-    if isinstance(value, str | bytes) or dataclasses.is_dataclass(value):
-        return None
-    try:
-        numbers = np.asarray(sorted(value) if isinstance(value, set | frozenset) else value, dtype=float)
-    except (TypeError, ValueError):
-        return None
-    return None, np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _draw_part(axes: Any, name: str, labels: list[str] | None, numbers: Any) -> None:
-    numbers = np.atleast_1d(numbers)
-    if numbers.ndim > 1:
-        table = numbers.reshape(len(numbers), -1)
-        image = axes.imshow(table, aspect="auto", cmap="viridis")
-        axes.figure.colorbar(image, ax=axes, label=_words(name))
-        for axis in (axes.xaxis, axes.yaxis):
-            whole_ticks(axis)
-        axes.set(xlabel="column", ylabel="row")
-        return
-    places = np.arange(len(numbers))
-    if len(numbers) <= _LARGEST:
-        axes.bar(places, numbers, color=COLOURS[0])
-        axes.set_xticks(places, labels or places, rotation=90 if labels and max(map(len, labels)) > 4 else 0)
-    else:
-        axes.plot(places, numbers, color=COLOURS[0])
-        whole_ticks(axes.xaxis)
-    axes.set_ylabel(_words(name))
-    if not labels:
-        axes.set_xlabel("position")
-
-
-def _words(name: str) -> str:
-    """A name of a field or class as words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+        axis.set_ticks(np.arange(count), [shorten(str(name), 28) for name in names])

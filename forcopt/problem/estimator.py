@@ -196,6 +196,12 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
     def _features(self, X: Any, served: bool = False) -> Any:
         """X without the sensitive columns, of which a table to predict may have none."""
         X = as_frame(X)
+        if hasattr(X, "iloc") and (np.ndim(X) < 2 or 0 in X.shape or not X.columns.is_unique):
+            given = (
+                f"{type(X).__name__} of shape {X.shape} with columns {list(getattr(X, 'columns', ()))[:9]}"
+            )
+            rule = "it must be a frame with a row at least, and columns of different names"
+            raise DeclarationError(f"{type(self).__name__}: X is a {given}; {rule}")
         positions = self._positions(X, unused=served)
         if positions:
             kept = [j for j in range(np.shape(X)[1]) if j not in positions]

@@ -87,6 +87,11 @@ class Vocabulary:
             mass[row] = mass.get(row, 0.0) + float(weight)
         return cls(tuple(names or column_names(given)), tuple(mass.items()), unknown)
 
+    @property
+    def levels(self) -> dict[str, tuple[str | None, ...]]:
+        """The values that the known groups have in each column."""
+        return dict(zip(self.columns, zip(*(row for row, _ in self.known), strict=True), strict=True))
+
     def laws(self, given: Any) -> tuple[Array, list[dict[str, float]]]:
         """The distinct groups that occur, and the known groups whose laws each of them gets.
 
@@ -103,9 +108,7 @@ class Vocabulary:
         """
         table = self._aligned(given)
         found: list[Crossing] = []
-        for name, known, values in zip(
-            self.columns, zip(*(row for row, _ in self.known), strict=True), table, strict=True
-        ):
+        for (name, known), values in zip(self.levels.items(), table, strict=True):
             spelt = tuple(dict.fromkeys(v for v in known if v is not None))
             place: dict[Any, Any] = {}
             for value in dict.fromkeys(v for v in values if v is not None):

@@ -23,6 +23,7 @@ from forcopt.language.variable import Variable
 from forcopt.memory import memory_limited
 from forcopt.notebook import brief, facts_html
 from forcopt.privacy import ObservedGroups
+from forcopt.problem.drawing import Sketch
 from forcopt.problem.method import COMMON_OPTIONS, RANKS, Handles, Method, Outcome, Rank
 from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import (
@@ -297,6 +298,10 @@ class Problem(Declared):
         return known[wanted]
 
     # -- evaluation and models -------------------------------------------------------------------------------
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        """An object whose `plot` draws a decision that has none, with what was found as its title."""
+        return Sketch(f"The objective of the decision is {evaluation.objective:.6g}")
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Compute the objective and the violations of a decision, without a solver.

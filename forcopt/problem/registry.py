@@ -139,7 +139,7 @@ def load(spec: str | Path, *, trusted: bool = False) -> Any:
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
         raise DeclarationError(
-            f"{path} is not valid {path.suffix.lstrip('.').upper() or 'JSON'}: {error}"
+            f"{path} is not valid {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}"
         ) from None
     if not isinstance(data, dict):
         raise DeclarationError(f"{path} holds no declaration: it must be a table of fields")

@@ -259,7 +259,7 @@ class Solution:
         return self.problem.certify(self.decision, method, **options)
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None, **options: Any) -> Figure:
-        """Draw the decision: by its own `plot`, or else the numbers that it holds.
+        """Draw the decision: by its own `plot`, or as the problem sketches it.
 
         Parameters
         ----------
@@ -278,18 +278,18 @@ class Solution:
         Raises
         ------
         DeclarationError
-            If there is no decision, or it holds no numbers.
+            If there is no decision.
         """
-        from forcopt.problem.drawing import draw_arrays, finished
-
         if self.decision is None:
             raise DeclarationError(f"there is no decision to draw: the status is {self.status}")
-        if hasattr(self.decision, "plot"):
-            figure: Figure = self.decision.plot(path=path, ax=ax, **options)
-            return figure
-        if options:
-            raise unknown("option of plot", next(iter(options)), ["path", "ax"])
-        return finished(draw_arrays(self.decision, ax), path)
+        drawn = self.decision
+        if not hasattr(drawn, "plot"):
+            if options:
+                raise unknown("option of plot", next(iter(options)), ["path", "ax"])
+            evaluation = self.evaluation or Evaluation(self.objective)
+            drawn = self.problem._sketch(drawn, evaluation)
+        figure: Figure = drawn.plot(path=path, ax=ax, **options)
+        return figure
 
     def _repr_html_(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

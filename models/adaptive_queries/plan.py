@@ -21,6 +21,7 @@ from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, HEI
 from forcopt.privacy import GDP
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 
@@ -139,6 +140,12 @@ class AccuracyPlan(Problem):
             elif found is not None:
                 text += f"; width {found} would do"
         return text
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        right = f"with probability {1 - self.failure:.4g}"
+        return Sketch(
+            f"All {self.queries} answers are within {evaluation.objective:.3g} of the truth {right}"
+        )
 
     def evaluate(self, decision: Plan) -> Evaluation:
         """Compute the error and the failure of a plan, by the theorems alone.

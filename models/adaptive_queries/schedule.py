@@ -20,7 +20,7 @@ from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.tolerances import SHOWN_EXCESS
 from forcopt.notebook import new_figure
 from forcopt.problem import Evaluation, Problem
-from forcopt.problem.drawing import COLOURS, finished, panel
+from forcopt.problem.drawing import COLOURS, finished, panel, titled, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,10 @@ class Schedule:
         for row, (first, last) in enumerate(self.intervals):
             ends = [first - 0.4, last + 0.4]
             above.plot(ends, [row, row], linewidth=4, solid_capstyle="butt", color=COLOURS[0])
-        above.set(ylabel="answered", yticks=range(len(self)), yticklabels=self.queries.tolist())
+        above.set(ylabel="query", yticks=range(len(self)), yticklabels=self.queries.tolist())
+        titled(above, f"{len(self)} queries are answered")
+        for axes in (above,) if below is None else (above, below):
+            whole_ticks(axes.xaxis)
         if below is None:
             above.set(xlabel="position")
             return finished(figure, path)

@@ -27,6 +27,7 @@ from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
 from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
 from forcopt.problem import Evaluation, Problem, Solution
+from forcopt.problem.drawing import Sketch
 
 
 class AdaptiveRobustClassification(Problem):
@@ -218,6 +219,12 @@ class AdaptiveRobustClassification(Problem):
         """The features in the order of the classifier's names, if both are named."""
         names = getattr(decision, "feature_names", ())
         return np.asarray(aligned(self.features, names, self.feature_names))
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        lost = f"{evaluation.objective:.3g} of the records are lost to wrong labels or moves"
+        if not hasattr(decision, "w"):
+            return Sketch(lost)
+        return Sketch(lost, decision.w, self.feature_names or "feature", unit="weight of the feature")
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a classifier: the share of points that are lost, exactly.

@@ -26,6 +26,7 @@ from forcopt.models.adaptive_robustness.adaptive_radii import (
 from forcopt.models.adaptive_robustness.geometry import Norm, Pairs, check_points, length, places_of
 from forcopt.models.adaptive_robustness.tolerances import MASS, MASS_TOLERANCE
 from forcopt.problem import Evaluation, Problem
+from forcopt.problem.drawing import Sketch
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +347,13 @@ class RobustBayes(Problem):
         return pairing.value
 
     # -- judging ---------------------------------------------------------------------------------------------
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        bayes = evaluation.metrics["Bayes risk"]
+        title = f"The robust risk is {evaluation.objective:.3g}, the Bayes risk {bayes:.3g}"
+        safe = np.asarray(decision.safe, dtype=float)
+        labels = [f"safe with label {c}" for c in range(safe.shape[1])]
+        return Sketch(title, safe, [np.array2string(x, precision=3) for x in decision.points], labels)
 
     def evaluate(self, decision: RobustClassifier | Any) -> Evaluation:
         """Evaluate safe pairs by geometry.

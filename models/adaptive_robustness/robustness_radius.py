@@ -15,6 +15,7 @@ from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
 from forcopt.models.adaptive_robustness.classifiers import Classifier, Halfspace, ReLUNetwork, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length
 from forcopt.problem import Evaluation, Method, Outcome, Problem, Solution
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 
@@ -148,6 +149,10 @@ class RobustnessRadius(Problem):
     def is_misclassified(self) -> bool:
         """Whether the radius is 0, as the classifier predicts another label at the point itself."""
         return bool(self.changed(self.point[None])[0])
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        title = f"A move of length {evaluation.objective:.4g} changes the answer"
+        return Sketch(title, np.asarray(decision) - self.point, "feature", unit="move")
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a moved point.

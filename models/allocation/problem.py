@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import COLOURS, finished, panel, whole_ticks
+from forcopt.problem.drawing import Sketch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,19 +149,9 @@ class Allocation(FrozenArrays):
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """
-        count = len(self.names)
-        figure, axes = panel(ax, (6.5, 1.2 + 0.28 * min(count, 40)))
-        places = np.arange(count)
-        bars = axes.barh(places, self.sizes, color=COLOURS[0])
-        if count <= 40:
-            axes.set_yticks(places, self.names)
-            of = [f"{m:.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
-            axes.bar_label(bars, of, padding=3, fontsize=9)
-            axes.margins(x=0.25)
-        whole_ticks(axes.xaxis)
-        axes.set(xlabel="sampled records", ylim=(count - 0.5, -0.5))
-        axes.set_title(f"{self.size:.10g} of {self.strata.sum():,} records", loc="left", fontsize=11)
-        return finished(figure, path)
+        title = f"{self.size:.10g} of {self.strata.sum():,} records are sampled"
+        of = [f"{m:.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
+        return Sketch(title, self.sizes, self.names, unit="sampled records", labels=of).plot(path, ax=ax)
 
 
 Amount = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -20,10 +19,10 @@ from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.losses import Neighbours, SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Drawn, Sketch, titled, whole_ticks
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 LARGEST_LOSS = 20.0
@@ -31,7 +30,7 @@ LARGEST_LOSS = 20.0
 
 
 @dataclass(frozen=True, eq=False)
-class Distinguisher:
+class Distinguisher(Drawn):
     """The outcome of a private mechanism with the largest likelihood ratio of two populations.
 
     Attributes
@@ -61,21 +60,15 @@ class Distinguisher:
         side = f"likelier {self.direction}: loss {self.loss:.6g}"
         return f"<an outcome among {len(self.density)} samples, {side}>"
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the logarithm of the density over the samples.
+    _figure_size = (6.0, 3.5)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (6.0, 3.5))
+    def _draw(self, axes: Any) -> None:
+        """Draw the logarithm of the density over the samples."""
         shown = np.flatnonzero(self.density)
         axes.stem(shown, np.log(self.density[shown] / self.density.max()), basefmt=" ")
-        axes.set(xlabel="sample", ylabel="log density", title=f"loss {self.loss:.4g}")
-        return finished(figure, path)
+        axes.set(xlabel="sample", ylabel="log density")
+        titled(axes, f"The privacy loss is {self.loss:.4g}")
+        whole_ticks(axes.xaxis)
 
 
 class TightAmplification(Problem):
@@ -448,6 +441,10 @@ class DPHypothesisTest(Problem):
         for i, step in [(i, order.step) for order in both for i in order]:
             h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
         return h
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        title = f"The answer is {evaluation.objective:.3g} more likely under one law than under the other"
+        return Sketch(title, decision.acceptance, "count", unit='probability of the answer "the first law"')
 
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
         """Evaluate a test: its advantage, and the violation of privacy.

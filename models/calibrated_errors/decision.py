@@ -25,7 +25,7 @@ from forcopt.fairness.records import same_length
 from forcopt.learning.files import PolicyFile, finite_numbers
 from forcopt.models.calibrated_errors.tolerances import ROUNDING
 from forcopt.notebook import new_figure
-from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
+from forcopt.problem.drawing import COLOURS, MARKERS, Drawn, finished, panel, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ _SHOWN = (FALSE_POSITIVE, TRUE_POSITIVE, POSITIVE_PREDICTIVE, NEGATIVE_PREDICTIV
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreKernel(PolicyFile):
+class ScoreKernel(PolicyFile, Drawn):
     """A random new score for each old score of one group.
 
     Attributes
@@ -134,19 +134,13 @@ class ScoreKernel(PolicyFile):
             lines.append(f"{p:9.6g}  {', '.join(shown)}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the scores before (line) and after (filled).
+    _figure_size = (4.5, 3.6)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (4.5, 3.6))
+    def _draw(self, axes: Any) -> None:
+        """Draw the scores before (line) and after (filled)."""
+        moved = self.joint.sum() - self.joint[np.isclose(self.values[:, None], self.outputs)].sum()
+        titled(axes, f"{moved:.0%} of the group get another score")
         self.draw_on(axes, np.linspace(0.0, 1.0, 21), COLOURS[0])
-        return finished(figure, path)
 
     def draw_on(self, axes: Any, edges: Array, color: str) -> None:
         """Draw the scores before and after on the axes of a figure, counted between these edges."""
@@ -331,6 +325,8 @@ class CalibratedScores(PolicyFile):
                 k.draw_on(axes, edges, color)
                 axes.axvline(self.cutoff, color="#D55E00", linestyle="--", linewidth=1)
                 axes.set_title(name)
+        rates = np.array([k.rates(self.cutoff) for k in self.kernels.values()])
+        titled(plane, f"The rates differ by {np.ptp(rates, axis=0).max():.3f}")
         plane.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         plane.set_aspect("equal")
         plane.legend(loc="lower right")

@@ -8,16 +8,15 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from operator import mul
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forcopt.arrays import as_fraction
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.problem.drawing import COLOURS, finished, panel
+from forcopt.problem.drawing import COLOURS, Drawn
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Point = tuple[Fraction, Fraction]
 """A false positive rate and a true positive rate."""
@@ -125,7 +124,7 @@ def _corners(polygon: Sequence[Point]) -> tuple[Point, ...]:
 
 
 @dataclass(frozen=True)
-class FeasibleRegion:
+class FeasibleRegion(Drawn):
     """The false and true positive rates that all groups can have at once, from scores calibrated in each.
 
     Attributes
@@ -204,17 +203,10 @@ class FeasibleRegion:
         sides = [_side(start, end, (x, y)) for start, end in edges]
         return min(sides) >= 0 or max(sides) <= 0
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the ROC curves, the lines of calibration that bind (or all), and the region (filled).
+    _figure_size = (5.0, 5.0)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (5.0, 5.0))
+    def _draw(self, axes: Any) -> None:
+        """Draw the ROC curves, the lines of calibration that bind (or all), and the region (filled)."""
         for i, (name, chain) in enumerate(self.chains.items()):
             start = [] if chain[0][1] == 0 else [(0.0, 0.0)]
             xs, ys = zip(*[*start, *((float(x), float(y)) for x, y in chain)], strict=True)
@@ -232,7 +224,6 @@ class FeasibleRegion:
         axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         axes.set_aspect("equal")
         axes.legend(loc="lower right")
-        return finished(figure, path)
 
 
 def _height(half_plane: HalfPlane, point: Point) -> Fraction:

@@ -20,6 +20,7 @@ from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.release import Region
 from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 
 
 class LevelBudget(Problem):
@@ -98,6 +99,11 @@ class LevelBudget(Problem):
     def variances(self, decision: Any) -> Array:
         """The variance of each region, shape ``(regions,)``, by passes over the tree."""
         return np.asarray(self.effects @ self.noise(as_numbers(decision, "the shares")))
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        parts = np.asarray(decision) / np.sum(decision)
+        title = f"Level {parts.argmax()} of {len(parts)} has {parts.max():.0%} of the budget"
+        return Sketch(title, decision, [f"level {k}" for k in range(len(parts))], unit="budget")
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Every region's variance; the objective is their mean, or the largest of them.

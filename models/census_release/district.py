@@ -18,6 +18,7 @@ from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.release import Region, deviation_factor, noise_variances
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 
 
 class StableDistrict(Problem):
@@ -91,6 +92,11 @@ class StableDistrict(Problem):
         """The people of each leaf, shape ``(leaves,)``."""
         assert self.hierarchy.counts is not None
         return np.asarray(self.hierarchy.counts.sum(axis=1))
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        names = self.hierarchy.names[-1] if self.hierarchy.names else range(self.hierarchy.sizes[-1])
+        few = ", ".join(str(names[k]) for k in decision.leaves[:8]) + ", ..." * (len(decision.leaves) > 8)
+        return Sketch(f"The sum of the units {few} has the variance {evaluation.objective:.4g}")
 
     def evaluate(self, decision: Region | Any) -> Evaluation:
         """The variance of the district's count; fragmentation among the metrics.

@@ -19,6 +19,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -531,6 +532,12 @@ class ConsistentRelease(Problem):
             off = counts[-1][item.leaves].sum(axis=0) @ rows - item.noisy
             found[-1] += float((off**2 * item.precision).sum())
         return found
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        counts = decision.counts[-1]
+        title = f"{len(counts)} units that add up to {counts.sum():,.6g} people"
+        names = self.hierarchy.names[-1] if self.hierarchy.names else "unit"
+        return Sketch(title, counts[:, 0] if counts.shape[1] == 1 else counts, names, "attribute", "people")
 
     def evaluate(self, decision: Release | Any) -> Evaluation:
         """Compute the residual, in all and by level, and the violations with the units' names.

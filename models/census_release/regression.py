@@ -17,6 +17,7 @@ from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.tolerances import NO_SPREAD
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,11 @@ class EcologicalRegression(Problem):
             return decision.group, decision.complement
         group, complement = as_numbers(decision, "the rates").tolist()
         return group, complement
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        rates = [decision.group, decision.complement]
+        title = f"Of the group {rates[0]:.0%} vote for the candidate, of all others {rates[1]:.0%}"
+        return Sketch(title, rates, ["the group", "all others"], unit="share of votes")
 
     def evaluate(self, decision: Rates | Any) -> Evaluation:
         """The weighted sum of squared residuals.

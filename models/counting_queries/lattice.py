@@ -20,6 +20,7 @@ from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.tolerances import DUST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 MASS = 1e3
@@ -207,6 +208,12 @@ class LatticeNoise(Problem):
         found = model.solve("highs", time_limit=time_limit)
         needed = found.status is Status.OPTIMAL and found.objective > self.delta
         return f"the least relaxation: delta {rounded_up(found.objective):.6g}" if needed else ""
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        shown = np.argsort(-decision.probabilities, kind="stable")[:12]
+        title = f"No noise is added with probability {decision.probabilities[0]:.2g}"
+        names = [str(tuple(noise)) for noise in decision.orbits[shown].tolist()]
+        return Sketch(title, decision.probabilities[shown], names, unit="probability of the noise")
 
     def evaluate(self, decision: LatticeLaw) -> Evaluation:
         """Evaluate a law, point by point on the whole lattice.

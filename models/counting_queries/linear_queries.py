@@ -34,6 +34,7 @@ from forcopt.privacy import AdditiveMechanism, Gaussian
 from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.tolerances import CALIBRATED
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 
@@ -179,6 +180,11 @@ class LinearQueries(Problem):
         out = np.zeros((n, len(i)))
         out[i, np.arange(len(i))], out[j, np.arange(len(i))] = 1.0, -1.0
         return out
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        errors = np.linalg.norm(decision.left, axis=1) * evaluation.metrics["deviation"]
+        title = f"Query {errors.argmax()} of {len(errors)} has the largest standard error, {errors.max():.3g}"
+        return Sketch(title, errors, "query", unit="standard error of the answer")
 
     def evaluate(self, decision: Factorization) -> Evaluation:
         """Evaluate a factorization.

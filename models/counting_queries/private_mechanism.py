@@ -23,6 +23,7 @@ from forcopt.models.counting_queries.tolerances import DELTA_LEFT, MIXED
 from forcopt.privacy import Mechanism, Profile, Randomness, Sensitivity, TabulatedNoise
 from forcopt.privacy.tolerances import LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 
 
 class PrivateMechanism(Problem):
@@ -105,6 +106,10 @@ class PrivateMechanism(Problem):
     def ordered(self) -> Array:
         """The neighbours in both orders, shape ``(2 edges, 2)``."""
         return np.concatenate([self.edges, self.edges[:, ::-1]])
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        title = f"The expected loss is {evaluation.objective:.4g}, by these probabilities of answers"
+        return Sketch(title, decision, "input", "answer", "probability")
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a matrix.

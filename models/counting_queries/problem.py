@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +13,7 @@ from forcopt.models.counting_queries.tolerances import DELTA_SLACK
 from forcopt.privacy import AdditiveMechanism, KNorm, Noise, TabulatedNoise
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
 from forcopt.problem import Evaluation, Problem
+from forcopt.problem.drawing import Sketch
 
 
 class CountingQueries(Problem):
@@ -87,6 +88,10 @@ class CountingQueries(Problem):
         if isinstance(law, KNorm):
             return law.expected_max(self.queries) if self.error == "max" else law.expected_abs(self.queries)
         return law.expected_max(self.queries if self.error == "max" else 1)
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        which = {"max": "The largest", "mean": "The mean"}.get(self.error, f"The {self.error}")
+        return Sketch(f"{which} error of {self.queries} counts is {evaluation.objective:.4g} on average")
 
     def evaluate(self, decision: Noise | KNorm) -> Evaluation:
         """Evaluate a law of noise.

@@ -22,11 +22,13 @@ from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import TIE
 from forcopt.notebook import new_figure, picture_html
 from forcopt.problem import Outcome
-from forcopt.problem.drawing import finished
+from forcopt.problem.drawing import finished, titled
 from forcopt.status import Status
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""
+
+_LABEL = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
 
 _MOST_LISTED = 40
 """How many nodes of a district `str` lists."""
@@ -359,7 +361,7 @@ class Plan:
     def _repr_html_(self) -> str:
         return picture_html(self.plot())
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, first: int = 0) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
@@ -375,13 +377,15 @@ class Plan:
             A ``.png``, ``.svg`` or ``.pdf`` file to write.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
+        first : int, default 0
+            The number of the first district in the picture.
 
         Returns
         -------
         Any
             The `matplotlib.figure.Figure`.
         """
-        from matplotlib import colormaps
+        import networkx as nx
         from matplotlib.collections import LineCollection, PathCollection
         from matplotlib.colors import to_rgba_array
         from matplotlib.lines import Line2D
@@ -389,16 +393,20 @@ class Plan:
         problem, graph = self.problem, self.problem.graph
         axes: Any = new_figure().add_subplot() if ax is None else ax
         figure: Any = axes.figure
-        few = len(self.parts) <= len(_COLOURS)
-        palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
-        of_district = palette[np.arange(len(self.parts)) % len(palette)]
+        u, v = problem.arrays.edges.T
+        touching = nx.Graph(self.labels[problem.arrays.edges].tolist())  # neighbours have different colours
+        many = len(self.parts) > len(_COLOURS)
+        number = nx.greedy_color(touching, "saturation_largest_first") if many else {}
+        places = [number.get(d, d) % len(_COLOURS) for d in range(len(self.parts))]
+        of_district = to_rgba_array(_COLOURS)[places]
         colours = of_district[self.labels]
-        if all("geometry" in graph.nodes[v] for v in problem.nodes):
+        points = not all("geometry" in graph.nodes[v] for v in problem.nodes)
+        if not points:
             areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
+            spots = np.array([area.vertices.mean(axis=0) for area in areas])
         else:
             spots = _positions(problem)
-            u, v = problem.arrays.edges.T
             cut = self.labels[u] != self.labels[v]
             lines = np.stack([spots[u], spots[v]], axis=1)
             axes.add_collection(LineCollection(list(lines[~cut]), colors="0.3", linewidths=1.2, zorder=1))
@@ -408,6 +416,16 @@ class Plan:
             axes.scatter(
                 spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
             )
+        for d in range(len(self.parts)):
+            own = spots[self.labels == d]
+            middle = own[((own - own.mean(axis=0)) ** 2).sum(axis=1).argmin()]
+            above = {
+                "xytext": (0, 13 * points),
+                "textcoords": "offset points",
+                "ha": "center",
+                "va": "center",
+            }
+            axes.annotate(str(first + d), middle, fontsize=9, bbox=_LABEL, zorder=3, **above)
         axes.autoscale_view()
         wide, high = axes.viewLim.size
         if ax is None:
@@ -415,15 +433,15 @@ class Plan:
         if len(self.parts) <= 20:
             marks = [
                 Line2D([], [], marker="o", linestyle="", color=colour, label=f"{d}: {people:,}")
-                for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True))
+                for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True), first)
             ]
             if ax is None:
                 figure.legend(handles=marks, title="populations", frameon=False, loc="outside right upper")
             else:
-                axes.legend(handles=marks, title="populations", frameon=False, fontsize=7)
+                axes.legend(handles=marks, title="populations", frameon=False, fontsize=9)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()
-        axes.set_title(f"{len(self.parts)} districts, cut cost {self.cost:g}")
+        titled(axes, f"{len(self.parts)} connected districts, whose borders cost {self.cost:g}")
         return finished(figure, path)
 
     def to_gerrychain(self) -> Any:

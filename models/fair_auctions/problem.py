@@ -26,7 +26,7 @@ from forcopt.models.fair_auctions.rules import (
 from forcopt.models.fair_auctions.tolerances import SUM
 from forcopt.numeric import MatchingLottery, birkhoff
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Sketch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -150,11 +150,10 @@ class Allocation:
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """
-        figure, axes = panel(ax, (6.0, 3.6))
-        image = axes.imshow(self.marginals.sum(axis=2).T, aspect="auto", vmin=0, vmax=1, cmap="viridis")
-        axes.set(xlabel="user", ylabel="ad")
-        figure.colorbar(image, ax=axes, label="probability of a slot")
-        return finished(figure, path)
+        chances = self.marginals.sum(axis=2).T
+        mean = chances.mean(axis=1)
+        title = f"Ad {mean.argmax()} has a slot with probability {mean.max():.2g}, the most"
+        return Sketch(title, chances, "ad", "user", "probability of a slot").plot(path, ax=ax)
 
 
 class FairAuction(Problem):

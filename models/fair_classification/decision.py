@@ -20,7 +20,7 @@ from forcopt.learning.hypotheses import aligned, as_cells, names_of
 from forcopt.learning.policy import mixed
 from forcopt.learning.tolerances import NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Sketch, finished, panel, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -457,13 +457,12 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             The records on which to measure. Each classifier is a circle whose area grows with its
             probability, and the mixture a star.
         """
-        figure, axes = panel(ax, (5.0, 4.0))
         if problem is None:
             order = np.argsort(-self.weights, kind="stable")
-            axes.barh([f"{self.classifiers[k]!r:.40}" for k in order], self.weights[order])
-            axes.invert_yaxis()
-            axes.set(xlabel="probability", xlim=(0, 1))
-            return finished(figure, path)
+            names = [repr(self.classifiers[k]).partition("(")[0] for k in order]
+            title = f"{len(names)} classifiers are drawn, the first with probability {self.weights.max():.2g}"
+            return Sketch(title, self.weights[order], names, unit="probability").plot(path, ax=ax)
+        figure, axes = panel(ax, (5.0, 4.0))
         judged = [problem.evaluate(decision) for decision in [*self.classifiers, self]]
         names = list(problem.demand.disparity(problem.rates(as_cells(problem.labels, self.classes))))
         if not names:
@@ -473,6 +472,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         axes.scatter(spread[:-1], error[:-1], s=20 + 400 * self.weights, alpha=0.6, label="classifiers")
         axes.scatter(spread[-1:], error[-1:], s=160, marker="*", zorder=3, label="their mixture")
         axes.set(xlabel="largest disparity", ylabel="error")
+        titled(axes, f"The mixture has error {error[-1]:.3g} and disparity {spread[-1]:.3g}")
         axes.legend()
         return finished(figure, path)
 

@@ -17,7 +17,7 @@ from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Sketch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,14 +117,11 @@ class Seats(FrozenArrays):
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """
-        order = np.argsort(-self.quotas, kind="stable")[:_SHOWN]
-        places = np.arange(len(order))
-        figure, axes = panel(ax, (max(5.0, 1.2 + 0.2 * len(order)), 3.6))
-        axes.bar(places, self.seats[order], color="#9ecae1", label="seats")
-        axes.plot(places, self.quotas[order], "_", color="#000000", label="quota")
-        axes.set_xticks(places, [self.names[i] for i in order], rotation=90)
-        axes.legend(frameon=False)
-        return finished(figure, path)
+        order = np.argsort(-self.quotas, kind="stable")[:_SHOWN].tolist()
+        names, seats = [self.names[i] for i in order], self.seats[order]
+        labels = [f"{n:.10g} for {self.quotas[i]:.2f}" for n, i in zip(seats, order, strict=True)]
+        title = f"{names[0]} has {seats[0]:.10g} of {self.seats.sum():.10g} seats"
+        return Sketch(title, seats, names, unit="seats, for quotas", labels=labels).plot(path, ax=ax)
 
 
 Criterion = Literal["hill", "webster", "jefferson", "adams", "dean", "total", "minimax", "range", "leximax"]

@@ -21,6 +21,7 @@ from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -505,6 +506,18 @@ class CoverageDecision(Problem):
         i = np.searchsorted(decision.first, first / self.scale)
         j = np.searchsorted(decision.second, second / self.scale)
         return np.asarray(decision.values[i, j])
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        facts = evaluation.metrics
+        least = facts.get("least rate of the given", facts["least rate"])
+        title = (
+            f"{facts['covered']:.4g} of {len(self.counts)} must be covered; each is at a rate of {least:.3g}"
+        )
+        rows, columns = (
+            [f"{at} below {cuts[0]:g}", *(f"from {cut:g}" for cut in cuts)]
+            for at, cuts in (("first", decision.first), ("second", decision.second))
+        )
+        return Sketch(title, decision.values, rows, columns, "probability of cover")
 
     def evaluate(self, decision: DecisionTable) -> Evaluation:
         """Evaluate a decider by its exact rates.

@@ -25,6 +25,7 @@ from forcopt.models.fair_decisions.tolerances import LEAST, ROOT
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
+from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
 
@@ -206,6 +207,11 @@ class FormulaGrant(Problem):
         It depends on the true total. Exact but for clipped rules, whose noisy totals are larger.
         """
         return float(laplace_sum_tail(self.total - rule.total_slack, self.scale * rule.weights))
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        low, high = decision.slacks.min(), decision.slacks.max()
+        title = f"Noise costs no one a grant if counts are raised by {low:.4g} to {high:.4g}"
+        return Sketch(title, decision.slacks, "recipient", unit="added to the count")
 
     def evaluate(self, decision: GrantRule) -> Evaluation:
         """Evaluate a rule by its inflation and the probability that anyone loses.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,10 +14,10 @@ from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.learning.fitted import plain_numbers
 from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
-from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
+from forcopt.problem.drawing import COLOURS, MARKERS, Drawn, titled
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | None) -> Array:
@@ -42,7 +41,7 @@ def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | 
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedPostprocessor(FrozenArrays, PolicyFile):
+class RandomizedPostprocessor(FrozenArrays, PolicyFile, Drawn):
     """Predicts 1 with a probability that depends on the base prediction and the group.
 
     Attributes
@@ -168,17 +167,10 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             lines.append(f"{name:{width}}  {if_zero:12.4f}  {if_one:12.4f}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw each group's rates before (hollow) and after (filled), within all that it could reach.
+    _figure_size = (5.0, 5.0)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (5.0, 5.0))
+    def _draw(self, axes: Any) -> None:
+        """Draw each group's rates before (hollow) and after (filled), within all that it could reach."""
         axes.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
         for a, name in enumerate(self.groups):
             base, after = self.base_rates[:, a], self.rates[:, a]
@@ -187,10 +179,11 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile):
             axes.fill(*reachable.T, facecolor=color, edgecolor=color, alpha=0.12)
             axes.plot(*base, marker=marker, linestyle="", color=color, markerfacecolor="white")
             axes.plot(*after, marker=marker, linestyle="", color=color, label=name)
+        after, before = (np.ptp(r, axis=1).max() for r in (self.rates, self.base_rates))
+        titled(axes, f"The groups' rates differ by {after:.3f}, before by {before:.3f}")
         axes.set(xlabel="false positive rate", ylabel="true positive rate")
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(loc="lower right")
-        return finished(figure, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +282,7 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedThresholds(PolicyFile):
+class RandomizedThresholds(PolicyFile, Drawn):
     """Draws a threshold by the group of a record, and predicts 1 if the record's score is at least that.
 
     Attributes
@@ -407,17 +400,10 @@ class RandomizedThresholds(PolicyFile):
         weights = tuple(map(np.asarray, data["weights"]))
         return cls(tuple(data["groups"]), thresholds, weights, _channel(data))
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the probability of predicting 1 as the score grows, a line for each group.
+    _figure_size = (5.0, 3.6)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (5.0, 3.6))
+    def _draw(self, axes: Any) -> None:
+        """Draw the probability of predicting 1 as the score grows, a line for each group."""
         cuts = np.concatenate(self.thresholds)
         inner = cuts[np.isfinite(cuts)]
         low, high = (float(inner.min()), float(inner.max())) if len(inner) else (0.0, 1.0)
@@ -428,9 +414,11 @@ class RandomizedThresholds(PolicyFile):
             at = np.unique(np.concatenate([ends, own[np.isfinite(own)]]))
             color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
             axes.step(at, self.law(a, at), where="post", color=color, marker=marker, label=name)
+        pairs = zip(self.thresholds, self.weights, strict=True)
+        cut = " and ".join(f"{np.dot(w, np.clip(t, *ends)):.3g}" for t, w in pairs)
+        titled(axes, f"The groups are cut at scores of {cut} on average")
         axes.set(xlabel="score", ylabel="probability of predicting 1", ylim=(-0.05, 1.05))
         axes.legend()
-        return finished(figure, path)
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from forcopt.data.intake import (
     Expected,
     Findings,
     Fixes,
+    cell_text,
     check_table,
     column_kinds,
     is_number,
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 _BETTER = "1 yes true y t hired repaid accepted approved admitted passed good".split()  # noqa: SIM905
 """Labels that are the better treatment by their name."""
+
+_NEARLY = 0.05
+"""A share of the rarer label's rows. A feature that tells the label of all rows but these is noted."""
 
 _FEWEST = 100
 """Records: with fewer, intervals of rates are so wide that a report says nothing."""
@@ -164,6 +169,14 @@ def fair_report(
     (('no', 'yes'), ['f', 'm'])
     """
     groups = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if (
+        not groups
+        or len(set(groups)) < len(groups)
+        or not all(isinstance(name, str) for name in (label, *groups))
+    ):
+        raise DeclarationError(
+            f"label is {label!r} and sensitive is {sensitive!r}; they must name different columns"
+        )
     if label in groups:
         raise DeclarationError(f"label is {label!r}, which is sensitive, too; name two columns")
     people, findings, schema, better = _checked(frame, label, groups, positive, leave_out, fixes, encoding)
@@ -172,7 +185,7 @@ def fair_report(
     table = typed(people, schema).reset_index(drop=True)
     for name in features:
         if schema[name].kind == "group":
-            table[name] = table[name].astype(object).where(table[name] != "", np.nan)
+            table[name] = table[name].where(table[name] != "").astype("category")
     labels = table[label].to_numpy(dtype=object)
     names = (next(value for value in labels if value != better), better)
     fresh = np.zeros(len(table), dtype=bool)
@@ -187,10 +200,15 @@ def fair_report(
     model = ThresholdPostprocessor(base, notion, sensitive=asked, held_out=0.5, random_state=seed)
     try:
         model.fit(X[~fresh], (labels[~fresh] == better).astype(int))  # the better label is the second one
-    except DeclarationError as error:  # of a group without records of one label
+    except DeclarationError as error:
+        if "has no records" not in str(error):
+            raise
         rule = "merge it into another group by a fix, or drop its rows (--fix)"
         raise DeclarationError(f"{str(error).rpartition(': ')[2]}; {rule}") from None
     policy = replace(model.policy_, labels=names).tested(X[fresh], labels[fresh], of[fresh])
+    numbers = table[[name for name in features if schema[name].kind == "number"]]
+    ranges = {name: [float(column.min()), float(column.max())] for name, column in numbers.items()}
+    policy = replace(policy, promise={**policy.promise, "ranges": ranges})
     alone = np.array(names, dtype=object)[model.estimator_.predict(table.loc[fresh, features])]
     metrics = (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE, ERROR)
     rates, before = (
@@ -236,6 +254,10 @@ def _checked(
     def say(name: str, why: str) -> None:
         findings.note(file, 1, name, name, f"is no feature: it {why}")
 
+    for name, count in Counter(raw.columns).items():
+        if count > 1 and name and name not in (label, *groups):
+            rule = f"is the name of {count} columns, of which none can be a feature; delete or rename one"
+            findings.fault(file, 1, name, name, rule)
     for name in leave_out:
         if name not in names or name == label:
             near = nearest_level(name, [other for other in names if other != label])
@@ -245,6 +267,7 @@ def _checked(
     schema = {label: Expected("group"), **dict.fromkeys(groups, Expected("group"))}
     schema |= column_kinds(raw, features, say)
     people, _ = check_table(frame, file, schema, fixes=fixes, findings=findings, encoding=encoding)
+    positive = None if positive is None else cell_text(positive)
     better = positive or ""
     if label in people.columns and not findings.faults:
         values = sorted(set(people[label]))
@@ -261,16 +284,39 @@ def _checked(
             if positive is None:
                 rule = "are the labels; say which is the better one by positive (--positive)"
             findings.fault(file, 1, label, positive or ", ".join(values), rule)
-        for name in features:
-            pairs = people[[name, label]].drop_duplicates()
-            if name in schema and len(pairs) == people[name].nunique() <= MOST_CODES:
-                rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
-                findings.fault(file, 1, name, name, rule)
+        _find_tellers(people, label, schema, features, findings, file)
         if len(people) < _FEWEST:
             rule = f"rows are too few: {_FEWEST} at least"
             findings.fault(file, 0, "", str(len(people)), rule)
     findings.refuse()
     return people, findings, schema, better
+
+
+def _find_tellers(
+    people: pd.DataFrame,
+    label: str,
+    schema: dict[str, Expected],
+    features: list[str],
+    findings: Findings,
+    file: str,
+) -> None:
+    """Add a fault for each feature that tells the label, and a note if it does so in nearly all rows."""
+    for name in filter(schema.__contains__, features):
+        told = people.groupby(name)[label].value_counts().groupby(level=0).max()
+        wrong, codes = len(people) - told.sum(), len(told) <= MOST_CODES
+        number = schema[name].kind == "number"
+        if not wrong and (codes or (number and _is_threshold(people[name], people[label]))):
+            rule = "tells the label of every row; leave it out by leave_out (--leave-out)"
+            findings.fault(file, 1, name, name, rule)
+        elif codes and wrong <= _NEARLY * people[label].value_counts().min():
+            rule = f"tells the label of all rows but {wrong}; was it known before the label?"
+            findings.note(file, 1, name, name, rule)
+
+
+def _is_threshold(cells: pd.Series[str], labels: pd.Series[str]) -> bool:
+    """Whether all numbers above one have one label, and all below it the other."""
+    filled = labels[cells != ""].iloc[cells[cells != ""].astype(float).argsort(kind="stable")]
+    return int((filled != filled.shift()).sum()) <= 2
 
 
 def _learner(schema: dict[str, Expected], features: list[str]) -> Any:
@@ -315,6 +361,7 @@ def notion_from(text: str) -> Notion:
         raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
     share = float(near_number(value))
     if not 0 <= share < 1:
-        raise DeclarationError(f"notion is {text!r}; its tolerance must be a share below 1: write {number}%")
+        near = f": write {number}%" if 0 < share <= 100 else ""
+        raise DeclarationError(f"notion is {text!r}; its tolerance must be a share from 0 to 1{near}")
     made: Notion = kinds[plain](share)
     return made

@@ -19,6 +19,7 @@ from forcopt.models.fair_postprocessing.decision import RandomizedRemix
 from forcopt.models.fair_postprocessing.problem import Postprocessing
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles
+from forcopt.problem.drawing import Sketch
 
 
 class MulticlassPostprocessing(Postprocessing):
@@ -203,6 +204,12 @@ class MulticlassPostprocessing(Postprocessing):
         """The error rate, or the mean cost; a scalar."""
         costs = 1.0 - np.eye(len(self.classes)) if self.costs is None else self.costs
         return ((self.counts @ costs) * probabilities).sum() / float(self.counts.sum())
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        rows = [f"{name}, predicted {known}" for name in decision.groups for known in decision.classes]
+        title = f"The new predictions lose {evaluation.objective:.3g} on average"
+        chances = decision.probabilities.swapaxes(0, 1).reshape(len(rows), -1)
+        return Sketch(title, chances, rows, decision.classes, "probability")
 
     def evaluate(self, decision: RandomizedRemix | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and its disparities.

@@ -23,7 +23,7 @@ from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.notebook import picture_html
 from forcopt.numeric import birkhoff, decompose_permutahedron
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import MARKERS, finished, panel
+from forcopt.problem.drawing import MARKERS, finished, panel, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -204,9 +204,12 @@ class RankingLottery:
         labels = np.full(self.count, "all") if groups is None else np.array([str(g) for g in groups])
         for at, name in enumerate(np.unique(labels)):
             own, marker = np.sort(self.exposures[labels == name])[::-1], MARKERS[at % len(MARKERS)]
-            axes.step(np.arange(len(own)), own, where="mid", label=name, marker=marker, markersize=4)
+            axes.step(np.arange(1, len(own) + 1), own, where="mid", label=name, marker=marker, markersize=4)
+        finding = f"Candidates expect weights from {self.exposures.min():.3g} to {self.exposures.max():.3g}"
         axes.set(xlabel="candidates, from most to least exposed", ylabel="expected weight of position")
-        axes.legend(frameon=False)
+        titled(axes, finding)
+        if groups is not None:
+            axes.legend(frameon=False)
         return finished(figure, path)
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ from forcopt.language import Constraint, Expression, Model
 from forcopt.learning.files import PolicyFile
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
-from forcopt.problem.drawing import MARKERS, finished, panel
+from forcopt.problem.drawing import MARKERS, finished, panel, titled, whole_ticks
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -361,9 +361,14 @@ class GroupModel(PolicyFile):
             axes.plot(place, model.sorted_losses, label=name, linestyle="dashed", zorder=3, **style)
         style["marker"] = MARKERS[0]
         axes.plot(place, self.sorted_losses, label=label, linewidth=3.0, zorder=2, **style)
-        axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
+        worst, *_, best = self.sorted_losses if len(place) > 1 else (self.sorted_losses[0],) * 2
+        finding = f"The mean loss is {worst:.3g} in the worst group and {best:.3g} in the best"
+        axes.set(xlabel="rank of the group", ylabel="mean loss in the group")
+        titled(axes, finding)
+        whole_ticks(axes.xaxis)
         axes.set_ylim(bottom=0.0)
-        axes.legend()
+        if others:
+            axes.legend()
         return finished(figure, path)
 
 

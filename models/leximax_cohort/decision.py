@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from forcopt.models.leximax_cohort.panel import gini
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
 from forcopt.notebook import picture_html, table_html
 from forcopt.numeric import decompose, dependent_rounding, laminar_lottery, project_box
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Drawn, titled, whole_ticks
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort, Quotas
@@ -29,7 +27,7 @@ _MOST_LISTED = 40
 
 
 @dataclass(frozen=True, eq=False)
-class CohortLottery(FrozenArrays):
+class CohortLottery(FrozenArrays, Drawn):
     """Chooses a cohort by lot; a certain cohort if all probabilities are 0 or 1.
 
     Attributes
@@ -193,17 +191,10 @@ class CohortLottery(FrozenArrays):
             lines.append(f"and {len(named) - _MOST_LISTED} more")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the groups' utilities from the smallest up, above the utilities of an equal chance for all.
+    _figure_size = (6.0, 3.6)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (6.0, 3.6))
+    def _draw(self, axes: Any) -> None:
+        """Draw the groups' utilities from the smallest up, above the utilities of an equal chance for all."""
         problem = self.problem
         even = np.full(len(self.marginals), problem.size / len(self.marginals))
         ranks = np.arange(1, len(self.utilities) + 1)
@@ -212,9 +203,10 @@ class CohortLottery(FrozenArrays):
         axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
         if np.array_equal(problem.utilities, np.eye(len(ranks))):
             axes.set(xlabel="candidate, least likely first", ylabel="probability")
-        axes.grid(axis="y", color="#e5e5e5")
+        worst = (problem.utilities.T @ even).min()
+        titled(axes, f"The worst off expects {self.levels[0]:.3g}, by equal chances {worst:.3g}")
+        whole_ticks(axes.xaxis)
         axes.legend(frameon=False)
-        return finished(figure, path)
 
 
 def exact_marginals(marginals: Array, size: float) -> Array:

@@ -99,7 +99,7 @@ def panel_intake(
     size : int, optional
         Of the panel; without it nobody looks whether quotas leave room for it, and are met by the pool.
     fixes : mapping, optional
-        Of the candidates, see `forcopt.data.intake.Fixes`.
+        Of whichever file has the value or column, see `forcopt.data.intake.Fixes`.
     encoding : str, optional
         Of both files, see `forcopt.data.read_rows`.
 
@@ -126,18 +126,12 @@ def panel_intake(
         rule = "are the columns of quotas; the file of the people comes first, then that of the quotas"
         found.faults = [Finding("candidates", 1, "", ", ".join(QUOTA_COLUMNS), rule)]
         return {}, found
-    flexible = _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
-    names = (*QUOTA_COLUMNS, *flexible)
-    schema = {name: Expected("text") if name in QUOTA_COLUMNS[:2] else _SEATS for name in names}
-    table, _ = check_table(table, "quotas", schema, findings=found)
-    if any(list(table.columns).count(name) != 1 for name in names):
+    cells, others = ({*f.columns, *f.to_numpy().ravel()} for f in (table, pool))
+    own = {old: new for old, new in (fixes or {}).items() if old in cells}
+    fixes = {old: new for old, new in (fixes or {}).items() if old in others or old not in own}
+    table, wanted = check_quotas(table, found, own)
+    if not wanted:
         return {}, found
-    wanted: dict[str, dict[str, int]] = {}
-    for row, feature, value in zip(table.index.tolist(), table.feature, table.value, strict=True):
-        first = wanted.setdefault(feature, {}).setdefault(value, row)
-        if first != row:
-            rule = f"is in row {first}, too; delete one"
-            found.fault("quotas", row, "value", f"{feature} = {value}", rule)
     for feature, levels in wanted.items():
         if feature and feature not in pool.columns:
             rule, near = "is no column of the candidates (row 1)", nearest_level(feature, pool.columns)
@@ -152,11 +146,11 @@ def panel_intake(
     if identifier is not None:
         schema = {identifier: Expected("key"), **schema}
     elif isinstance(candidates, pd.DataFrame):  # its rows are named by the index, and may be equal
-        fixes = {**(fixes or {}), DOUBLED: DOUBLED}
+        fixes = {**fixes, DOUBLED: DOUBLED}
     people, _ = check_table(pool, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
     present = {feature: Counter(people[feature]) for feature in wanted if feature in people.columns}
     found.faults = [_in_seats(fault, size) for fault in found.faults]
-    _fit(table, present, size, found)
+    check_fit(table, present, size, found)
     if found.faults:
         return {}, found
     if identifier is not None:
@@ -165,7 +159,7 @@ def panel_intake(
         called = candidates.index[people.index - FIRST_ROW].map(cell_text)
     else:
         called = map(str, range(len(people)))
-    ends = table[[*names[2:]]].astype(float).to_numpy()
+    ends = table.filter([*QUOTA_COLUMNS[2:], *_FLEXIBLE]).astype(float).to_numpy()
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
         "groups": tuple(called),
@@ -179,6 +173,25 @@ def panel_intake(
     if address:
         fields["households"] = tuple(people[address].agg("\n".join, axis=1).str.strip())
     return fields, found
+
+
+def check_quotas(
+    table: pd.DataFrame, found: Findings, fixes: Fixes | None = None
+) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """Check a table of quotas by itself; gives the row of each value by feature, none without the columns."""
+    flexible = _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
+    names = (*QUOTA_COLUMNS, *flexible)
+    schema = {name: Expected("text") if name in QUOTA_COLUMNS[:2] else _SEATS for name in names}
+    table, _ = check_table(table, "quotas", schema, fixes=fixes, findings=found)
+    wanted: dict[str, dict[str, int]] = {}
+    if any(list(table.columns).count(name) != 1 for name in names):
+        return table, wanted
+    for row, feature, value in zip(table.index.tolist(), table.feature, table.value, strict=True):
+        first = wanted.setdefault(feature, {}).setdefault(value, row)
+        if first != row:
+            rule = f"is in row {first}, too; delete one"
+            found.fault("quotas", row, "value", f"{feature} = {value}", rule)
+    return table, wanted
 
 
 def _quota_table(quotas: Any) -> Any:
@@ -212,7 +225,9 @@ def _in_seats(fault: Finding, size: int | None) -> Finding:
     return fault._replace(rule="is a share; a quota is a number of people", nearest=near)
 
 
-def _fit(table: pd.DataFrame, present: dict[str, Counter[str]], size: int | None, found: Findings) -> None:
+def check_fit(
+    table: pd.DataFrame, present: Mapping[str, Counter[str]], size: int | None, found: Findings
+) -> None:
     """Find quotas that cross, of values that nobody has, or that ask for more than pool or panel have."""
     ends: dict[str, list[tuple[int, int]]] = {}
     for row, *line in table[[*QUOTA_COLUMNS]].itertuples():

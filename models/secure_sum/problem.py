@@ -22,6 +22,7 @@ from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.models.secure_sum.tolerances import COMPARED, CROSSING, ROUNDING
 from forcopt.privacy.tolerances import SMALLEST
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem.drawing import Sketch
 
 MOST_BITS = 48
 """Noise of 53 bits leaves the last bits of longer shares without noise."""
@@ -278,6 +279,10 @@ class SecureSum(Problem):
             if not self.replace(bits=bits).infeasibility_reason():
                 return f"the least relaxation: bits {bits}"
         return ""
+
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        few = f"is rejected with probability {1 - self.soundness:.4g}"
+        return Sketch(f"A vector {evaluation.objective:.3g} times as long as an honest one {few}")
 
     def evaluate(self, decision: SumProtocol | Any) -> Evaluation:
         """Evaluate a protocol.

@@ -355,6 +355,9 @@ class StrategicLinearClassifier(LinearAgents):
         place: dict[str, Any] = {"start": self.X, "position": moved / self.costs}
         return Responses(choice, effort, true, false, weights=self.agent_weights, **place)
 
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        return self.simulate(decision)
+
     def evaluate(self, decision: LinearClassifier) -> Evaluation:
         """Evaluate a classifier by the agents' best responses."""
         return self.evaluate_responses(self.simulate(decision), self.max_false_positives, self.penalty)

@@ -324,6 +324,9 @@ class StrategicGraph(Problem):
             out[whole] = True
         return out
 
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        return self.simulate(decision)
+
     def simulate(self, decision: Iterable[int]) -> Responses:
         """Let every agent respond to the published criteria; linear in the number of edges."""
         graph = self.graph

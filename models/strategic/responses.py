@@ -11,15 +11,14 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, read_rows, take_table
-from forcopt.problem.drawing import finished, panel
+from forcopt.problem.drawing import Drawn, titled, whole_ticks
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
-class Responses:
+class Responses(Drawn):
     """Each agent's best response to published criteria; all arrays have shape ``(n,)``.
 
     Attributes
@@ -76,17 +75,12 @@ class Responses:
         counts = f"{self.true_positives:g} true positives, {self.false_positives:g} false positives"
         return f"<{len(self.choice)} agents: {counts}, {rejected:g} rejected, effort {self.effort:g}>"
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
-        """Draw the moves in the plane of the first two features; without features, who meets which criterion.
+    _figure_size = (5.5, 4.5)
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file to save the picture to; its ending gives the format.
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure if left out.
-        """
-        figure, axes = panel(ax, (5.5, 4.5))
+    def _draw(self, axes: Any) -> None:
+        """Draw the moves in the plane of two features; without features, who meets which criterion."""
+        good, bad = (self.weights[mask].sum() for mask in (self.true_positive, self.false_positive))
+        titled(axes, f"{good:.4g} improve and are accepted; {bad:.4g} are accepted and do not improve")
         kinds = (
             ("true positive", self.true_positive, "#0072B2", "o"),
             ("false positive", self.false_positive, "#D55E00", "D"),
@@ -109,9 +103,9 @@ class Responses:
                 axes.bar([str(p) for p in met], total, bottom=bottom, color=color, label=label)
                 bottom += total
             axes.set(xlabel="criterion", ylabel="weight of agents")
+            whole_ticks(axes.yaxis)
             axes.set_ylim(0, 1.05 * bottom.max() if met.size else 1.0)
         axes.legend()
-        return finished(figure, path)
 
 
 def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | None) -> dict[str, Any]:

@@ -102,6 +102,9 @@ class TargetDesign(LinearAgents):
         paid, place = np.where(accepted, cost[every, choice], 0.0), {"start": self.X, "position": position}
         return Responses(choice, paid, improved, games, weights=self.agent_weights, **place)
 
+    def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
+        return self.simulate(decision)
+
     def evaluate(self, decision: Targets | Iterable[Any]) -> Evaluation:
         """Evaluate targets by the agents' best responses."""
         return self.evaluate_responses(self.simulate(decision), 0.0)

@@ -187,6 +187,13 @@ def test_a_search_puts_the_guide_before_tables(site):
     assert boosts["start/"] == 1 and 0.2 < boosts["reference/fairness/"] < 1
 
 
+def test_notebooks_have_their_outputs(pages):
+    for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        page = pages[f"notebooks/{path.stem}/index.html"]
+        cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+        assert len(page.pictures) == sum(".plot(" in "".join(c["source"]) for c in cells) > 0
+
+
 # -- in a browser ------------------------------------------------------------------------------------------
 
 WIDE = """() => [...document.querySelectorAll("article *")].filter(node => {

@@ -348,3 +348,95 @@ def test_the_report_says_whether_the_test_records_keep_the_demand(notion, said, 
     facts = json.loads(run(*shlex.split(words)).stdout)
     assert facts["on the test records"].startswith(said)
     assert said in (folder / "fair.html").read_text(encoding="utf-8")
+
+
+def test_fixes_reach_the_file_that_has_the_value(folder):
+    quotas = pd.read_csv("quotas.csv", dtype=str).replace({"north": "Nort", "9": "nine"})
+    quotas.loc[len(quotas)] = ["Total", "", "20", "20"]
+    fixes = {"Nort": "north", "nine": "9", "Total": None}
+    made = fo.models.LeximaxCohort.from_candidates("volunteers.csv", quotas, 20, identifier="id", fixes=fixes)
+    assert made.quotas["region"]["north"] == (8, 9) and made.quotas["age"]["35-59"] == (7, 9)
+    with pytest.raises(IntakeError, match="candidates: 'Noth' is fixed, but no cell or column has it"):
+        fo.models.LeximaxCohort.from_candidates(
+            "volunteers.csv", quotas, 20, identifier="id", fixes={**fixes, "Noth": "north"}
+        )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("degree", "PhD", "row 9, column degree: 'PhD' is not among bachelor, master, school"),
+        ("degree", "School", "did you mean 'school'"),
+        ("sex", "Female", "row 9, column sex: 'Female' is not among male, female; did you mean 'female'"),
+        ("sex", "", "row 9, column sex: '' is empty"),
+        ("score", "61,5", "row 9, column score: '61,5' .* did you mean '61.5'"),
+        ("score", "6150", "note: .*row 9, column score: '6150' is outside 22.5 to 97"),
+    ],
+)
+def test_a_policy_refuses_or_notes_what_it_was_not_learnt_from(folder, column, value, words):
+    assert run(*shlex.split(COMMANDS["fair"])).exit_code == 0
+    people = pd.read_csv("applicants.csv", dtype=str)
+    people.loc[7, column] = value
+    people.to_csv("p.csv", index=False)
+    done = run("predict", "policy.json", "p.csv", "-o", "out.csv")
+    assert re.search(words, " ".join(done.output.split())) and (done.exit_code == 0) == ("note" in words)
+    people.drop(columns=column).to_csv("p.csv", index=False)
+    done = run("predict", "policy.json", "p.csv")
+    assert done.exit_code == 2 and f"'{column}' is a column that is missing" in done.output
+
+
+def test_quotas_are_checked_by_themselves(folder):
+    for old, new, words in (
+        ("sex,male,10,10", "sex,female,10,10", "sex = female"),
+        ("sex,male,10,10", "sex,male,11,10", "is more than max"),
+        ("sex,male,10,10", "sex,male,50%,10", "50%"),
+    ):
+        (folder / "q.csv").write_text((folder / "quotas.csv").read_text().replace(old, new))
+        done = run("check", "q.csv")
+        assert done.exit_code == 2 and words in done.stdout and "a table of quotas" in done.stdout
+
+
+def test_no_spreadsheet(folder):
+    pytest.importorskip("openpyxl", reason="pandas reads no spreadsheet without it")
+    (folder / "e.xlsx").write_bytes(b"PK\3\4")
+    done = run("check", "e.xlsx")
+    assert done.exit_code == 2 and "e.xlsx is no spreadsheet" in done.output
+
+
+def test_a_report_names_what_it_cannot_take(folder):
+    people = pd.read_csv("applicants.csv")
+    from forcopt.models.fair_postprocessing import fair_report
+
+    for fields, words in (
+        ({"label": None, "sensitive": "sex"}, "label is None"),
+        ({"label": "hired", "sensitive": []}, "sensitive is \\[\\]"),
+        ({"label": "hired", "sensitive": "sex", "notion": "parity"}, "notion or None$"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=words):
+            fair_report(people, **fields)
+    coded = people.assign(hired=(people.hired == "yes") + 1)
+    assert fair_report(coded, label="hired", sensitive="sex", positive=2).policy.labels == ("1", "2")
+
+
+def test_what_may_be_right_is_noted():
+    schema = {"id": Expected("key"), "area": Expected("group"), "gain": Expected("number")}
+    rows = [(f"n{i:03d}", ["coast", "inland"][i % 2], 1 + i / 8, i % 7, i % 11) for i in range(300)]
+    frame = pd.DataFrame(rows, columns=["id", "area", "gain", "rooms", "floors"])
+    frame.loc[:8, "area"], frame.loc[[20, 21], "gain"] = "cosat", [-2.0, -3.0]
+    frame.loc[299, ["area", "gain", "rooms", "floors"]] = frame.loc[100, ["area", "gain", "rooms", "floors"]]
+    _, found = check_table(frame, "homes", schema)
+    notes = "\n".join(map(str, found.notes))
+    assert not found.faults
+    assert "row 2, column area: 'cosat' is in 9 of 300 rows" in notes and "did you mean 'coast'" in notes
+    assert "row 22, column gain: '-2' is one of 2 numbers below 0; did you mean '2'" in notes
+    assert "row 301, column id: 'n299' is the only difference from an earlier row" in notes
+
+
+def test_a_feature_that_nearly_tells_the_label_is_noted(folder):
+    people = pd.read_csv("applicants.csv", dtype=str)
+    near = people.hired.where(people.index % 60 != 0, "no").map({"yes": "signed", "no": "none"})
+    people.assign(contract=near).to_csv("p.csv", index=False)
+    done = run("fair", "p.csv", "--label", "hired", "--sensitive", "sex")
+    wrong = int(((people.hired == "yes") & (people.index % 60 == 0)).sum())
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0 and f"'contract' tells the label of all rows but {wrong}; was it known" in said

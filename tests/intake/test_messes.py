@@ -53,6 +53,16 @@ def rename(**names):
     return table(lambda frame: frame.rename(columns=names))
 
 
+def each(column, change):
+    """Another value of a column in each row, by the value and the row's number from 0."""
+    return table(lambda f: f.assign(**{column: [change(v, i) for i, v in enumerate(f[column])]}))
+
+
+def told(frame, yes, no):
+    """Numbers that tell the label."""
+    return [(yes if label == "yes" else no).format(i % 300) for i, label in enumerate(frame.hired)]
+
+
 def swap(row, one, other):
     def change(frame):
         frame.loc[row - 2, [one, other]] = frame.loc[row - 2, [other, one]].to_numpy()
@@ -387,6 +397,45 @@ MESSES = [
     ("panel", options(attendance="1.5"), "--attendance 1.5"),
     ("panel", options(keep="v999"), "--keep v999"),
     ("panel", options(drop="v999"), "--drop v999"),
+    # a third hunt: errors of spreadsheets, letters that look alike, thousands, doubled tables, tell-tales
+    ("sample", each("region", lambda v, i: "#VALUE!" if i < 60 else v), "row 2 region #VALUE! spreadsheet"),
+    ("sample", cell(9, "region", "#DIV/0!"), "row 9 region #DIV/0! spreadsheet"),
+    ("fair", each("score", lambda v, i: v if i % 5 else "#N/A"), "row 2 score #N/A number"),
+    ("fair", each("score", lambda v, i: v.replace(".", ",")), "row 2 score 61,5 61.5"),
+    ("fair", each("sex", lambda v, i: v if i % 3 else v.replace("a", "\u0430")), "row 2 sex CYRILLIC female"),
+    ("release", cell(9, "sex", "m\u0430le"), "row 9 sex male"),
+    ("panel", cell(9, "region", "nor\u200bth"), "row 9 region nor\\u200bth north"),
+    ("sample", each("turnover", lambda v, i: f"{1000 * float(v):,.0f}".replace(",", ".")), "3.440 3440"),
+    ("districts", unit(7, TOTPOP="1.112"), "row 9 TOTPOP 1.112 1112"),
+    ("districts", unit(7, TOTPOP="1E+03"), "row 9 TOTPOP 1E+03 spreadsheet"),
+    ("sample", each("firm", lambda v, i: f"{1 + i / 1000:.5f}E+11"), "row 2 firm 1.00000E+11 spreadsheet"),
+    ("release", table(lambda f: pd.concat([f, f])), "row 1202 twice doubled rows"),
+    ("release", table(lambda f: f.assign(count="12")), "row 1 count people repeat"),
+    (
+        "panel",
+        lines(lambda given: ["Volunteers of the city", *given]),
+        "row 1 Volunteers 5 above the heading",
+    ),
+    ("panel", lines(lambda given: ["sep=,", *given]), "row 1 sep=, 5 above the heading"),
+    ("fair", table(lambda f: f.assign(pay=told(f, "3000{}", "1{}"))), "row 1 pay --leave-out"),
+    ("fair", table(lambda f: f.assign(pay=told(f, "3000{}", ""))), "row 1 pay --leave-out"),
+    (
+        "fair",
+        lines(lambda given: [f"{line},{line.split(',')[4]}" for line in given]),
+        "row 1 score 2 columns",
+    ),
+    ("quotas", cell(7, "value", "north\u200b"), "row 7 value north\\u200b north"),
+    ("quotas", raw("quotas.csv", b""), "quotas row 1 empty"),
+    ("sample", each("class", lambda v, i: ["1", "01"][i % 2] if v == "small" else "2"), "row 3 class 01"),
+    ("sample", options(value="firm"), "--value 'firm' --id different"),
+    ("fair", options(sensitive="sex,sex"), "'sex', 'sex' different"),
+    ("fair", options(label="hird"), "row 1 hird hired"),
+    ("fair", options(notion="equalized_odds=-0.05"), "-0.05 from 0 to 1"),
+    (
+        "model",
+        raw("shifts.lp.gz", gzip.compress(b"min 1,5 x\nst\n c: x >= 1\nend\n")),
+        "shifts.lp.gz reading",
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.learning import Halfspaces, Thresholds
 from forcopt.learning.halfspaces import Halfspace
@@ -287,3 +288,24 @@ def test_a_mixture_of_many_classifiers_adds_its_weights_in_one_order():
     X = rng.normal(size=(200, 2))
     together = mixture.probability(X)
     assert [float(mixture.probability(x[None])[0]) for x in X] == together.tolist()
+
+
+@pytest.mark.parametrize(
+    "made", [FairClassifier, ThresholdPostprocessor, FairRegressor], ids=lambda c: c.__name__
+)
+def test_a_frame_without_rows_columns_or_names_is_refused(made):
+    X = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3})
+    y, groups = np.arange(20) % 2, ["u", "v"] * 10
+    limit = DemographicParity(0.1)
+    parts = {FairClassifier: (limit,), ThresholdPostprocessor: (LogisticRegression(), limit)}
+    new = lambda: made() if made is FairRegressor else made(*parts[made])  # noqa: E731
+    for wrong in (X[:0], X[[]], pd.DataFrame(), X.a, X.set_axis(["a", "a"], axis=1)):
+        with pytest.raises(
+            fo.DeclarationError, match=f"{made.__name__}: X is a .* of shape .* a row at least"
+        ):
+            new().fit(wrong, y[: len(wrong)], sensitive_features=groups[: len(wrong)])
+    fitted = new().fit(X, y, sensitive_features=groups)
+    with pytest.raises(fo.DeclarationError, match=r"X has the shape \(0, 2\)"):
+        fitted.policy_.predict(X[:0], []) if made is not FairRegressor else fitted.policy_.predict(X[:0])
+    with pytest.raises(fo.DeclarationError, match="a row at least"):
+        fitted.predict(X[:0])

@@ -429,3 +429,28 @@ def test_compressed_files_are_read_and_damaged_ones_named(tmp_path, ending, pack
         path.write_bytes(damaged)
         with pytest.raises(fo.DeclarationError, match=rf"m\.mps\{ending} is cut off or damaged"):
             fo.read(path)
+
+
+@pytest.mark.parametrize("wrong", ["1,5", "one", "1O"])
+@pytest.mark.parametrize("at", [7, 9, 11])
+def test_a_word_in_place_of_a_number_is_refused(wrong, at, tmp_path):
+    """HiGHS's reader takes the digits before the first other sign, and 0 for a word."""
+    head = ["NAME x", "ROWS", " N obj", " G c", "COLUMNS", " x obj 1 c 1", " y obj 2 c 1", "RHS"]
+    lines = [*head, " rhs c 4", "BOUNDS", " LO bnd x 3", " FR bnd y", "ENDATA"]
+    (tmp_path / "good.mps").write_text("\n".join(lines))
+    fo.read(tmp_path / "good.mps")
+    lines[at - 1] = lines[at - 1][: lines[at - 1].rindex(" ")] + f" {wrong}"
+    (tmp_path / "m.mps").write_text("\n".join(lines))
+    with pytest.raises(fo.DeclarationError, match=rf"m.mps, line {at}: '{wrong}' is no number"):
+        fo.read(tmp_path / "m.mps")
+
+
+def test_a_fixed_format_is_read_by_its_columns(tmp_path):
+    entry = " " * 4 + "a name    c" + " " * 13 + "{}\n"
+    text = "NAME\nROWS\n N  obj\n G  c\nCOLUMNS\n" + entry + "RHS\n    rhs       c" + " " * 13 + "4\nENDATA\n"
+    (tmp_path / "m.mps").write_text(text.format("2"))
+    with pytest.warns(UserWarning, match="fixed format"):
+        assert len(fo.read(tmp_path / "m.mps").variables) == 1
+    (tmp_path / "m.mps").write_text(text.format("2,5"))
+    with pytest.warns(UserWarning), pytest.raises(fo.DeclarationError, match="line 6: '2,5' is no number"):
+        fo.read(tmp_path / "m.mps")

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.notebook import new_figure
-from forcopt.problem.drawing import COLOURS, MARKERS
+from forcopt.problem.drawing import COLOURS, MARKERS, whole_ticks
 from forcopt.status import Status
 from forcopt.study.charts.chart import Chart, Series
 from forcopt.study.run import Run
@@ -48,7 +48,7 @@ def draw(chart: Chart) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(frameon=False, fontsize=9, loc="outside right upper")
     if chart.note:
-        figure.supxlabel(chart.note, fontsize=8, color="#555555", wrap=True)
+        figure.supxlabel(chart.note, fontsize=9, color="#555555", wrap=True)
     return figure
 
 
@@ -67,10 +67,8 @@ def _plain_ticks(axis: Any) -> None:
 
 def _count_whole(axis: Any, values: list[Array]) -> None:
     """No ticks between whole numbers where there are no others, as of tests."""
-    from matplotlib.ticker import MaxNLocator
-
     if axis.get_scale() == "linear" and all((v == np.round(v)).all() for v in values):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        whole_ticks(axis)
 
 
 def _covering(series: Series, later: Sequence[Series]) -> int:
