@@ -613,9 +613,7 @@ def test_a_quadratic_program_on_which_highs_cycles_is_asked_again():
     noisy = [[8.0], [0.0, 0.0], [0.0] * 3, [0.0] * 3]
     p = ConsistentRelease(h, noisy, [0.25] * 4, order="top-down", integer=False, zeros=[0])
     s = p.solve("qp", backend="highs")
-    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(
-        32
-    )  # by level: 0, 16, 8, 8
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(32)  # by level: 0, 16, 8, 8
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
