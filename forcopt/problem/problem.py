@@ -418,12 +418,12 @@ class Problem(Declared):
         return self._write(chosen, model, {k: v for k, v in _WHOLE.items() if k in chosen.options} | options)
 
     def _formulation(self, name: str | None) -> Method:
-        """The method of this name; by default a formulation, if the class has one."""
-        chosen, ranks = self.method(name), ("default", "alternative")
-        if name is None and chosen.kind != "formulation":
-            others = (m for m in self.methods.values() if m.kind == "formulation" and m.rank in ranks)
-            chosen = next(others, chosen)
-        return chosen
+        """The method of this name; without one, a formulation if the class has one."""
+        usual = self.method(name)
+        if name or usual.kind == "formulation":
+            return usual
+        every = (m for m in self.methods.values() if m.kind == "formulation" and m.rank != "published")
+        return next(every, usual)
 
     def _write(self, chosen: Method, model: Model, options: Mapping[str, Any]) -> Handles:
         if chosen.kind != "formulation":
