@@ -281,6 +281,8 @@ class Lagrangian:
         q = moments.matrix.shape[0]
         seen = scratch.variable("moments", q)
         scratch.subject_to(demand(moments.rates(seen)))
+        if not scratch.is_linear:
+            raise DeclarationError("constraint: its rows are curved in the rates, and only 'lp' takes those")
         columns = scratch.columns()
         low, high = columns.lower[q:].copy(), columns.upper[q:].copy()
         found, free = Inequalities.of(scratch, q), np.isinf(low) & np.isinf(high)

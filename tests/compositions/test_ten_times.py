@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import forcopt as fo
 from forcopt.data import Hierarchy, grid
-from forcopt.fairness import DemographicParity, EqualizedOdds, GroupRates, PairwiseFairness
+from forcopt.fairness import SELECTION, DemographicParity, EqualizedOdds, GroupRates, Notion, PairwiseFairness
 from forcopt.learning import Finite, Halfspaces, Learner
 from forcopt.models import (
     CountingQueries,
@@ -456,6 +456,30 @@ def test_criteria_with_a_further_row():
     assert p.evaluate(found).objective == improved.sum(axis=1)[kept].max()
 
 
+class LeastSelected(Notion):
+    """A notion of one's own: the selection rates sum to at least `total`, and lie within a circle."""
+
+    total: float
+    circle: float | None = None
+
+    @property
+    def rates(self):
+        return (SELECTION,)
+
+    def rows(self, rates):
+        r = rates.rate(SELECTION)
+        near = [] if self.circle is None else [fo.sum_squares(r - 0.5) <= self.circle]
+        return [r.sum() >= self.total, *near]
+
+    def disparity(self, rates):
+        return {"selection": float(np.sum(rates.rate(SELECTION)))}
+
+    def violation(self, rates):
+        r = rates.rate(SELECTION)
+        outside = 0.0 if self.circle is None else float(((r - 0.5) ** 2).sum()) - self.circle
+        return {"selection": max(self.total - float(r.sum()), outside, 0.0)}
+
+
 def halfspaces_of(points):
     """What each halfplane holds of points in the plane."""
     apart = (points[:, None] - points[None]).reshape(-1, 2)
@@ -498,11 +522,37 @@ def test_a_fair_mixture_of_halfspaces_and_of_a_learners_fits():
     free = errors.min()
     assert s.status == "optimal" and s.objective == pytest.approx(best.fun, abs=1e-7)
     assert s.objective > free + 0.005
+    shares = np.array([(group == a) / (group == a).sum() for a in (0, 1)])
+    left = np.vstack([gaps.T, -gaps.T, -(table @ shares.T).sum(axis=1)])
+    more = linprog(errors, left, np.r_[np.full(4, 0.05), -1.8], one, [1.0])
+    own = p.replace(constraint=odds & LeastSelected(total=1.8)).solve()
+    assert own.status == "optimal" and own.objective == pytest.approx(more.fun, abs=1e-7)
+    assert more.fun > best.fun + 0.001
     learned = p.replace(hypotheses=Learner(LogisticRegression())).solve()
     chance = learned.decision.probability(X)
     assert learned.status == "approximate"
     assert np.abs(means[:2] @ chance - means[2:] @ chance).max() <= 0.05 + 1e-6
     assert best.fun - 1e-7 <= np.abs(chance - labels).mean() <= best.fun + 0.03
+
+
+def test_a_curved_notion_of_ones_own():
+    """Mixtures of 80 classifiers whose selection rates lie within a circle, against a program of cvxpy."""
+    cp = pytest.importorskip("cvxpy")
+    rng, n, k = np.random.default_rng(18), 400, 4
+    group, labels = rng.integers(0, k, n), rng.integers(0, 2, n)
+    table = (rng.normal(size=(80, n)) + labels + 0.2 * group > 0.9).astype(int)
+    own = LeastSelected(total=1.8, circle=0.012)
+    p = FairClassification(np.arange(n)[:, None], labels, group, own, hypotheses=Finite(table))
+    s = p.solve("lp", backend="clarabel")
+    x = cp.Variable(80, nonneg=True)
+    rates = np.array([table[:, group == a].mean(axis=1) for a in range(k)])
+    rows = [cp.sum(x) == 1, cp.sum(rates @ x) >= 1.8, cp.sum_squares(rates @ x - 0.5) <= 0.012]
+    errors = (table != labels).mean(axis=1)
+    best = cp.Problem(cp.Minimize(errors @ x), rows).solve(solver="CLARABEL")
+    assert s.objective == pytest.approx(best, abs=1e-6) and s.evaluation.feasible
+    assert best > cp.Problem(cp.Minimize(errors @ x), rows[:2]).solve(solver="CLARABEL") + 0.001
+    with pytest.raises(fo.DeclarationError, match="curved in the rates, and only 'lp' takes those"):
+        p.solve("column-generation")
 
 
 def test_leximax_of_logistic_losses_with_a_row_on_coefficients():
