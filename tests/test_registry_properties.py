@@ -175,6 +175,23 @@ def test_every_name_in_a_schema_is_one_that_the_class_accepts(class_name):
                 assert f"unknown type '{name}'" not in str(error.value)
 
 
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_a_formulation_is_written_without_its_name(class_name):
+    """Also where the default method is an algorithm."""
+    methods = CLASSES[class_name].methods.values()
+    if not any(m.kind == "formulation" and m.rank != "published" for m in methods):
+        pytest.skip("every formulation is kept for comparison")
+    for _, p in by_size(class_name):
+        model = fo.Model()
+        try:
+            parts = p.declare(model)
+        except fo.DeclarationError:  # a class of classifiers that cannot be listed
+            continue
+        assert model.column_count and parts.objective is not None
+        return
+    pytest.fail("no shipped problem is written into a model")
+
+
 # -- methods -----------------------------------------------------------------------------------------------
 
 

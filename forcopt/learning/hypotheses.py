@@ -206,7 +206,8 @@ class Oracle(ABC):
             If they cannot be listed.
         """
         raise DeclarationError(
-            "these hypotheses cannot be listed; column-generation finds the hypotheses that are needed"
+            "these hypotheses cannot be listed; column-generation finds those that are needed, also under a "
+            "constraint of your own, a Notion"
         )
 
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:

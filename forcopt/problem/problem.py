@@ -394,7 +394,7 @@ class Problem(Declared):
         model : Model
             The model to extend; it may hold other problems already.
         method : str, optional
-            A formulation; by default the default method, if that is one.
+            A formulation; by default the default method, or the first formulation if that is an algorithm.
         options : Any
             Options of the formulation.
 
@@ -420,10 +420,18 @@ class Problem(Declared):
         >>> m.solve()[parts.sizes].round().tolist(), p.solve().decision.sizes.tolist()
         ([20.0, 13.0, 7.0], [10.0, 20.0, 10.0])
         """
-        chosen = self.method(method)
+        chosen = self._formulation(method)
         if chosen.whole:
             chosen = self.method(chosen.whole)
         return self._write(chosen, model, {k: v for k, v in _WHOLE.items() if k in chosen.options} | options)
+
+    def _formulation(self, name: str | None) -> Method:
+        """The method of this name; without one, a formulation if the class has one."""
+        usual = self.method(name)
+        if name or usual.kind == "formulation":
+            return usual
+        every = (m for m in self.methods.values() if m.kind == "formulation" and m.rank != "published")
+        return next(every, usual)
 
     def _write(self, chosen: Method, model: Model, options: Mapping[str, Any]) -> Handles:
         if chosen.kind != "formulation":
@@ -475,7 +483,7 @@ class Problem(Declared):
         Parameters
         ----------
         method : str, optional
-            A formulation; by default the default method, if that is one.
+            As `declare` takes it.
         options : Any
             Options of the formulation.
 
@@ -486,7 +494,7 @@ class Problem(Declared):
             objective counts in units of ``handles.unit``. If the formulation is whole only by itself, see
             `Method.whole`, it gives no decision of a model that was changed.
         """
-        model, chosen = Model(self._model_name), self.method(method)
+        model, chosen = Model(self._model_name), self._formulation(method)
         if chosen.whole:
             handles = self._write(chosen, model, options)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.fairness import EqualizedOdds, Notion, Rate, read_binary, read_groups
 from forcopt.fairness.records import same_length
 from forcopt.privacy import RandomizedResponse
@@ -143,8 +143,7 @@ def audit(
     (True, True)
     """
     notion = notion or EqualizedOdds()
-    if not 0 < confidence < 1:
-        raise DeclarationError(f"confidence is {confidence!r}; it must be strictly between 0 and 1")
+    require(0 < confidence < 1, "confidence", confidence, "be strictly between 0 and 1")
     check_choice("method", method, "normal", "hoeffding")
     predicted = as_numbers(predictions, "predictions").astype(float)
     actual = read_binary(labels, "labels")

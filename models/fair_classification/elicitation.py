@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import e, log
 from typing import NamedTuple
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 
 
 class LogChances(NamedTuple):
@@ -65,10 +65,8 @@ def elicitation_failure(records: int, pairs: int, dimension: int, epsilon: float
     """
     sizes = ("records", 2 * records, dimension), ("pairs", pairs, 1), ("dimension", dimension, 1)
     for name, value, least in sizes:
-        if value < least:
-            raise DeclarationError(f"{name} is {value}; it must be at least {least}")
-    if not epsilon > 0:
-        raise DeclarationError(f"epsilon is {epsilon!r}; it must be positive")
+        require(value >= least, name, value, f"be at least {least}")
+    require(epsilon > 0, "epsilon", epsilon, "be positive")
     growth = dimension * log(2 * e * records / dimension)
     first = log(2 * records**2) / (8 * epsilon**2) + 1
     second = 2 * log(2 * pairs) / epsilon**2 + 1
@@ -100,8 +98,7 @@ def elicitation_sample(dimension: int, epsilon: float, delta: float) -> tuple[in
     >>> elicitation_sample(dimension=1, epsilon=0.5, delta=0.05)
     (16959, 301)
     """
-    if not 0 < delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    require(0 < delta < 1, "delta", delta, "be strictly between 0 and 1")
     enough = log(delta / 2)
     n = _least(lambda n: elicitation_failure(n, 1, dimension, epsilon).records <= enough, dimension)
     return n, _least(lambda m: elicitation_failure(n, m, dimension, epsilon).pairs <= enough, 1)

@@ -40,10 +40,9 @@ def lp(problem: FairClassification, model: Model) -> Handles:
 
 def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     """Write the problem over mixtures, or over single hypotheses, into a model."""
-    lagrangian, moments = problem.lagrangian, problem.moments
-    wanted = sp.csr_array(sp.vstack([lagrangian.costs[None, :], moments.matrix]))
-    hull = problem.oracle.hull(model, wanted, single)
-    error = hull.mapped[0] + lagrangian.base
+    (costs, base), moments = problem.error_costs, problem.moments
+    hull = problem.oracle.hull(model, sp.csr_array(sp.vstack([costs[None, :], moments.matrix])), single)
+    error = hull.mapped[0] + base
     rates = moments.rates(hull.mapped[1:])
     fairness = problem.demand.rows(rates)
     model.subject_to(fairness)

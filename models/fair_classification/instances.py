@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.data import Dataset
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import DemographicParity, EqualizedOdds, Notion
 from forcopt.instance import Instance, by_name
 from forcopt.learning import AllFunctions, Hypotheses, Thresholds
@@ -35,8 +35,7 @@ def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dat
     """
     import pandas as pd
 
-    if n < 1:
-        raise DeclarationError(f"n is {n}; it must be at least 1")
+    require(n >= 1, "n", n, "be at least 1")
     rng = np.random.default_rng(seed)
     names = list(RACES)
     race = rng.choice(names, n, p=np.array(list(RACES.values())) / sum(RACES.values()))

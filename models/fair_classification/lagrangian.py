@@ -11,18 +11,13 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.fairness import ClassRates, GroupRates, Notion
 from forcopt.language import Constraint, Expression, Model
 from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING
 from forcopt.status import Status
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a value is an integer of Python or numpy, and no truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_options(
@@ -46,14 +41,12 @@ def check_options(
     DeclarationError
         Naming the option.
     """
-    if not 0 <= accuracy < inf:
-        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
-    if bound is not None and not 0 < bound < inf:
-        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
-    if rounds is not None and (not is_whole(rounds) or rounds < 1):
-        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
-    if not 0 < beta < 1:
-        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
+    require(0 <= accuracy < inf, "accuracy", accuracy, "be at least 0 and finite")
+    require(bound is None or 0 < bound < inf, "bound", bound, "be positive and finite")
+    whole = isinstance(rounds, int | np.integer) and not isinstance(rounds, bool)
+    fits = rounds is None or (whole and rounds >= 1)
+    require(fits, "rounds", rounds, "be a whole number of at least 1")
+    require(0 < beta < 1, "beta", beta, "be strictly between 0 and 1")
 
 
 class Moments:
@@ -281,6 +274,8 @@ class Lagrangian:
         q = moments.matrix.shape[0]
         seen = scratch.variable("moments", q)
         scratch.subject_to(demand(moments.rates(seen)))
+        if not scratch.is_linear:
+            raise DeclarationError("constraint: its rows are curved in the rates, and only 'lp' takes those")
         columns = scratch.columns()
         low, high = columns.lower[q:].copy(), columns.upper[q:].copy()
         found, free = Inequalities.of(scratch, q), np.isinf(low) & np.isinf(high)

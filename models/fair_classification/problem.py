@@ -259,14 +259,19 @@ class FairClassification(Problem):
         return Classwise(self.constraint) if self.classes else self.constraint
 
     @cached_property
-    def lagrangian(self) -> Lagrangian:
-        """Error, inequalities, and the costs for the oracle at given multipliers."""
+    def error_costs(self) -> tuple[Array, float]:
+        """What each prediction of 1 in place of 0 adds to the error, and the error of predicting 0 always."""
         table = 1.0 - np.eye(self.class_count) if self.costs is None else self.costs
         of_record = self.record_weights[:, None] * table[self.labels]
-        costs, base = of_record.ravel(), 0.0
-        if not self.classes:
-            costs, base = of_record[:, 1] - of_record[:, 0], float(of_record[:, 0].sum())
-        return Lagrangian(costs, base, self.demand.rows, self.moments, pairs=self.privacy is not None)
+        if self.classes:
+            return of_record.ravel(), 0.0
+        return of_record[:, 1] - of_record[:, 0], float(of_record[:, 0].sum())
+
+    @cached_property
+    def lagrangian(self) -> Lagrangian:
+        """Error, inequalities, and the costs for the oracle at given multipliers."""
+        pairs = self.privacy is not None
+        return Lagrangian(*self.error_costs, self.demand.rows, self.moments, pairs=pairs)
 
     @cached_property
     def oracle(self) -> Oracle:
@@ -413,7 +418,8 @@ class FairClassification(Problem):
             metrics |= {"learner gap": gaps.learner, "auditor gap": gaps.auditor, "lower bound": gaps.bound}
         found = self.demand.violation(rates)
         broken = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
-        return Evaluation(self.lagrangian.error(predicted.reshape(-1)), broken, metrics)
+        costs, base = self.error_costs
+        return Evaluation(base + float((costs * predicted.reshape(-1)).sum()), broken, metrics)
 
     def saddle_gaps(self, decision: Any, multipliers: Any, bound: float | None = None) -> SaddleGaps:
         """The gaps of a decision and multipliers to a saddle point of the game; one call of the oracle.

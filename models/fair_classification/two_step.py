@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
 from forcopt.learning.files import PolicyFile
@@ -255,5 +255,5 @@ def _check(problem: FairClassification, split: float) -> None:
         raise DeclarationError(f"two-step takes one parity of rates, not {problem.constraint!r}")
     if isinstance(problem.hypotheses, Finite):
         raise DeclarationError("two-step learns from a part of the records; tables hold no others")
-    if not (isinstance(split, float | int) and 0 < split < 1):
-        raise DeclarationError(f"split is {split!r}; it must be strictly between 0 and 1")
+    inside = isinstance(split, float | int) and 0 < split < 1
+    require(inside, "split", split, "be strictly between 0 and 1")

@@ -45,7 +45,7 @@ def compact(problem: Lexifair, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``losses``, shape ``(K,)``; ``coefficients``, shape ``(d,)``, or ``probabilities``, shape ``(N,)``.
+        ``losses``, shape ``(K,)``; ``coefficients``, shape ``(d,)``, of a regression.
     """
     return _write(problem, model, "compact")
 

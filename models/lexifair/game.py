@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.games import GradientDescent, Measurement, run_game
 from forcopt.models.lexifair.problem import Fit, Lexifair, Multipliers, most_violated, prove, sums_of_largest
 from forcopt.models.lexifair.tolerances import LEAST_LOSS
@@ -127,10 +127,9 @@ def check_game(alpha: float, rounds: int) -> None:
     DeclarationError
         Naming the option.
     """
-    if not 0 < alpha < np.inf:
-        raise DeclarationError(f"alpha is {alpha!r}; it must be positive and finite")
-    if not isinstance(rounds, int | np.integer) or rounds < 1:
-        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
+    require(0 < alpha < np.inf, "alpha", alpha, "be positive and finite")
+    whole = isinstance(rounds, int | np.integer) and rounds >= 1
+    require(whole, "rounds", rounds, "be a whole number of at least 1")
 
 
 def play_levels(

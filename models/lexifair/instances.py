@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.instance import Instance, by_name
 from forcopt.learning import Stumps
 from forcopt.models.lexifair.classification import LexifairClassification
@@ -56,8 +56,7 @@ def random_regression(
     >>> bool(fair.losses.max() < mean.losses.max())
     True
     """
-    if not 1 <= groups <= records:
-        raise DeclarationError(f"groups is {groups}; it must be from 1 to {records}, the number of records")
+    require(1 <= groups <= records, "groups", groups, f"be from 1 to {records}, the number of records")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(records, features))
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import OnImprovement
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.games import GradientDescent, PerturbedLeader
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import check_game, play_levels
@@ -176,10 +176,8 @@ def ftpl(
     """
     problem.check_randomized("ftpl")
     check_game(alpha, rounds)
-    if draws < 1:
-        raise DeclarationError(f"draws is {draws!r}; it must be at least 1")
-    if not 0 < noise < np.inf:
-        raise DeclarationError(f"noise is {noise!r}; it must be positive")
+    require(draws >= 1, "draws", draws, "be at least 1")
+    require(0 < noise < np.inf, "noise", noise, "be positive")
     return play_levels(
         problem, Leader(problem, draws, noise, seed), alpha, rounds, time_limit, on_improvement
     )

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array, check_entries, check_label_order, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness.records import read_groups
 from forcopt.language import Constraint, Expression, Model
 from forcopt.learning.files import PolicyFile
@@ -204,8 +204,7 @@ def prove(
 
 def check_delta(delta: float) -> None:
     """Refuse a chance of failure that is no probability between 0 and 1."""
-    if not 0 < delta < 1:
-        raise DeclarationError(f"delta is {delta!r}; it must be strictly between 0 and 1")
+    require(0 < delta < 1, "delta", delta, "be strictly between 0 and 1")
 
 
 def records_needed(models: int, groups: int, levels: int, alpha: float, delta: float) -> int:
@@ -241,10 +240,8 @@ def records_needed(models: int, groups: int, levels: int, alpha: float, delta: f
     13091
     """
     for name, count in (("models", models), ("groups", groups), ("levels", levels)):
-        if count < 1:
-            raise DeclarationError(f"{name} is {count!r}; it must be at least 1")
-    if not alpha > 0:
-        raise DeclarationError(f"alpha is {alpha!r}; it must be positive")
+        require(count >= 1, name, count, "be at least 1")
+    require(alpha > 0, "alpha", alpha, "be positive")
     check_delta(delta)
     return ceil(2 * levels**2 * log(2 * models * groups / delta) / alpha**2)
 
