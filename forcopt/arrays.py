@@ -366,8 +366,7 @@ def as_bounds(lower: Any, upper: Any, subject: str) -> tuple[Array, Array]:
     for which, values, wrong in (("lower", low, np.inf), ("upper", high, -np.inf)):
         if (values == wrong).any():
             first = int(np.argmax(values == wrong))
-            rule = f"a number or {-wrong}"
-            refuse_entry(values.shape, first, wrong, subject + which, rule)
+            refuse_entry(values.shape, first, wrong, subject + which, f"a number or {-wrong}")
     return low, high
 
 

@@ -451,8 +451,7 @@ def finite_domains(program: Program) -> tuple[Array, Array]:
             for bound in (_bound_by_rows, _bound_dominated):
                 # One side after the other: each rule's argument needs the bounds found before it.
                 upper = np.where(np.isinf(upper), bound(entries, cost, lower, upper), upper)
-                below = -bound(entries.mirrored(), -cost, -upper, -lower)
-                lower = np.where(np.isinf(lower), below, lower)
+                lower = np.where(np.isinf(lower), -bound(entries.mirrored(), -cost, -upper, -lower), lower)
             for products in program.products:
                 z, *factors = products.columns
                 low, high = product_interval(*((lower[at], upper[at]) for at in factors))

@@ -316,8 +316,7 @@ def _read(
             if optimal or program.is_integer:
                 result.bound = _bound(program, raw, result.objective if optimal else np.inf)
             if optimal and backend.traits.duals and not program.is_integer:
-                dual = _duals(program, built)
-                result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
+                result.row_dual, result.reduced_cost = np.split(_duals(program, built), [program.rows.count])
                 result.cone_duals = _cone_duals(program, built)
             return result
     elif solution.status == status.INFEASIBLE:

@@ -157,8 +157,7 @@ class MathOptSession(Session):
             # MathOpt's own modelling classes fail with an AttributeError while they translate this one.
             raise BackendError(f"MathOpt ({self.solver}): {error}") from None
         monitor.reraise()
-        interrupted = result_pb2.LimitProto.LIMIT_INTERRUPTED
-        if answer.termination.limit == interrupted and not monitor.stop:
+        if answer.termination.limit == result_pb2.LimitProto.LIMIT_INTERRUPTED and not monitor.stop:
             catch_interrupt()
         return _read(answer, program, monitor, self.solver)
 

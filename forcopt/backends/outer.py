@@ -255,7 +255,6 @@ class OuterSession(Session):
         result.cone_duals = [np.zeros((len(c.offset) // c.size, c.size)) for c in self.program.cones]
         at = 0
         for block, cones, weights in self._cuts:
-            share = dual[at : at + len(cones), None] * weights
-            np.add.at(result.cone_duals[block], cones, share)
+            np.add.at(result.cone_duals[block], cones, dual[at : at + len(cones), None] * weights)
             at += len(cones)
         result.cone_duals = [values.ravel() for values in result.cone_duals]

@@ -177,8 +177,7 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
         if not len(indices) or (lower == -math.inf and upper == math.inf):
             held.append(None)
         else:
-            body = _linear(columns, indices, coefficients)
-            held.append(model.rows.add(name, _between(lower, body, upper)))
+            held.append(model.rows.add(name, _between(lower, _linear(columns, indices, coefficients), upper)))
     return _Built(model, columns, held)
 
 

@@ -147,8 +147,7 @@ class _Run:
 
         x = self.columns
         for z, left, right in zip(*(a.tolist() for a in products.columns), strict=True):
-            terms = {Term(x[left], x[right]): 1.0, Term(x[z]): -1.0}
-            self.scip.addCons(ExprCons(Expr(terms), 0.0, 0.0))
+            self.scip.addCons(ExprCons(Expr({Term(x[left], x[right]): 1.0, Term(x[z]): -1.0}), 0.0, 0.0))
 
     def _add_cone(self, cone: Cone) -> None:
         """Write a cone on new columns, one for each entry that is not constant."""
@@ -158,10 +157,8 @@ class _Run:
             if not columns:
                 entries.append(-negated)
                 continue
-            low = 0.0 if len(entries) % cone.size in nonnegative else None
-            entries.append(self.scip.addVar(lb=low))
-            row = self._linear(columns, data, negated, negated)
-            self.scip.addCons(row.expr - entries[-1] == negated)
+            entries.append(self.scip.addVar(lb=0.0 if len(entries) % cone.size in nonnegative else None))
+            self.scip.addCons(self._linear(columns, data, negated, negated).expr - entries[-1] == negated)
         for first in range(0, len(entries), cone.size):
             for constraint in _inequalities(cone, entries[first : first + cone.size]):
                 self.scip.addCons(constraint)
@@ -174,8 +171,7 @@ class _Run:
             scip.setParam(name, 0)
         # Asked last: the oracles expect points that satisfy everything else.
         last = -9_999_999
-        handler = _lazy_handler(self)
-        scip.includeConshdlr(handler, "lazy", "lazy families", 0, last, last, needscons=False)
+        scip.includeConshdlr(_lazy_handler(self), "lazy", "lazy families", 0, last, last, needscons=False)
 
     def _set_options(self, options: SolveOptions) -> None:
         values: dict[str, Any] = {}

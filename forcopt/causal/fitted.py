@@ -171,8 +171,7 @@ class FittedCausalModel:
         """
         kept = self._resolving(resolving)
         self._check_latent(kept)
-        with_outcome = self.model.outcome in frame.columns
-        needed = self.model.equations if with_outcome else self.model.mediators
+        needed = self.model.equations if self.model.outcome in frame.columns else self.model.mediators
         values, _ = self.model.read(frame, self.levels, needed)
         target = self._baseline(baseline, len(frame))
         return frame.assign(**self._propagate(values, target, kept, len(frame), needed), **target)
@@ -338,8 +337,7 @@ class FittedCausalModel:
         none = {m: np.zeros(n) for m in self.model.mediators}
         own = self.predict(y, {**values, **none}, n)
         new = self.predict(y, {**found, **none, **target}, n)
-        mediated = self.predict(y, {**found, **target}, n) - new
-        return np.asarray(new - own + mediated)
+        return np.asarray(new - own + (self.predict(y, {**found, **target}, n) - new))
 
     def _cells(self, baseline: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         for a in self.model.knots:

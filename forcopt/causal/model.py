@@ -154,8 +154,7 @@ class CausalModel(Declared):
     @field_validator("graph", mode="before")
     @classmethod
     def _arrows(cls, graph: Any) -> Any:
-        edges = graph.edges if hasattr(graph, "edges") else graph
-        return tuple((str(a), str(b)) for a, b in edges)
+        return tuple((str(a), str(b)) for a, b in getattr(graph, "edges", graph))
 
     @field_validator("sensitive", "latent", mode="before")
     @classmethod

@@ -174,8 +174,7 @@ def _documentation(cls: type) -> tuple[str, str, dict[str, str]]:
         The first sentence; the paragraphs before the first section; the meaning of each field, of this class
         or its bases.
     """
-    text = (inspect.getdoc(cls) or "").replace("`", "")
-    head, *sections = _SECTION.split(text)
+    head, *sections = _SECTION.split((inspect.getdoc(cls) or "").replace("`", ""))
     paragraphs = [" ".join(block.split()) for block in re.split(r"\n\s*\n", head.partition(">>>")[0].strip())]
     meanings = {} if cls.__base__ in (None, object) else _documentation(cls.__base__)[2]
     for title, body in zip(sections[::2], sections[1::2], strict=True):

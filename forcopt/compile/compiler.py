@@ -162,8 +162,7 @@ def _compile(
         real[: len(known)] &= ~known
         for product in draft.products:
             real[product.result_columns] = False
-    lazies = () if only is not None else tuple(model.lazies)
-    program = _fill(draft, taken, squares, objective, drafts, lazies)
+    program = _fill(draft, taken, squares, objective, drafts, () if only is not None else tuple(model.lazies))
     stuck = (
         real & (~only_in_rows(program) | _priced(draft, program)) if capabilities.only_integer else real[:0]
     )

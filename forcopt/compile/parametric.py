@@ -219,8 +219,7 @@ class _Turned:
 
     def pulled(self, cost: Array) -> Array:
         """``matrix.T @ cost``."""
-        out: Array = self.pattern.transposed @ (self.scale * cost[self.pattern.at])
-        return out
+        return self.pattern.transposed @ (self.scale * cost[self.pattern.at])
 
 
 class _Nested:
@@ -231,8 +230,7 @@ class _Nested:
 
     def pulled(self, cost: Array) -> Array:
         """``matrix.T @ cost``."""
-        out: Array = self.matrix.T @ cost
-        return out
+        return self.matrix.T @ cost
 
 
 class _Part:

@@ -105,8 +105,7 @@ class RowBlock:
         found = self._transposes.get(columns)
         if found is None:
             found = self._transposes[columns] = self.matrix(columns).T
-        out: Array = found @ y
-        return out
+        return found @ y
 
     def excess(self, x: Array, activity: Array | None = None) -> Array:
         """By how much each row is violated at a point, relative to its bounds where they are above 1.
@@ -118,8 +117,7 @@ class RowBlock:
         activity : Array, optional
             The rows' values there, if they are known.
         """
-        value = self.matrix(len(x)) @ x if activity is None else activity
-        return _excess(value, self.lower, self.upper)
+        return _excess(self.matrix(len(x)) @ x if activity is None else activity, self.lower, self.upper)
 
     def picked(self, which: Array, columns: int) -> RowBlock:
         """The rows of a mask."""
@@ -168,8 +166,7 @@ class LeximinLayout:
 
     def at(self, x: Array) -> Array:
         """The utilities at a point of the program."""
-        out: Array = self.matrix @ x[: self.matrix.shape[1]] + self.offset
-        return out
+        return self.matrix @ x[: self.matrix.shape[1]] + self.offset
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,8 +244,7 @@ class Cone:
     def widened(self, columns: int) -> Cone:
         """The cone in a program of more columns."""
         m = self.matrix
-        wide = sp.csr_array((m.data, m.indices, m.indptr), shape=(m.shape[0], columns))
-        return replace(self, matrix=wide)
+        return replace(self, matrix=sp.csr_array((m.data, m.indices, m.indptr), shape=(m.shape[0], columns)))
 
     def excess(self, x: Array) -> Array:
         """By how much each cone is violated at a point, relative to its largest entry if that is above 1."""

@@ -158,8 +158,7 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     size = np.abs(rows.data)
     if not smallest or not size.size or size.min() > smallest:
         return None
-    count = np.diff(rows.indptr)
-    owner = np.repeat(np.arange(rows.count), count)
+    owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
         return None
@@ -191,8 +190,7 @@ def _counts(program: Program, size: Array, owner: Array, smallest: float) -> Arr
     reach = np.maximum(np.abs(program.lower), np.abs(program.upper))[program.rows.indices]
     small = (size <= smallest) & (size > 0)
     moved = np.bincount(owner[small], size[small] * reach[small], program.rows.count)
-    found: Array = (size > smallest) | (small & (moved[owner] > _NEGLIGIBLE))
-    return found
+    return (size > smallest) | (small & (moved[owner] > _NEGLIGIBLE))
 
 
 def _middle(values: Array, groups: Array, count: int) -> Array:

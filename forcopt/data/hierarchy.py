@@ -60,8 +60,7 @@ class Hierarchy(Declared):
     def _counts_by_type(cls, given: Any) -> Any:
         if isinstance(given, dict) and given.get("counts") is not None:
             if given.get("names"):
-                leaves = {"names": given["names"][-1], "counts": given["counts"]}
-                check_label_order("Hierarchy", leaves)
+                check_label_order("Hierarchy", {"names": given["names"][-1], "counts": given["counts"]})
             counts = np.asarray(given["counts"])
             if counts.ndim == 1:
                 given = {**given, "counts": counts[:, None]}
@@ -190,8 +189,7 @@ class Hierarchy(Declared):
                 raise DeclarationError(
                     f"code {code} has {len(code)} characters; it must have one of {lengths}"
                 )
-        paths = [[code[:length] for length in lengths] for code in listed]
-        return cls._from_paths(paths, counts, **fields)
+        return cls._from_paths([[code[:length] for length in lengths] for code in listed], counts, **fields)
 
     @classmethod
     def from_edges(

@@ -271,10 +271,8 @@ def _excel_rows(path: Path) -> list[list[str]]:
 
 
 def _csv_rows(path: Path, file: str, found: Findings, encoding: str | None) -> list[list[str]]:
-    data = path.read_bytes()
-    text, words = _decoded(data, file, found, encoding)
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
+    text, words = _decoded(path.read_bytes(), file, found, encoding)
+    first = next((line for line in text.splitlines() if line.strip()), "")
     marks = {mark: first.count(mark) for mark in ",;\t|"}
     mark = max(marks, key=marks.__getitem__)
     if mark != ",":
@@ -447,8 +445,7 @@ def check_table(
     names = [str(name) for name in frame.columns]
     for name in schema:
         if (count := names.count(name)) > 1:
-            rule = f"is the name of {count} columns; there must be one"
-            found.fault(file, 1, name, name, rule)
+            found.fault(file, 1, name, name, f"is the name of {count} columns; there must be one")
         if name not in names and names:
             near = nearest_level(name, names)
             words = "" if near else f"; the columns are {', '.join(names)}"
@@ -492,8 +489,7 @@ def typed(frame: pd.DataFrame, schema: Mapping[str, Expected]) -> pd.DataFrame:
     for name, expected in schema.items():
         if expected.kind in kinds:
             numbers = [float(text) if text else np.nan for text in frame[name]]
-            kind = float if expected.blank else kinds[expected.kind]
-            columns[name] = np.array(numbers).astype(kind)
+            columns[name] = np.array(numbers).astype(float if expected.blank else kinds[expected.kind])
     return columns
 
 

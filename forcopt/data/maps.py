@@ -163,8 +163,7 @@ def map_facts(
         if not hasattr(frame, "crs"):
             raise DeclarationError(f"{path} is a table, not a map: it has no borders")
         if frame.crs is None:
-            rule = "states no projection; its coordinates are taken as they are"
-            found.note(file, 0, "", path.name, rule)
+            found.note(file, 0, "", path.name, "states no projection; its coordinates are taken as they are")
         data = (frame.to_crs(4326) if frame.crs is not None else frame).__geo_interface__
     features = data.get("features")
     if not isinstance(features, list) or not all(isinstance(feature, Mapping) for feature in features):
@@ -297,8 +296,7 @@ def _intersections(
         shape = shapely.Polygon()
         lines = [shapely.Polygon(ring) for ring in part]
         for ring, line in zip(part, lines, strict=True):
-            valid = line.is_valid
-            if not valid:
+            if not line.is_valid:
                 rule = f"has a border that crosses itself ({shapely.is_valid_reason(line)}); draw it again"
                 found.fault(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
                 line = shapely.make_valid(line)

@@ -88,9 +88,7 @@ class Notion(Declared):
         """For each rate by its name: by how much the groups are more unequal than allowed; for numbers."""
 
     def __and__(self, other: Notion) -> AllOf:
-        if not isinstance(other, Notion):
-            return NotImplemented
-        return AllOf(notions=(self, other))
+        return AllOf(notions=(self, other)) if isinstance(other, Notion) else NotImplemented
 
 
 class _OfRates(Notion):

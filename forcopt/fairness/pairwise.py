@@ -238,8 +238,7 @@ class _Pairwise:
         everyone, over = np.arange(len(values)), self._apart(values, column) - self.distances
         low, high = over.argmax(axis=1), over.argmax(axis=0)
         above, below = over[everyone, low] > SLACK, over[high, everyone] > SLACK
-        first = np.concatenate([everyone[above], high[below]])
-        return first, np.concatenate([low[above], everyone[below]])
+        return np.concatenate([everyone[above], high[below]]), np.concatenate([low[above], everyone[below]])
 
     def worst(self) -> Excess:
         """The largest excess, for values that are numbers."""
@@ -313,8 +312,7 @@ class PairwiseStability(_Pairwise):
             Positions, shape ``(rows,)``.
         """
         limit = self.distances[first, second]
-        row: Constraint = (self.values[first, columns] - self.values[second, columns]).between(-limit, limit)
-        return row
+        return (self.values[first, columns] - self.values[second, columns]).between(-limit, limit)
 
     def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
         """Yield the most violated pairs of every individual in each column: for `Model.lazy`."""

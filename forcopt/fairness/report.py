@@ -334,8 +334,7 @@ class GroupReport:
             part = shown.copy()
             part.insert(0, "metric", name)
             if self.tables is not None:
-                of = metric if isinstance(metric, Rate) else EVERY[0]
-                part["records"] = _counted(self.tables, of)[1]
+                part["records"] = _counted(self.tables, metric if isinstance(metric, Rate) else EVERY[0])[1]
             parts.append(part.assign(estimate=self.samples[0, :, j], low=low[:, j], high=high[:, j]))
         return pd.concat(parts, ignore_index=True)
 

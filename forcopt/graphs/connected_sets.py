@@ -242,8 +242,7 @@ def _decide(v, kind, depth, task, search):  # type: ignore[no-untyped-def]
     touching, severed = search.touching[v], search.severed[v]
     search.status[v] = kind
     for i in range(len(rates)):
-        spare = rates[i] * weight[v]
-        hope[depth, i] = hope[depth - 1, i] - max(0.0, prize[v] + touching - severed - spare)
+        hope[depth, i] = hope[depth - 1, i] - max(0.0, prize[v] + touching - severed - rates[i] * weight[v])
     free = _update_neighbours(v, kind, 1, task, search, depth)
     people, spent, border = search.people, search.spent, search.border
     taken = kind == _IN

@@ -271,8 +271,7 @@ class Program(ABC):
             If the tables exceed the memory limit of the run.
         """
         primes = largest_primes(digits)
-        rough = np.zeros_like(self.graph.weights) if bound is None else bound.weights
-        weights = (self.graph.weights, rough)
+        weights = (self.graph.weights, np.zeros_like(self.graph.weights) if bound is None else bound.weights)
         width = 4 + self.room * (1 if bound is None else 2)
         none = np.zeros((0, 0), np.int64), np.full(1, -1), np.zeros(0, np.int64)
         tables: list[Table] = []
@@ -512,8 +511,7 @@ def arcs_into(tables: list[Table]) -> list[tuple[Array, Array]]:
     out = []
     for table in tables:
         order = np.argsort(table.arcs[:, 2], kind="stable")
-        starts = np.searchsorted(table.arcs[order, 2], np.arange(len(table.rows) + 1))
-        out.append((table.arcs[order], starts))
+        out.append((table.arcs[order], np.searchsorted(table.arcs[order, 2], np.arange(len(table.rows) + 1))))
     return out
 
 

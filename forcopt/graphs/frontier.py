@@ -190,8 +190,7 @@ class Sweep(Program):
                 raise DeclarationError(f"the frontier grows to {len(kept)} vertices; {WIDEST} are possible")
             costs = [graph.cost_matrix[v, frontier[i]] for i in near]
             pairs = [_partners(group, v, at) for group in (self.cannot_link, self.must_link)]
-            columns = [np.array(a, np.int64) for a in (kept, near, costs, *pairs)]
-            self.layers.append(_Layer(v, *columns))
+            self.layers.append(_Layer(v, *(np.array(a, np.int64) for a in (kept, near, costs, *pairs))))
             frontier = [wide[i] for i in kept]
             open_ = outside[graph.edges[:, 0]] | outside[graph.edges[:, 1]]
             self.pieces.append(Piece(graph, frontier, outside.copy(), graph.size - t - 1, open_))
@@ -204,8 +203,7 @@ class Sweep(Program):
         """Prepare the step of the t-th vertex."""
         layer, piece = self.layers[t], self.pieces[t]
         length = len(self.pieces[t - 1].boundary) if t else 0
-        weight = (int(weights[0][layer.vertex]), int(weights[1][layer.vertex]))
-        vertex = (length, weight, tuple(layer[2:]))
+        vertex = (length, (int(weights[0][layer.vertex]), int(weights[1][layer.vertex])), tuple(layer[2:]))
         boundary = Boundary(layer.kept, piece.distance, piece.coming)
 
         def fill(f: Filling, at: int) -> int:

@@ -149,8 +149,7 @@ def heaviest_packing(
     total, gain, paths = 0.0, whole, 0
     while paths < capacity:
         if deadline.passed:
-            bound = min(whole, total + (capacity - paths) * gain)
-            return IntervalPacking(flow.taken, bound, paths, False)
+            return IntervalPacking(flow.taken, min(whole, total + (capacity - paths) * gain), paths, False)
         gain = (_next_path if paths else _first_path)(line, flow)
         if gain <= 0:
             break

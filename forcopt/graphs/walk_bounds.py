@@ -263,8 +263,7 @@ def completion_bounds(
     for sign, out in ((1, begin), (-1, end)):
         lengths = np.repeat(cost, 2) + sign * prize
         unit = max(float(np.abs(lengths).max(initial=0.0)), LEAST_LENGTH) * (rounds + 1) / (int(_NEVER) // 2)
-        paid = np.floor(lengths / unit).astype(np.int32)
-        _walks(left, near, paid, source, rounds, table)
+        _walks(left, near, np.floor(lengths / unit).astype(np.int32), source, rounds, table)
         _close(table, unit, windows, threshold, sign, width, (rise, fall), out)
         if begin[source, half] > 0:
             end[:] = np.inf

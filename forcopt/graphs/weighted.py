@@ -177,8 +177,7 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
                 value = measure + 3.0 ** edge.bit_count()
                 if now not in following or value < following[now][0]:
                     following[now] = (value, edge, (path, v))
-        best = sorted(following.items(), key=lambda item: (item[1][0], item[0]))[:beam]
-        level = dict(best)
+        level = dict(sorted(following.items(), key=lambda item: (item[1][0], item[0]))[:beam])
     path = level[everything][2]
     order = []
     while path is not None:

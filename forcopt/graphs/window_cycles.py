@@ -725,8 +725,7 @@ class WindowCycles:
                 space.grow()
             before = int(space.now[0])
             budget = min(_PATHS, max(1000, 2 * finer[0][0] * self.many)) if finer else _PATHS
-            reach = _Reach(back, most, first, last, width, half)
-            _extend(dual, reach, space.paths, space.walk, budget)
+            _extend(dual, _Reach(back, most, first, last, width, half), space.paths, space.walk, budget)
             self.paths += int(space.now[0]) - before
             if pause is not None:
                 pause()

@@ -168,8 +168,7 @@ class ColumnStore:
 
     def arrays(self) -> Columns:
         """Give bounds, integrality and curvature of all columns as they are now."""
-        filled = len(self._grown["lower"].view)
-        new = self.blocks[bisect_left(self.blocks, filled, key=_START) :]
+        new = self.blocks[bisect_left(self.blocks, len(self._grown["lower"].view), key=_START) :]
         for single, run in groupby(new, key=_is_single):
             blocks = list(run)
             for field, grown in self._grown.items():
@@ -192,8 +191,7 @@ class ColumnStore:
             columns = self.arrays()
             return columns.lower, columns.upper
         least, greatest = self._ranges
-        first = bisect_left(self.blocks, len(least.view), key=_START)
-        for position in range(first, len(self.blocks)):
+        for position in range(bisect_left(self.blocks, len(least.view), key=_START), len(self.blocks)):
             block = self._declared.get(position, self.blocks[position])
             relation = atoms.get(block.start) if block.size else None
             if relation is None:

@@ -54,8 +54,7 @@ def with_coefficients(expression: Expression, part: Any, values: Any, subject: s
     if change.shape != expression.shape:
         raise DeclarationError(f"{subject}: coefficients of shape {change.shape} for {expression.shape}")
     (wide, _), _ = aligned([part, expression], subject)
-    out: Expression = expression + wide * as_numbers(change, subject)
-    return out
+    return expression + wide * as_numbers(change, subject)
 
 
 class Constraint(Guarded):
@@ -157,8 +156,7 @@ class Constraint(Guarded):
         DeclarationError
             If the rows have a lower and an upper bound that differ, or none.
         """
-        sense = self._one_sided()
-        return self._lower if sense == ">=" else self._upper
+        return self._lower if self._one_sided() == ">=" else self._upper
 
     @rhs.setter
     def rhs(self, values: Any) -> None:

@@ -109,8 +109,7 @@ def element_text(expression: Expression) -> str:
 
 def expression_latex(expression: Expression) -> str:
     """LaTeX of the first element of an expression, and dots for others."""
-    rest = rf",\ {_LATEX.dots}" if expression.size > 1 else ""
-    return _sum(expression, _LATEX) + rest
+    return _sum(expression, _LATEX) + (rf",\ {_LATEX.dots}" if expression.size > 1 else "")
 
 
 def constraint_text(constraint: Constraint) -> str:

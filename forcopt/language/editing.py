@@ -162,8 +162,7 @@ def _check_unused(model: Structure, variables: Sequence[Variable]) -> None:
     for variable in variables:
         marked[variable.start : variable.start + variable.size] = True
     users: list[tuple[str, tuple[Expression, ...]]] = [(c.name, (c.expression,)) for c in model.constraints]
-    stages = model.objective.stages if model.objective else ()
-    users += [("the objective", (s.expression,)) for s in stages]
+    users += [("the objective", (s.expression,)) for s in (model.objective.stages if model.objective else ())]
     for relation in model.needed_relations():
         users.append((_label(model, relation), relation.operands))
     for label, operands in users:

@@ -482,8 +482,7 @@ class Expression:
         return Expression._scaled(left, factor, axes)
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        result: Expression = atoms.inverse(self) * other
-        return result
+        return atoms.inverse(self) * other
 
     def __matmul__(self, other: Operand) -> Expression:
         return _matmul(self, other)
@@ -505,12 +504,10 @@ class Expression:
         return Expression(self.model, shape, terms, np.asarray(constant).reshape(shape))
 
     def __pow__(self, exponent: float) -> Expression:
-        result: Expression = atoms.power(self, exponent)
-        return result
+        return atoms.power(self, exponent)
 
     def __abs__(self) -> Expression:
-        result: Expression = atoms.abs(self)
-        return result
+        return atoms.abs(self)
 
     # -- reductions ----------------------------------------------------------------------------------------
 
@@ -592,8 +589,7 @@ class Expression:
         >>> m.solve().objective
         4.0
         """
-        result: Expression = atoms.maximum(self, axis=axis) if axis is not None else self.ravel().max(0)
-        return result
+        return atoms.maximum(self, axis=axis) if axis is not None else self.ravel().max(0)
 
     def min(self, axis: int | str | None = None) -> Expression:
         """The smallest element (concave), of all or along an axis.
@@ -617,8 +613,7 @@ class Expression:
         >>> m.solve().objective
         1.0
         """
-        result: Expression = atoms.minimum(self, axis=axis) if axis is not None else self.ravel().min(0)
-        return result
+        return atoms.minimum(self, axis=axis) if axis is not None else self.ravel().min(0)
 
     # -- along a named axis --------------------------------------------------------------------------------
 
@@ -927,8 +922,7 @@ def _product(first: Any, second: Any) -> Expression:
         first = matrix_operand(first.constant) if first.is_constant else first
         second = second if not isinstance(first, Expression) else matrix_operand(second.constant)
     if isinstance(first, Expression):
-        out: Expression = first.T._left_multiplied(second.T).T
-        return out
+        return first.T._left_multiplied(second.T).T
     return second._left_multiplied(first)  # type: ignore[no-any-return]
 
 

@@ -45,8 +45,7 @@ class Semidefinite(Condition):
             size = np.maximum(1.0, np.abs(matrices).max(axis=(1, 2)))
             askew = np.abs(matrices - turned).max(axis=(1, 2))
         finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2), keepdims=True))
-        safe = np.where(finite, matrices + turned, 0.0)
-        least = 0.5 * np.linalg.eigvalsh(safe)[:, 0]
+        least = 0.5 * np.linalg.eigvalsh(np.where(finite, matrices + turned, 0.0))[:, 0]
         worst = np.maximum(np.maximum(-least, askew), 0.0) / size
         return np.where(finite[:, 0, 0], worst, np.inf)
 
@@ -319,8 +318,7 @@ def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:
     which, rows, columns : Array
         Positions of such entries below the diagonal.
     """
-    order = matrices.shape[1]
-    i, j = np.tril_indices(order, -1)
+    i, j = np.tril_indices(matrices.shape[1], -1)
     below, above = matrices[:, i, j].ravel(), matrices[:, j, i].ravel()
     apart = below - above
     rows = apart.linear_rows()
@@ -349,8 +347,7 @@ def _symmetric(matrix: Operand, label: str) -> Any:
     if isinstance(several, Expression):
         _, *apart = asymmetric_entries(several)
     else:
-        far = np.abs(several - several.transpose(0, 2, 1)) > _SAME * np.abs(several).max()
-        _, *apart = np.nonzero(far)
+        _, *apart = np.nonzero(np.abs(several - several.transpose(0, 2, 1)) > _SAME * np.abs(several).max())
     if apart[0].size:
         i, j = (int(at[0]) for at in apart)
         raise DeclarationError(

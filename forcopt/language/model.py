@@ -311,8 +311,7 @@ class Model(Guarded, Structure):
             flat.extend(self._constant(c) if isinstance(c, bool | np.bool_) else c for c in several)
         alone = len(conditions) == 1 and not _is_several(conditions[0])
         self._check_name(name, "subject_to")
-        named = self._check_conditions(flat, name, alone)
-        for condition, free in zip(flat, named, strict=True):
+        for condition, free in zip(flat, self._check_conditions(flat, name, alone), strict=True):
             condition.name = free
             self._names[free] = condition
             if isinstance(condition, Constraint):

@@ -56,8 +56,7 @@ def product(binary: Expression, factor: Operand) -> Expression:
     require_binary(binary, "the first argument of product")
     if isinstance(factor, Expression):
         binary.model.lift(factor, "the second argument of product")
-    out: Expression = binary * factor
-    return out
+    return binary * factor
 
 
 def multiplied(left: Expression, right: Expression, axes: Axes | None = None) -> Expression:
@@ -199,8 +198,7 @@ def quad_form(x: Operand, matrix: Operand, *, nonconvex: bool = False) -> Any:
         units = _units(held)
         _check_symmetric(held, units)
         scaled = _in_units(held, units)
-        factor = _sparse_factor(scaled) if sp.issparse(matrix) else None
-        sign, root = factor or _dense_factor(scaled, held)
+        sign, root = (_sparse_factor(scaled) if sp.issparse(matrix) else None) or _dense_factor(scaled, held)
         root = sp.csr_array(root.multiply(units))
     return sign * apply_atom(SUM_SQUARES, root @ flat, parameter=(sign * held, root), label="quad_form")
 

@@ -175,5 +175,4 @@ def single_rows(expressions: Sequence[Expression]) -> Rows:
         ends[row] = size
     chunks.append((columns, values))
     indices = np.concatenate([np.array(part, dtype=np.int32) for part, _ in chunks])
-    data = np.concatenate([np.array(part, dtype=float) for _, part in chunks])
-    return Rows(ends, indices, data, distinct)
+    return Rows(ends, indices, np.concatenate([np.array(part, dtype=float) for _, part in chunks]), distinct)

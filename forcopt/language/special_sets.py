@@ -87,8 +87,7 @@ class SpecialOrderedSet(Condition):
             return np.zeros(count)
         left = []
         for start in range(dim - self.order + 1):
-            others = np.delete(size, range(start, start + self.order), axis=1)
-            left.append(others.max(axis=1))
+            left.append(np.delete(size, range(start, start + self.order), axis=1).max(axis=1))
         return np.asarray(np.min(left, axis=0))
 
 

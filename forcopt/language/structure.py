@@ -433,9 +433,7 @@ class Structure:
         if name in self._names:
             return self._names[name]
         column = self._named_column(name)
-        if column is None:
-            return self._named_row(name)
-        return Scalar(self._model, [column], [1.0], 1, 0.0)
+        return self._named_row(name) if column is None else Scalar(self._model, [column], [1.0], 1, 0.0)
 
     def __contains__(self, name: str) -> bool:
         return name in self._names or self._named_column(name) is not None

@@ -188,9 +188,7 @@ def joined(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     while start and isinstance(term := terms[start - 1], Gather) and term.width <= 2 * max(width, 1):
         start, width = start - 1, width + term.width
     held = [term for term in terms[start:] if isinstance(term, Gather)]
-    if len(held) < 2:
-        return terms
-    return (*terms[:start], side_by_side(held))
+    return terms if len(held) < 2 else (*terms[:start], side_by_side(held))
 
 
 def side_by_side(terms: Sequence[Gather]) -> Gather:

@@ -221,11 +221,9 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
     """
     kind, kinds = data.get("type"), {known.__name__: known for known in _KINDS}
     if kind == "Learner":
-        made: Classifier = fitted_from_plain(data["estimator"])
-        return made
+        return fitted_from_plain(data["estimator"])
     if kind not in kinds:
         raise DeclarationError(f"a classifier has type {kind!r}; it must be {', '.join(kinds)} or Learner")
     if kind == "Threshold" and not data["column"] >= 0:
         raise DeclarationError(f"column is {data['column']!r}; it must be at least 0")
-    read: Classifier = kinds[kind](**{name: of(data[name]) for name, of in _KINDS[kinds[kind]].items()})
-    return read
+    return kinds[kind](**{name: of(data[name]) for name, of in _KINDS[kinds[kind]].items()})

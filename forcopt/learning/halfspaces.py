@@ -124,8 +124,7 @@ class Plane:
         behind = np.bincount(star.line, of * ~star.ahead, star.lines)
         ahead_until, behind_until = np.cumsum(ahead), np.cumsum(behind)
         left = (ahead_until[-1] - ahead_until) + (behind_until - behind)
-        right = (behind_until[-1] - behind_until) + (ahead_until - ahead)
-        return left, right, ahead, behind
+        return left, (behind_until[-1] - behind_until) + (ahead_until - ahead), ahead, behind
 
     def labels(self, cut: Cut) -> Array:
         """Which points are positive, shape ``(m,)``."""
@@ -176,8 +175,7 @@ class Plane:
         ]
         if not cuts:
             return []
-        first = np.unique([self.labels(cut) for cut in cuts], axis=0, return_index=True)[1]
-        return [cuts[k] for k in first]
+        return [cuts[k] for k in np.unique([self.labels(cut) for cut in cuts], axis=0, return_index=True)[1]]
 
 
 class Halfspaces(Hypotheses):

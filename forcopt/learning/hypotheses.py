@@ -57,9 +57,7 @@ def costs_by_class(costs: Array, classes: int) -> Array:
     >>> costs_by_class(np.array([0.5, -1.0]), 2).tolist()
     [[0.0, 0.5], [0.0, -1.0]]
     """
-    if classes == 2:
-        return np.column_stack([np.zeros(len(costs)), costs])
-    return costs.reshape(-1, classes)
+    return np.column_stack([np.zeros(len(costs)), costs]) if classes == 2 else costs.reshape(-1, classes)
 
 
 class Classifier(Protocol):

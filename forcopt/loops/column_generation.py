@@ -285,8 +285,7 @@ def column_generation(
 
 
 def _check(model: Model, program: Program, total: float | None) -> None:
-    stage = program.stages[0]
-    curved = stage.quadratic is not None or program.cones or program.is_conditional
+    curved = program.stages[0].quadratic is not None or program.cones or program.is_conditional
     if program.is_integer or curved or program.lazies or program.is_staged:
         raise UnsupportedError(
             f"column generation needs a linear program with one objective, and {model.name!r} is more: "

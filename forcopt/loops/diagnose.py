@@ -170,8 +170,7 @@ def _bounds(model: Model, program: Program) -> tuple[str, ...]:
     """Name the bounds of an irreducible part of a linear program; by HiGHS, since it needs no bounds."""
     if program.columns > model.column_count or program.cones or program.is_conditional:
         return ()
-    used = np.unique(program.rows.indices)
-    items: list[Any] = [(int(c), side) for c in used for side in (0, 1)]
+    items: list[Any] = [(int(c), side) for c in np.unique(program.rows.indices) for side in (0, 1)]
     ends = np.stack([program.lower, program.upper])
     items = [item for item in items if np.isfinite(ends[item[1], item[0]])]
     if len(items) > _MOST_ROWS:

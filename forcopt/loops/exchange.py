@@ -412,8 +412,7 @@ def take_highs(
     if optional.any():
         condition = semicontinuous(x[optional], low[optional], high[optional])
         model.subject_to(condition, name=model.unused_name("semicontinuous"))
-    objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
-    return x, objective, int(lp.sense_) < 0
+    return x, np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian), int(lp.sense_) < 0
 
 
 def declare_columns(model: Model, names: list[str], low: Array, high: Array, integer: Array) -> Expression:
@@ -424,8 +423,7 @@ def declare_columns(model: Model, names: list[str], low: Array, high: Array, int
         least, most, whole = (values[places].reshape(shape) for values in (low, high, integer))
         labels = None if shape else [names[places[0]]]
         model.declare_block(model.unused_name(name), least, most, whole, labels)
-    gather = Gather(columns[:, None], np.ones((1, 1)), True)
-    return Expression(model, columns.shape, (gather,), np.zeros(()))
+    return Expression(model, columns.shape, (Gather(columns[:, None], np.ones((1, 1)), True),), np.zeros(()))
 
 
 def _arrays(names: list[str]) -> Iterator[tuple[str, tuple[int, ...], list[int]]]:
@@ -536,8 +534,7 @@ def _refuse_other_numbers(path: Path, fixed: bool) -> None:
 
 def _matrix(lp: highspy.HighsLp) -> sp.csr_array:
     held = lp.a_matrix_
-    by_column = "kColwise" in str(held.format_)
-    make = sp.csc_array if by_column else sp.csr_array
+    make = sp.csc_array if "kColwise" in str(held.format_) else sp.csr_array
     return sp.csr_array(make((held.value_, held.index_, held.start_), shape=(lp.num_row_, lp.num_col_)))
 
 

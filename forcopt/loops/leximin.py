@@ -277,8 +277,7 @@ class SaturationLayout(Layout):
                     return failure
                 run.session.set_stage(stage)
             free &= ~fixed
-            held = dict.fromkeys(self.values[fixed].tolist(), height)
-            run.floors.hold(held, self.spares[fixed])
+            run.floors.hold(dict.fromkeys(self.values[fixed].tolist(), height), self.spares[fixed])
             if not free.any():
                 return result
 
@@ -303,8 +302,7 @@ class SaturationLayout(Layout):
         if result.row_dual is None:
             return np.zeros(len(above), dtype=bool)
         shares = result.row_dual[self.rows : self.rows + len(above)]
-        found: Array = shares > np.maximum(above, min(tol.ZERO_MULTIPLIER * accuracy, 0.5 / len(above)))
-        return found
+        return shares > np.maximum(above, min(tol.ZERO_MULTIPLIER * accuracy, 0.5 / len(above)))
 
     def _stuck(self, run: StageRun, lowest: Array, height: float) -> tuple[Array, RawResult | None]:
         """The lowest utilities that cannot rise, at least the one that rises least; or a failed solve."""

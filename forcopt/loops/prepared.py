@@ -109,8 +109,7 @@ class _TrimmedSession(Session):
         if rows.indices is not self._indices:
             self._indices, self._placed = rows.indices, self._place[rows.indices].astype(np.int32)
         if stage is not self._stage:
-            same = stage.cost is self._stage.cost
-            cost = self._left_stage.cost if same else stage.cost[self._left]
+            cost = self._left_stage.cost if stage.cost is self._stage.cost else stage.cost[self._left]
             self._stage, self._left_stage = stage, replace(stage, cost=cost)
         return replace(
             program,

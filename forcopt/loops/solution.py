@@ -169,9 +169,7 @@ class ModelSolution:
             raise DeclarationError(
                 f"{lifted._short()} was added after this solution was found; solve again"
             ) from None
-        if isinstance(expression, Variable) and expression.integer:
-            return np.round(value)
-        return value
+        return np.round(value) if isinstance(expression, Variable) and expression.integer else value
 
     def dual(self, constraint: Constraint | str) -> Array:
         """The shadow prices of a constraint: the change of the optimum per unit of right-hand side.

@@ -313,8 +313,7 @@ def _by_heap(
         else:
             heappop(heap)
     losers = [i for finite, key, _, i in heap if (finite, key) == last]
-    tied = tuple(sorted(winners + losers)) if losers else ()
-    return _result(p, found, low, high, method, tied)
+    return _result(p, found, low, high, method, tuple(sorted(winners + losers)) if losers else ())
 
 
 def _result(

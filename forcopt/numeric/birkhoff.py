@@ -156,8 +156,7 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
 
 def _falling(row: Array) -> list[int]:
     """The places of positive entries, the largest first."""
-    order: list[int] = np.argsort(-row, kind="stable")[: int((row > 0).sum())].tolist()
-    return order
+    return np.argsort(-row, kind="stable")[: int((row > 0).sum())].tolist()
 
 
 class _Matching:

@@ -119,8 +119,7 @@ def laminar_lottery(
             kept.append(value)
     # each cumulated sum becomes whole + the start kept nearest below it
     which = np.searchsorted(kept, starts + tolerance * 1e-3, side="right") - 1
-    whole = np.round(ends - starts)
-    taken = whole[None, :] + (which[None, :] > np.arange(len(kept))[:, None])
+    taken = np.round(ends - starts)[None, :] + (which[None, :] > np.arange(len(kept))[:, None])
     members = np.zeros((len(kept), len(x)))
     members[:, order] = np.diff(taken, axis=1)
     return SetLottery(np.diff([*kept, 1.0]), members)

@@ -75,8 +75,7 @@ class RangeLoads:
         tried = np.arange(len(first)) if order is None else order
         ends = np.asarray(first, np.int64), np.asarray(last, np.int64)
         given = np.ascontiguousarray(costs, np.int64)
-        tree = (self._largest, self._added, self._size)
-        _first_fit(tree, self.budgets, ends, given, tried, took)
+        _first_fit((self._largest, self._added, self._size), self.budgets, ends, given, tried, took)
         return took
 
     def loads(self) -> Array:

@@ -167,8 +167,7 @@ def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:
     x[-1, :-1] = np.ceil(x[:-1, :-1].sum(axis=0) - CLOSE) - x[:-1, :-1].sum(axis=0)
     x[-1, -1] = np.ceil(x[:-1, -1].sum() - CLOSE) - x[:-1, -1].sum()
     x = np.where(np.abs(x - np.round(x)) < CLOSE, np.round(x), x)
-    fractional = np.argwhere((x > 0) & (x < 1)).tolist()
-    cells: nx.Graph[Any] = nx.Graph(((0, i), (1, j)) for i, j in fractional)
+    cells: nx.Graph[Any] = nx.Graph(((0, i), (1, j)) for i, j in np.argwhere((x > 0) & (x < 1)).tolist())
     while cells.size():
         try:
             cycle = nx.find_cycle(cells)

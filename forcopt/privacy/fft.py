@@ -491,8 +491,7 @@ class _Law:
         if self.theta * reach > tol.EXPONENT:
             return inf
         weight = np.exp(self.theta * (epsilon - points))
-        most = exp(self.theta * reach)
-        return float((mass * weight).sum()) + self.noise * _norm(weight) + self.wrap * most
+        return float((mass * weight).sum()) + self.noise * _norm(weight) + self.wrap * exp(self.theta * reach)
 
     def share(self, low: list[Span]) -> float:
         """The tilted chance of some draw of the given numbers of draws, each at its own place."""
@@ -574,8 +573,7 @@ def _outside(moments: _Moments, theta: float, reach: float, deviation: float) ->
         best = 0.0
         for factor in (7.0, 4.0, 2.0, 1.0, 0.3):
             u = factor / deviation
-            value = moments.cumulant(theta + sign * u) - base - u * (sign * centre + reach)
-            best = min(best, value)
+            best = min(best, moments.cumulant(theta + sign * u) - base - u * (sign * centre + reach))
             if best < log(tol.WRAPPED / 2):
                 break
         total += exp(max(best, -tol.EXPONENT))

@@ -139,8 +139,7 @@ class Ledger:
         with self._locked():
             self._read()
             if budget is not None:
-                given = dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(names, budget)
-                self._declare(given)
+                self._declare(dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(names, budget))
             elif not self.budgets:
                 raise DeclarationError("budget is missing; a new ledger needs one, such as PureDP(1.0)")
             if not self._written:

@@ -305,8 +305,7 @@ class ExponentialMechanism(Mechanism):
             raise DeclarationError(f"losses has shape {losses.shape}; it must be (h,), at least one")
         scale = 2 * self.sensitivity / self.epsilon
         if rng.simulated:
-            noise = rng.generator().gumbel(scale=scale, size=len(losses))
-            return int(np.argmax(noise - losses))
+            return int(np.argmax(rng.generator().gumbel(scale=scale, size=len(losses)) - losses))
         dp = opendp()
         domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
         choose = dp.m.make_noisy_max(

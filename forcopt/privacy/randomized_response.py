@@ -80,8 +80,7 @@ class RandomizedResponse(Mechanism):
         """The inverse of `transition`, in closed form; its rows sum to 1 (Mozannar et al. 2020, Lemma 1)."""
         truth, lie = self._probabilities(groups)
         gap = truth - lie
-        inverse: Array = np.diag(np.full(groups, 1 / gap)) - lie / gap
-        return inverse
+        return np.diag(np.full(groups, 1 / gap)) - lie / gap
 
     def _probabilities(self, groups: int) -> tuple[float, float]:
         if groups < 2:

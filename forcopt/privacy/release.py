@@ -101,8 +101,7 @@ class TableRelease(Release):
             "ledger": self.entry,
         }
         head = [f"# {name}: {json.dumps(value)}\n" for name, value in stated.items() if name != "type"]
-        table = self.to_pandas(margins).to_csv()
-        Path(path).write_text("".join(head) + table, encoding="utf-8", newline="")
+        Path(path).write_text("".join(head) + self.to_pandas(margins).to_csv(), encoding="utf-8", newline="")
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain data, ready for JSON."""

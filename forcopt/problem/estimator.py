@@ -171,9 +171,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         check_label_order(type(self).__name__, columns)
         if given is not None or self.sensitive is None:
             return given, None
-        if callable(self.sensitive):
-            return self.sensitive(X), None
-        return _columns(X, self._positions(X))
+        return (self.sensitive(X), None) if callable(self.sensitive) else _columns(X, self._positions(X))
 
     def _positions(self, X: Any, unused: bool = False) -> list[int]:
         """The positions of the sensitive columns; with `unused` of those that X has."""

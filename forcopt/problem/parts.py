@@ -177,8 +177,7 @@ class Applied(Node):
         return tuple(leaf for functions in self.arguments for f in functions for leaf in f.leaves)
 
     def __str__(self) -> str:
-        inside = ", ".join(str(f) for functions in self.arguments for f in functions)
-        return f"{self.atom}({inside})"
+        return f"{self.atom}({', '.join(str(f) for functions in self.arguments for f in functions)})"
 
 
 class Function(Declared):
@@ -276,8 +275,7 @@ class Rule(Declared):
                     for inner in node.arguments[0]:
                         more = [(sign * factor * c, n) for c, n in inner.terms]
                         constant = self.function.constant + sign * factor * inner.constant
-                        function = Function.of([*others, *more], constant)
-                        yield from self.replace(function=function).pieces()
+                        yield from self.replace(function=Function.of([*others, *more], constant)).pieces()
                 return
         yield self
 
@@ -454,8 +452,7 @@ class Parts(Model):
         for function, low, high in rows:
             of = {d for d in function.parts if d is not None}
             if len(of) == 1:
-                key = function.moved(lambda _: None), low, high
-                alone.setdefault(key, set()).update(of)
+                alone.setdefault((function.moved(lambda _: None), low, high), set()).update(of)
             elif (summed := _summed(function, every)) is not None:
                 yield Rule(scope="sum", function=summed, lower=low, upper=high)
             else:

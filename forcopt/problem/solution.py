@@ -286,10 +286,8 @@ class Solution:
         if not hasattr(drawn, "plot"):
             if options:
                 raise unknown("option of plot", next(iter(options)), ["path", "ax"])
-            evaluation = self.evaluation or Evaluation(self.objective)
-            drawn = self.problem._sketch(drawn, evaluation)
-        figure: Figure = drawn.plot(path=path, ax=ax, **options)
-        return figure
+            drawn = self.problem._sketch(drawn, self.evaluation or Evaluation(self.objective))
+        return drawn.plot(path=path, ax=ax, **options)
 
     def _repr_html_(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

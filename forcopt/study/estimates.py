@@ -225,8 +225,7 @@ class Estimates:
             quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
             for entry in np.ndindex(values.shape[1:]):
                 parts = [part[entry] for part in (*found, *quantiles)]
-                text = ", ".join(map(str, entry))
-                lines.append([name, text, len(values), *map(float, parts)])
+                lines.append([name, ", ".join(map(str, entry)), len(values), *map(float, parts)])
         columns = ["metric", "entry", "runs", "mean", "low", "high", "deviation", "q05", "q50", "q95"]
         return pd.DataFrame(lines, columns=columns)
 

@@ -89,8 +89,7 @@ class ModelFile(Problem):
     def evaluate(self, decision: Values | Array) -> Evaluation:
         """Evaluate values of the columns."""
         model, x, objective, _ = _model(self.path, self.sha256, self.order)
-        values = list(decision.values()) if isinstance(decision, Values) else decision
-        point = model.point({x: values})
+        point = model.point({x: list(decision.values()) if isinstance(decision, Values) else decision})
         return Evaluation(float(objective.evaluate(point)), model.violations(point))
 
 

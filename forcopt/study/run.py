@@ -315,8 +315,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         proof = _proved(solution) if certify and not (failed or solution.private) else {}
         return _row(job, solution, proof, cpu)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
-        refused = isinstance(error, DeclarationError)
-        subject = "not for this declaration" if refused else type(error).__name__
+        subject = "not for this declaration" if isinstance(error, DeclarationError) else type(error).__name__
         text = f"{subject}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
 

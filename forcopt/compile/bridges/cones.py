@@ -297,8 +297,7 @@ def log_det_cones(relation: AtomRelation, draft: BridgeContext) -> None:
     last = np.where(rows == columns, n * n + below * (below + 1) // 2 + below, zero)
     place = np.where(rows < n, rows * n + columns, np.where(columns < n, turned, last))
     draft.relation(SemidefiniteCone(everything[:, place], 2 * n))
-    one = 0 * diagonal + 1.0
-    draft.relation(ExponentialCone(logs.ravel(), one.ravel(), diagonal.ravel()))
+    draft.relation(ExponentialCone(logs.ravel(), (0 * diagonal + 1.0).ravel(), diagonal.ravel()))
     draft.row(relation.result <= logs.sum(axis=1))
 
 

@@ -197,8 +197,7 @@ def _multipliers(
     """The multipliers, repaired: reduced costs without a bound are zero; None if that does not succeed."""
     block = program.rows
     y = np.where(np.isfinite(np.where(rows > 0, block.lower, block.upper)), rows, 0.0)
-    multipliers = np.concatenate([y, *duals])
-    exact = [rational(v) for v in multipliers]
+    exact = [rational(v) for v in np.concatenate([y, *duals])]
     reduced = lp.reduced_costs(exact)
     size = max(1.0, float(np.abs(program.stages[0].cost).max(initial=0.0)))
     small = np.array([abs(float(r)) for r in reduced]) <= 1e-5 * size

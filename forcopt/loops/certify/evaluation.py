@@ -295,8 +295,7 @@ def premises(model: Model) -> Iterator[str]:
             apart = (root.T @ root - form).tocsr()
             off = float(np.abs(apart.data).max(initial=0.0))
             if off:
-                proved = _is_convex(form)
-                words = "" if proved else f", {NOT_CONVEX}"
+                words = "" if _is_convex(form) else f", {NOT_CONVEX}"
                 yield f"{name} is the sum of squares of its form{words}, up to {off:.1g} in a coefficient"
         elif relation.kind == "piecewise_linear":
             yield f"{name} has the slopes that its points have in floating point"

@@ -38,8 +38,7 @@ def no_better_integers(program: Program, claim: Claim) -> Verdict:
     value = stage.value(x)
     gap = max(claim.options.gap or 0.0, HIGHS_GAP)
     least = 2 * gap * abs(value) + BETTER * accuracy * max(1.0, abs(value))
-    nodes = 1 + int(NODES / (1 + program.rows.data.size))
-    work = {"presolve": "off", "mip_max_nodes": nodes}
+    work = {"presolve": "off", "mip_max_nodes": 1 + int(NODES / (1 + program.rows.data.size))}
     # Rows that are violated by the usual tolerance would make an objective look better by a multiple of it.
     work |= dict.fromkeys(("primal_feasibility_tolerance", "mip_feasibility_tolerance"), REFINED)
     try:

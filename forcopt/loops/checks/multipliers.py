@@ -37,8 +37,7 @@ def multipliers_prove_the_optimum(program: Program, claim: Claim) -> Verdict:
     if not is_checkable(claim.compiled) or program.is_integer:
         return Confirmed()
     factor = PROOF if program.stages[0].quadratic is None else QUADRATIC_PROOF
-    seconds = claim.share(1.0, 1.0)
-    reason = optimality_doubt(program, claim.result, factor * claim.backend.accuracy, seconds)
+    reason = optimality_doubt(program, claim.result, factor * claim.backend.accuracy, claim.share(1.0, 1.0))
     if reason == IMPROVES_FOREVER and not claim.model.lazies:  # from the point that the solver gives
         return Doubt(reason, Status.UNBOUNDED, refutes_bound=True)
     return verdict(reason)

@@ -55,8 +55,7 @@ def beyond_accuracy(program: Program, x: Array, backend: Backend) -> str:
     """Describe a violation beyond the backend's accuracy; empty for a point within it."""
     if program.holds(x, AT_TOLERANCE * backend.accuracy):
         return ""
-    off = program.violation(x)
-    return f"its point violates a row or bound by {off:.2g} > {backend.accuracy:g}"
+    return f"its point violates a row or bound by {program.violation(x):.2g} > {backend.accuracy:g}"
 
 
 @check_of(*Status)

@@ -69,8 +69,7 @@ def _attempts(program: Program, claim: Claim) -> Iterator[tuple[Backend, str, So
     backend, options = claim.backend, replace(claim.options, start=None)
     if backend.careful:
         how = f"{'without' if backend.scales else 'with'} scaling"
-        extra = {**options.extra, **backend.careful}
-        yield backend, how, replace(options, extra=extra), not backend.scales
+        yield backend, how, replace(options, extra={**options.extra, **backend.careful}), not backend.scales
     needed = {"rows"} | ({"integer"} if program.is_integer else set())
     needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
     plain = SolveOptions(options.time_limit, log=options.log)

@@ -192,8 +192,7 @@ class Separator:
         """The distance of the point from a cut, if it is on the wrong side."""
         assert row.low is not None
         a = np.array([float(v) for v in row.coefficients.values()])
-        value = a @ self.x[np.fromiter(row.coefficients, dtype=np.int64)]
-        return float((row.low - value) / np.sqrt(a @ a))
+        return float((row.low - a @ self.x[np.fromiter(row.coefficients, dtype=np.int64)]) / np.sqrt(a @ a))
 
     def _without(self, part: _Combination, j: int, i: int) -> _Combination:
         weight = -part.sum[j] / self.system.rows[i].coefficients[j]

@@ -185,8 +185,7 @@ class System:
         self, row: Mapping[int, Rational], low: Rational | None, high: Rational | None, at: tuple[int, int]
     ) -> Row:
         entries = {j: a for j, a in row.items() if a}
-        ends = [b for b in (low, high) if b is not None]
-        numbers, common = integers([*entries.values(), *ends])
+        numbers, common = integers([*entries.values(), *(b for b in (low, high) if b is not None)])
         numbers = numbers[: len(entries)]
         low, high = (None if b is None else int(b * common) for b in (low, high))
         whole = all(self.whole[j] for j in entries)
@@ -402,14 +401,12 @@ def _shared(parts: list[tuple[int, tuple[Ref, Number]]], skip: int, divisor: int
 
 def _array(values: Sequence[int | None]) -> Array:
     numbers = [v or 0 for v in values]
-    small = all(abs(v) < 2**62 for v in numbers)
-    return np.array(numbers, dtype=np.int64 if small else object)
+    return np.array(numbers, dtype=np.int64 if all(abs(v) < 2**62 for v in numbers) else object)
 
 
 def _dot(a: Array, b: Array) -> int:
     """The sum of products, in Python's integers where 64 bits might not do."""
-    if a.dtype != object and b.dtype != object:
-        size = float(np.abs(a.astype(float)) @ np.abs(b.astype(float)))
-        if size < _RANGE:
-            return int(a @ b)
+    numbers = a.dtype != object and b.dtype != object
+    if numbers and float(np.abs(a.astype(float)) @ np.abs(b.astype(float))) < _RANGE:
+        return int(a @ b)
     return sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True))
