@@ -262,10 +262,9 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
     if (lower > upper).any():
         name = program.column_name(int(np.argmax(lower > upper)))
         return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
-    x = np.clip(np.zeros(program.columns), lower, upper)
     return RawResult(
         Status.OPTIMAL,
-        x,
+        np.clip(np.zeros(program.columns), lower, upper),
         stage.offset,
         stage.offset,
         row_dual=np.zeros(rows.count),

@@ -338,9 +338,8 @@ class _Run:
 
     def read(self, end: str) -> RawResult:
         """Translate the answer."""
-        known = {**Status.__members__, "UNKNOWN": Status.LIMIT}
         answer = self.solver.response_proto
-        status = known.get(end, Status.FAILED)
+        status = {**Status.__members__, "UNKNOWN": Status.LIMIT}.get(end, Status.FAILED)
         result = RawResult(
             status,
             bound=self.bound,

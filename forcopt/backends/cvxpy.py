@@ -520,9 +520,8 @@ def _capabilities(solver: str) -> Capabilities:
         takes.add("integer")
         if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
             conflicts.append({"integer", "quadratic"})
-    return Capabilities(
-        frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=DROPPED
-    )
+    apart = tuple(frozenset(c) for c in conflicts if c <= takes)
+    return Capabilities(frozenset(takes), apart, smallest=DROPPED)
 
 
 _CONIC = frozenset({"rows", "quadratic"}) | _CONES

@@ -162,9 +162,8 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
         parts = zip(q.data.tolist(), q.row.tolist(), q.col.tolist(), strict=True)
         value = value + pyo.quicksum(0.5 * a * columns[i] * columns[j] for a, i, j in parts)
     flip = natural and stage.maximize
-    model.objective = pyo.Objective(
-        expr=-value if flip else value, sense=pyo.maximize if flip else pyo.minimize
-    )
+    sense = pyo.maximize if flip else pyo.minimize
+    model.objective = pyo.Objective(expr=-value if flip else value, sense=sense)
     model.rows = pyo.Constraint(row_names)
     rows = program.rows
     held: list[Any] = []

@@ -147,9 +147,8 @@ def compare(
 
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
     problems = {spec: problem_from(spec) if spec == "-" else spec for spec in specs}
-    given = problems if "-" in problems else specs
     result = compare(
-        given,
+        problems if "-" in problems else specs,
         names(methods),
         repeats=repeats,
         time_limit=time_limit,

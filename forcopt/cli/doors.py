@@ -283,9 +283,8 @@ def release(
     values, make = _budget_from(budget)
     public = Schema.from_dict(read_json(schema))
     names = [name for name, column in public.items() if not isinstance(column, Bounded)]
-    wanted = list(map(_names, tables or [])) or [
-        list(pair) for k in (1, 2) for pair in combinations(names, k)
-    ]
+    pairs = [list(pair) for k in (1, 2) for pair in combinations(names, k)]
+    wanted = list(map(_names, tables or [])) or pairs
     if not wanted:
         raise DeclarationError(f"{schema} has no categories to count by; add a column such as sex: [f, m]")
     for i, columns in enumerate(wanted):
@@ -313,9 +312,8 @@ def release(
     each = make(*(_KEPT * value / len(wanted) for value in values.values()))
     answer, files = {}, []
     for columns, query in zip(wanted, queries, strict=True):
-        made = (query >> noise.calibrated(each)).release(
-            account, None if simulate is None else Simulated(simulate)
-        )
+        rng = None if simulate is None else Simulated(simulate)
+        made = (query >> noise.calibrated(each)).release(account, rng)
         files.append(out / f"{'-'.join(columns)}.csv")
         made.to_csv(files[-1])
         cells = list(made.to_pandas(margins=0.95).reset_index().itertuples(index=False))
@@ -345,9 +343,8 @@ def _budget_from(text: str) -> tuple[dict[str, float], Any]:
     from forcopt.privacy import ZCDP, ApproximateDP, PureDP
 
     makes = {("rho",): ZCDP, ("epsilon",): PureDP, ("epsilon", "delta"): ApproximateDP}
-    pairs = {
-        name.strip(): value.strip() for name, _, value in (part.partition("=") for part in text.split(","))
-    }
+    parts = (part.partition("=") for part in text.split(","))
+    pairs = {name.strip(): value.strip() for name, _, value in parts}
     make = makes.get(tuple(pairs)) if text.count("=") == len(pairs) else None
     if make is None or not all(map(is_number, pairs.values())):
         rule = "it must be rho=NUMBER, epsilon=NUMBER, or epsilon=NUMBER,delta=NUMBER"

@@ -154,9 +154,8 @@ def _widened(constraint: Constraint) -> Constraint:
     """Return the rows with bounds moved apart by the possible rounding error of constants and sums."""
     expression = constraint.expression
     rows, constant = expression.linear_rows(), np.abs(expression.constant).reshape(-1)
-    owner = np.repeat(np.arange(len(constant)), np.diff(rows.indptr))
     size = constant.copy()
-    np.maximum.at(size, owner, np.abs(rows.data))
+    np.maximum.at(size, np.repeat(np.arange(len(constant)), np.diff(rows.indptr)), np.abs(rows.data))
     slack = (8.0 * _EPS * size).reshape(expression.shape)
     return Constraint(expression, constraint.lower - slack, constraint.upper + slack)
 

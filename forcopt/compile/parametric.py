@@ -219,7 +219,7 @@ class _Turned:
 
     def pulled(self, cost: Array) -> Array:
         """``matrix.T @ cost``."""
-        return self.pattern.transposed @ (self.scale * cost[self.pattern.at])
+        return np.asarray(self.pattern.transposed @ (self.scale * cost[self.pattern.at]))
 
 
 class _Nested:
@@ -230,7 +230,7 @@ class _Nested:
 
     def pulled(self, cost: Array) -> Array:
         """``matrix.T @ cost``."""
-        return self.matrix.T @ cost
+        return np.asarray(self.matrix.T @ cost)
 
 
 class _Part:
@@ -244,9 +244,8 @@ class _Part:
     def of(cls, rows: RowBlock, width: int, gone: Array, made: Array) -> _Part:
         matrix = rows.matrix(width)
         kept = _masked(matrix, ~gone) if gone[rows.indices].any() else matrix
-        return cls(
-            rows, RowBlock.of(kept, rows.lower, rows.upper), _masked(matrix, gone), _masked(matrix, made)
-        )
+        stay = RowBlock.of(kept, rows.lower, rows.upper)
+        return cls(rows, stay, _masked(matrix, gone), _masked(matrix, made))
 
     def at(self, shift: Array, turned: _Turned | _Nested | None) -> RowBlock:
         """The rows with values put in; without products their matrix is always the same."""

@@ -105,7 +105,7 @@ class RowBlock:
         found = self._transposes.get(columns)
         if found is None:
             found = self._transposes[columns] = self.matrix(columns).T
-        return found @ y
+        return np.asarray(found @ y)
 
     def excess(self, x: Array, activity: Array | None = None) -> Array:
         """By how much each row is violated at a point, relative to its bounds where they are above 1.
@@ -166,7 +166,7 @@ class LeximinLayout:
 
     def at(self, x: Array) -> Array:
         """The utilities at a point of the program."""
-        return self.matrix @ x[: self.matrix.shape[1]] + self.offset
+        return np.asarray(self.matrix @ x[: self.matrix.shape[1]] + self.offset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -566,9 +566,8 @@ def recession(program: Program) -> Program:
 
     lower, upper = homogeneous(program.lower, program.upper, 1.0)
     rows = program.rows.within(*homogeneous(program.rows.lower, program.rows.upper, np.inf))
-    integer = np.zeros_like(program.integer)
     cones = tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones)
-    plain = replace(program, integer=integer, cones=cones, indicators=(), lazies=())
+    plain = replace(program, integer=np.zeros_like(program.integer), cones=cones, indicators=(), lazies=())
     return replace(plain, lower=lower, upper=upper, rows=rows)
 
 

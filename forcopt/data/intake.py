@@ -901,21 +901,16 @@ def _check_doubled_rows(
                     rule = "is empty or written unlike the other names; correct it, or leave the column out"
                     found.fault(file, row, name, value, rule)
             return
-    half = len(frame) // 2
+    half, fix = len(frame) // 2, f"{DOUBLED}={DOUBLED}"
     if half >= FREQUENT and (frame.iloc[:half].to_numpy() == frame.iloc[-half:].to_numpy()).all():
-        rule = (
-            f"stands twice: from this row on all rows are the earlier ones; confirm it by {DOUBLED}={DOUBLED}"
-        )
+        rule = f"stands twice: from this row on all rows are the earlier ones; confirm it by {fix}"
         found.fault(file, int(frame.index[-half]), "", "the table", rule)
         return
     again = frame.duplicated().to_numpy()
     if again.any() and frame.shape[1] > 2 and again.mean() <= RARE:
-        for row, values in zip(
-            frame.index[again].tolist(), frame[again].itertuples(index=False), strict=True
-        ):
-            shown = ", ".join(map(str, values))[:60]
-            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {DOUBLED}={DOUBLED}"
-            found.fault(file, row, "", shown, rule)
+        for row, *values in frame[again].itertuples():
+            rule = f"is the same as an earlier row; delete it, or confirm it by the fix {fix}"
+            found.fault(file, row, "", ", ".join(map(str, values))[:60], rule)
 
 
 def column_kinds(

@@ -175,9 +175,7 @@ def map_facts(
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        str(name): cell_text(value) for name, value in values.items() if not isinstance(value, list | dict)
-    }
+    return {str(name): cell_text(v) for name, v in values.items() if not isinstance(v, list | dict)}
 
 
 # -- areas ---------------------------------------------------------------------------------------------------
@@ -317,9 +315,8 @@ def _intersections(
         large = f"{hole.area / np.median(sizes):.2g} times as large as a usual unit"
         rule = f"is beside a hole in the map, {large} ({len(holes)} in all); is a unit missing?"
         found.note(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
-    return dict(
-        zip(zip(left.tolist(), right.tolist(), strict=True), shapely.length(common).tolist(), strict=True)
-    )
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    return dict(zip(pairs, shapely.length(common).tolist(), strict=True))
 
 
 # -- parts ---------------------------------------------------------------------------------------------------
@@ -352,9 +349,7 @@ def _join_parts(
             continue
         others = [(name, point) for name in reached for ring in rings[place[name]] for point in ring]
         ours = [(name, point) for name in own for ring in rings[place[name]] for point in ring]
-        away, at = KDTree(np.array([point for _, point in others])).query(
-            np.array([point for _, point in ours])
-        )
+        away, at = KDTree(np.array([p for _, p in others])).query(np.array([p for _, p in ours]))
         near = int(np.argmin(away))
         ends = ours[near][0], others[int(at[near])][0]
         graph.add_edge(*ends, shared_perim=0.0, bridge=True)

@@ -182,10 +182,9 @@ class PairwiseFairness(Notion):
         excess = self.excess(rates)[binding]
         model = excess.model
         allowed = model.variable(model.unused_name("allowed"), len(binding), lower=0.0, upper=1.0)
-        labels = [f"{i},{j}" for i, j in self.pairs[binding]]
         mean = allowed @ self.shares[binding] <= self.budget
         mean.name = "budget"
-        return [labelled(excess - allowed <= 0, "pair", labels), mean]
+        return [labelled(excess - allowed <= 0, "pair", [f"{i},{j}" for i, j in self.pairs[binding]]), mean]
 
     @property
     def _binding(self) -> Array:
@@ -312,7 +311,8 @@ class PairwiseStability(_Pairwise):
             Positions, shape ``(rows,)``.
         """
         limit = self.distances[first, second]
-        return (self.values[first, columns] - self.values[second, columns]).between(-limit, limit)
+        row: Constraint = (self.values[first, columns] - self.values[second, columns]).between(-limit, limit)
+        return row
 
     def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
         """Yield the most violated pairs of every individual in each column: for `Model.lazy`."""

@@ -155,9 +155,8 @@ class Ranked:
         """The bounded quantity of each group."""
         groups, codes = len(limit.factor), limit.codes[self.kept]
         if limit.prefix is None:
-            member = sp.csr_array(
-                (limit.factor[codes], (codes, np.arange(len(codes)))), shape=(groups, len(codes))
-            )
+            entries = limit.factor[codes], (codes, np.arange(len(codes)))
+            member = sp.csr_array(entries, shape=(groups, len(codes)))
             return member @ self.exposures
         if id(limit.codes) not in self._found:
             self._found[id(limit.codes)] = self.counts(codes, groups)

@@ -56,9 +56,8 @@ class _BestSets:
         paid = np.floor(share * self.graph.costs * scale).astype(np.int64)
         capacities = np.concatenate([up.clip(min=0), (-up).clip(min=0), paid, paid])
         starts, columns = self.frame
-        network = sp.csr_array(
-            (capacities[self.order].astype(np.int32), columns, starts), shape=(n + 2, n + 2)
-        )
+        capacity = capacities[self.order].astype(np.int32)
+        network = sp.csr_array((capacity, columns, starts), shape=(n + 2, n + 2))
         cut = int(sp.csgraph.maximum_flow(network, n, n + 1).flow_value)
         return (int(up.clip(min=0).sum()) - cut) / scale
 

@@ -351,9 +351,8 @@ class SphereCut(Program):
 
         def fill(f: Filling, at: int) -> int:
             order1 = np.argsort(code1, kind="stable")
-            order2 = np.lexsort(
-                (two.values[:, 0] if f.rules.counting.mode == LEAST else two.rows[:, 3], code2)
-            )
+            least = f.rules.counting.mode == LEAST
+            order2 = np.lexsort((two.values[:, 0] if least else two.rows[:, 3], code2))
             begin = np.searchsorted(code2[order2], code1[order1], "left")
             end = np.searchsorted(code2[order2], code1[order1], "right")
             pairs = _Pairs(

@@ -281,7 +281,8 @@ def times(x: Expression, at: int, matrix: sp.csr_array, axes: Axes | None) -> Ex
     """Multiply along one axis by a matrix; the result has the given axes."""
     order = (at, *(a for a in range(x.ndim) if a != at))
     moved = x.labelled(None).transpose(*order)
-    out = (matrix @ moved.reshape(moved.shape[0], -1)).reshape(matrix.shape[0], *moved.shape[1:])
+    flat: Expression = matrix @ moved.reshape(moved.shape[0], -1)
+    out = flat.reshape(matrix.shape[0], *moved.shape[1:])
     return out.transpose(*np.argsort(order).tolist()).labelled(axes)
 
 

@@ -202,9 +202,8 @@ def apply_atom(atom: Atom, *arguments: Operand, parameter: Any = None, label: st
 
 def apply_elementwise(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:
     """Broadcast the arguments of an elementwise atom to one shape, then apply it."""
-    return apply_atom(
-        atom, *broadcast_operands(arguments, label or atom.name), parameter=parameter, label=label
-    )
+    operands = broadcast_operands(arguments, label or atom.name)
+    return apply_atom(atom, *operands, parameter=parameter, label=label)
 
 
 def broadcast_operands(arguments: Sequence[Operand], label: str) -> list[Any]:

@@ -48,10 +48,6 @@ class Block:
         return prod(self.shape)
 
 
-def _is_single(block: Block) -> bool:
-    return block.shape == ()
-
-
 class Growing:
     """A one-dimensional array that grows in amortised constant time for each element.
 
@@ -169,7 +165,7 @@ class ColumnStore:
     def arrays(self) -> Columns:
         """Give bounds, integrality and curvature of all columns as they are now."""
         new = self.blocks[bisect_left(self.blocks, len(self._grown["lower"].view), key=_START) :]
-        for single, run in groupby(new, key=_is_single):
+        for single, run in groupby(new, key=lambda block: block.shape == ()):
             blocks = list(run)
             for field, grown in self._grown.items():
                 if single:  # many at once, since one by one takes longer than to declare them

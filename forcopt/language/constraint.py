@@ -54,7 +54,8 @@ def with_coefficients(expression: Expression, part: Any, values: Any, subject: s
     if change.shape != expression.shape:
         raise DeclarationError(f"{subject}: coefficients of shape {change.shape} for {expression.shape}")
     (wide, _), _ = aligned([part, expression], subject)
-    return expression + wide * as_numbers(change, subject)
+    out: Expression = expression + wide * as_numbers(change, subject)
+    return out
 
 
 class Constraint(Guarded):
@@ -403,16 +404,15 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
     constraints : Sequence[Constraint]
         In order; the rows keep theirs.
     """
-    for single, run in groupby(constraints, key=_is_single_row):
+    for single, run in groupby(constraints, key=lambda c: is_single_row(c.expression)):
         members = list(run)
         if not single or len(members) < _MANY:
             for c in members:
                 yield GatheredRows([c], c.expression, c.lower, c.upper, c.name, c.start, c.labels)
             continue
         expressions = [c.expression for c in members]
-        term = single_rows(expressions)
         constant = np.array([float(e.constant) for e in expressions])
-        expression = Expression(members[0].model, (len(members),), (term,), constant)
+        expression = Expression(members[0].model, (len(members),), (single_rows(expressions),), constant)
         lower = np.array([float(c.lower) for c in members])
         upper = np.array([float(c.upper) for c in members])
         yield GatheredRows(members, expression, lower, upper, "", members[0].start)
@@ -420,10 +420,6 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
 
 _MANY = 8
 """Fewer single rows than this are not joined."""
-
-
-def _is_single_row(constraint: Constraint) -> bool:
-    return is_single_row(constraint.expression)
 
 
 class Condition(ABC):

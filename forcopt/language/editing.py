@@ -163,8 +163,7 @@ def _check_unused(model: Structure, variables: Sequence[Variable]) -> None:
         marked[variable.start : variable.start + variable.size] = True
     users: list[tuple[str, tuple[Expression, ...]]] = [(c.name, (c.expression,)) for c in model.constraints]
     users += [("the objective", (s.expression,)) for s in (model.objective.stages if model.objective else ())]
-    for relation in model.needed_relations():
-        users.append((_label(model, relation), relation.operands))
+    users += [(_label(model, relation), relation.operands) for relation in model.needed_relations()]
     for label, operands in users:
         if any(_reads(operand, marked) for operand in operands):
             names = ", ".join(v.name for v in variables)

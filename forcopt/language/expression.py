@@ -482,7 +482,8 @@ class Expression:
         return Expression._scaled(left, factor, axes)
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        return atoms.inverse(self) * other
+        result: Expression = atoms.inverse(self) * other
+        return result
 
     def __matmul__(self, other: Operand) -> Expression:
         return _matmul(self, other)
@@ -504,10 +505,12 @@ class Expression:
         return Expression(self.model, shape, terms, np.asarray(constant).reshape(shape))
 
     def __pow__(self, exponent: float) -> Expression:
-        return atoms.power(self, exponent)
+        result: Expression = atoms.power(self, exponent)
+        return result
 
     def __abs__(self) -> Expression:
-        return atoms.abs(self)
+        result: Expression = atoms.abs(self)
+        return result
 
     # -- reductions ----------------------------------------------------------------------------------------
 

@@ -87,9 +87,8 @@ def _in_line(parts: Sequence[Expression], axis: int) -> tuple[list[Expression], 
         if part.axes is None or part.ndim != ndim:
             continue
         out[i] = _like(part, lead.axes or (), at)
-    along = [part.axes[at] if part.axes is not None else None for part in out]
     axes = list(lead.axes or ())
-    axes[at] = _one_after_another(along)
+    axes[at] = _one_after_another([part.axes[at] if part.axes is not None else None for part in out])
     return out, tidy(axes)
 
 
@@ -175,9 +174,8 @@ def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
         raise DeclarationError(f"stack needs one or more parts of one shape, not {sorted(shapes)}")
     (where,) = normalized_axes(axis, (*shapes.pop(), len(parts)))
     index = (slice(None),) * where + (None,)
-    return concatenate(
-        [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where
-    )
+    raised = [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts]
+    return concatenate(raised, where)
 
 
 def block(parts: Sequence[Sequence[Operand]]) -> Expression:

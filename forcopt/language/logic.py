@@ -65,7 +65,8 @@ def _zero_one(values: Operand, sign: str) -> Any:
 def _both(left: Expression, right: Operand, sign: str) -> Expression:
     require_binary(left, f"an operand of {sign}")
     if not isinstance(right, Expression):
-        return left * _zero_one(right, sign)
+        scaled: Expression = left * _zero_one(right, sign)
+        return scaled
     require_binary(right, f"an operand of {sign}")
     left._same_model(right)
     return all_of(stack(broadcast_operands([left, right], sign), axis=-1), axis=-1)
@@ -106,7 +107,8 @@ def all_of(b: Expression, axis: int | str | None = None) -> Expression:
     along = reduced_axis_last(b, axis, "all_of")
     if along.shape[-1] == 0:
         raise DeclarationError("all_of no elements")
-    return apply_atom(ALL_OF, along)
+    out: Expression = apply_atom(ALL_OF, along)
+    return out
 
 
 def any_of(b: Expression, axis: int | str | None = None) -> Expression:

@@ -56,7 +56,8 @@ def product(binary: Expression, factor: Operand) -> Expression:
     require_binary(binary, "the first argument of product")
     if isinstance(factor, Expression):
         binary.model.lift(factor, "the second argument of product")
-    return binary * factor
+    out: Expression = binary * factor
+    return out
 
 
 def multiplied(left: Expression, right: Expression, axes: Axes | None = None) -> Expression:

@@ -85,10 +85,8 @@ class SpecialOrderedSet(Condition):
         count, dim = size.shape
         if dim <= self.order:
             return np.zeros(count)
-        left = []
-        for start in range(dim - self.order + 1):
-            left.append(np.delete(size, range(start, start + self.order), axis=1).max(axis=1))
-        return np.asarray(np.min(left, axis=0))
+        windows = (range(start, start + self.order) for start in range(dim - self.order + 1))
+        return np.asarray(np.min([np.delete(size, window, axis=1).max(axis=1) for window in windows], axis=0))
 
 
 @dataclass(eq=False)

@@ -166,15 +166,11 @@ def distribution(values: Any, name: str) -> Array:
     return chances
 
 
-def _whole_numbers(values: Any) -> Array:
-    return np.array(values, dtype=np.int64)
-
-
 _KINDS: dict[type, dict[str, Callable[[Any], Any]]] = {
     Constant: {"label": int},
     Threshold: {"column": int, "cut": float, "above": bool},
     Halfspace: {"normal": numbers_from_plain, "offset": float},
-    Lookup: {"rows": numbers_from_plain, "values": _whole_numbers},
+    Lookup: {"rows": numbers_from_plain, "values": lambda v: np.array(v, dtype=np.int64)},
     ScoreCut: {"estimator": fitted_from_plain, "cut": float},
     ScoreOffsets: {"estimator": fitted_from_plain, "offsets": numbers_from_plain},
 }
@@ -221,9 +217,11 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
     """
     kind, kinds = data.get("type"), {known.__name__: known for known in _KINDS}
     if kind == "Learner":
-        return fitted_from_plain(data["estimator"])
+        made: Classifier = fitted_from_plain(data["estimator"])
+        return made
     if kind not in kinds:
         raise DeclarationError(f"a classifier has type {kind!r}; it must be {', '.join(kinds)} or Learner")
     if kind == "Threshold" and not data["column"] >= 0:
         raise DeclarationError(f"column is {data['column']!r}; it must be at least 0")
-    return kinds[kind](**{name: of(data[name]) for name, of in _KINDS[kinds[kind]].items()})
+    read: Classifier = kinds[kind](**{name: of(data[name]) for name, of in _KINDS[kinds[kind]].items()})
+    return read

@@ -130,9 +130,8 @@ class Plane:
         """Which points are positive, shape ``(m,)``."""
         star = self.stars[cut.pivot]
         on_left = star.ahead == (star.line > cut.line)
-        side = np.where(star.line == cut.line, star.ahead == cut.ahead, on_left == cut.left)
         labels = np.zeros(self.count, dtype=bool)
-        labels[star.order] = side
+        labels[star.order] = np.where(star.line == cut.line, star.ahead == cut.ahead, on_left == cut.left)
         labels[cut.pivot] = cut.with_pivot
         return labels
 
@@ -340,9 +339,8 @@ class PlaneOracle(_WrittenOracle):
         super().__init__(features, margin)
         self.features = features
         points = self.scaled.points
-        self.plane = Plane(
-            np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points
-        )
+        line = points.shape[1] == 1
+        self.plane = Plane(np.column_stack([points, np.zeros(len(points))]) if line else points)
 
     def best(self, costs: Array) -> Hypothesis:
         """The dichotomy of least cost; a constant if none is better."""

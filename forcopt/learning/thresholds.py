@@ -139,9 +139,8 @@ def levels(scores: Array, rounding: float = 0.0) -> tuple[Array, Array, Array]:
         if values[0] < 0 < values[-1]:
             size = size + np.abs(scores).mean()
         apart = np.diff(values) > rounding * size
-    level = np.append(0, np.cumsum(apart))
     first, last = np.append(True, apart), np.append(apart, True)
-    return values[first], values[last], level[place]
+    return values[first], values[last], np.append(0, np.cumsum(apart))[place]
 
 
 class ThresholdOracle(Oracle):

@@ -98,9 +98,8 @@ class Duals:
         """The shadow price of each row of a constraint, in its shape."""
         if constraint.start < 0 or constraint.model is not self._model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self._model.name!r}")
-        return self._rows[constraint.start : constraint.start + constraint.expression.size].reshape(
-            constraint.shape
-        )
+        end = constraint.start + constraint.expression.size
+        return self._rows[constraint.start : end].reshape(constraint.shape)
 
     def reduced_cost(self, column: Column) -> float:
         """By how much the objective changes per unit of a column, once the others have adapted."""
@@ -375,9 +374,8 @@ class _Master:
     def add(self, columns: list[Column]) -> None:
         cost = np.array([0.0 if self.elastic else self.sign * c.cost for c in columns])
         upper = np.array([c.upper for c in columns], dtype=float)
-        self.session.add_columns(
-            cost, np.zeros(len(columns)), upper, _matrix(columns, self.program.rows.count)
-        )
+        matrix = _matrix(columns, self.program.rows.count)
+        self.session.add_columns(cost, np.zeros(len(columns)), upper, matrix)
         self.columns.extend(columns)
 
     def make_elastic(self) -> None:

@@ -165,14 +165,9 @@ class LinearProgram:
 
     def holding(self, value: Rational) -> LinearProgram:
         """The same with a row that keeps the objective at most at `value`."""
-        row = {j: c for j, c in enumerate(self.cost) if c}
-        limit = value - self.offset
-        return replace(
-            self,
-            rows=[*self.rows, row],
-            row_lower=[*self.row_lower, None],
-            row_upper=[*self.row_upper, limit],
-        )
+        rows = [*self.rows, {j: c for j, c in enumerate(self.cost) if c}]
+        upper = [*self.row_upper, value - self.offset]
+        return replace(self, rows=rows, row_lower=[*self.row_lower, None], row_upper=upper)
 
     def value(self, x: Sequence[Rational]) -> Rational:
         """The objective at a point."""

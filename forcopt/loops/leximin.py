@@ -203,9 +203,8 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
     >>> hold_objective(stage, 3.0, 1e-6).upper.round(9).tolist()
     [3.000003]
     """
-    row = sp.csr_array(stage.cost.reshape(1, -1))
     limit = value - stage.offset + tolerance * max(1.0, abs(value))
-    return RowBlock.of(row, np.array([-np.inf]), np.array([limit]))
+    return RowBlock.of(sp.csr_array(stage.cost.reshape(1, -1)), np.array([-np.inf]), np.array([limit]))
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:
@@ -268,9 +267,8 @@ class SaturationLayout(Layout):
             above = np.where(free, values - height, np.inf) / max(1.0, abs(height))
             fixed = self.tight(result, above, run.accuracy)
             if not fixed.any():
-                lowest = free & (
-                    values <= height + tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height))
-                )
+                room = tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height))
+                lowest = free & (values <= height + room)
                 run.floors.hold({self.level: height})
                 fixed, failure = self._stuck(run, lowest, height)
                 if failure is not None:
@@ -316,9 +314,8 @@ class SaturationLayout(Layout):
                 rises[j] = self.at(result.x)[j] - height
             elif result.status is not Status.UNBOUNDED and not result.ambiguous:
                 return lowest, result
-        found: Array = rises <= max(
-            tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height)), float(rises.min())
-        )
+        room = tol.ZERO_MULTIPLIER * run.accuracy * max(1.0, abs(height))
+        found: Array = rises <= max(room, float(rises.min()))
         return found & lowest, None
 
     def prove(self, lp: LinearProgram) -> tuple[LinearProgram, list[Exact]]:

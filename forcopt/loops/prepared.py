@@ -93,9 +93,8 @@ class _TrimmedSession(Session):
     def goes_on(self, compiled: ParametricProgram) -> bool:
         """Whether a program that was compiled anew has other numbers only; if so, take its bounds."""
         old, new = self.program, compiled.program
-        if old.cones or new.cones or old.is_conditional or new.is_conditional:
-            return False
-        if (old.columns, old.rows.count) != (new.columns, new.rows.count):
+        plain = not (old.cones or new.cones or old.is_conditional or new.is_conditional)
+        if not plain or (old.columns, old.rows.count) != (new.columns, new.rows.count):
             return False
         if not (np.array_equal(old.integer, new.integer) and np.array_equal(self._keep, ~compiled.gone)):
             return False

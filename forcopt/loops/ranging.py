@@ -95,9 +95,8 @@ class Ranging:
             self._program.stages[0].sign * np.where(np.abs(v) >= 1e20, np.copysign(np.inf, v), v)
             for v in ends
         )
-        return Range(
-            np.minimum(low, high).reshape(variable.shape), np.maximum(low, high).reshape(variable.shape)
-        )
+        least, most = np.minimum(low, high), np.maximum(low, high)
+        return Range(least.reshape(variable.shape), most.reshape(variable.shape))
 
     def right_hand_side(self, constraint: Constraint) -> Range:
         """Return the values of the right-hand side for which the basis and the shadow price hold.
@@ -141,9 +140,8 @@ class Ranging:
         unit = np.zeros(program.rows.count)
         unit[row] = 1.0
         rate = self._factors.solve(unit)
-        values = self._values[self._basic]
         ends = np.hstack([[program.lower, program.upper], [program.rows.lower, program.rows.upper]])
-        room = np.maximum(np.abs(ends[:, self._basic] - values), 0.0)
+        room = np.maximum(np.abs(ends[:, self._basic] - self._values[self._basic]), 0.0)
         moves = np.abs(rate) > NO_MOVE * max(1.0, float(np.abs(rate).max(initial=0.0)))
         toward = np.where(rate > 0, room[1], room[0])[moves] / np.abs(rate[moves])
         away = np.where(rate > 0, room[0], room[1])[moves] / np.abs(rate[moves])

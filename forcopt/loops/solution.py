@@ -212,9 +212,8 @@ class ModelSolution:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
         start = constraint.start
         if self._constraints is not self.model.constraints:
-            start = sum(
-                c.expression.size for c in takewhile(lambda c: c is not constraint, self._constraints)
-            )
+            before = takewhile(lambda c: c is not constraint, self._constraints)
+            start = sum(c.expression.size for c in before)
         if start + constraint.expression.size > len(self.row_dual):
             raise DeclarationError(f"constraint {constraint.name!r} was added after this solution was found")
         return self.row_dual[start : start + constraint.expression.size].reshape(constraint.shape)

@@ -156,7 +156,8 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
 
 def _falling(row: Array) -> list[int]:
     """The places of positive entries, the largest first."""
-    return np.argsort(-row, kind="stable")[: int((row > 0).sum())].tolist()
+    order: list[int] = np.argsort(-row, kind="stable")[: int((row > 0).sum())].tolist()
+    return order
 
 
 class _Matching:

@@ -41,9 +41,8 @@ class RangeLoads:
     def largest(self, first: int, last: int) -> Array:
         """The largest load of each resource among points ``first .. last``, shape ``(R,)``."""
         size = self._size
-        return np.array(
-            [_read(t, d, size, first, last) for t, d in zip(self._largest, self._added, strict=True)]
-        )
+        rooms = zip(self._largest, self._added, strict=True)
+        return np.array([_read(t, d, size, first, last) for t, d in rooms])
 
     def add(self, first: int, last: int, costs: Array) -> None:
         """Add to the points ``first .. last``."""

@@ -128,4 +128,5 @@ def from_opendp(measurement: Any, distance: Any = 1) -> Profile:
     known["Approximate(MaxDivergence)"] = lambda pair: Profile.pure(*pair)
     if measure not in known:
         raise DeclarationError(f"measure is {measure}; it must be one of {', '.join(known)}")
-    return known[measure](loss)
+    found: Profile = known[measure](loss)
+    return found

@@ -238,9 +238,8 @@ class Ledger:
         self._entries.append(entry)
         for window in entry.windows:
             if not isinstance(budget := self._budget(window), ApproximateDP) or budget.delta == 0:
-                self._spent[window] = self._spent.get(window, Fraction(0)) + _exact(
-                    budget.spent(entry.profile)
-                )
+                spent = _exact(budget.spent(entry.profile))
+                self._spent[window] = self._spent.get(window, Fraction(0)) + spent
             self._composed[window] = self._composed.get(window, Profile.nothing()) @ entry.profile
 
     # -- the file --------------------------------------------------------------------------------------------

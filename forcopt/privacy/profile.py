@@ -214,9 +214,8 @@ class Profile:
             return Profile.concentrated(self.rho + other.rho)
         pairs = max(len(self.directions), len(other.directions))
         mine, yours = (p.directions * (pairs // len(p.directions)) for p in (self, other))
-        return Profile(
-            tuple(a + b for a, b in zip(mine, yours, strict=True)), tight=self.tight and other.tight
-        )
+        sums = tuple(a + b for a, b in zip(mine, yours, strict=True))
+        return Profile(sums, tight=self.tight and other.tight)
 
     def __pow__(self, count: int) -> Profile:
         if isinstance(count, bool) or count != int(count) or count < 0:

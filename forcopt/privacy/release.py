@@ -90,10 +90,9 @@ class TableRelease(Release):
         margins : float, default 0.95
             See `to_pandas`.
         """
-        kind = "simulated with a seed, not private" if self.simulated else "drawn securely"
         stated = {
             "release": self.mechanism["query"],
-            "drawn": kind,
+            "drawn": "simulated with a seed, not private" if self.simulated else "drawn securely",
             **self.privacy,
             **self.mechanism,
             "total variation": self.total_variation,
@@ -105,9 +104,8 @@ class TableRelease(Release):
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain data, ready for JSON."""
-        values = [part.tolist() for part in self._parts]
         own = {name: getattr(self, name) for name in ("mechanism", "simulated", "total_variation", "privacy")}
-        return {"values": values, **own, "entry": self.entry}
+        return {"values": [part.tolist() for part in self._parts], **own, "entry": self.entry}
 
     def __repr__(self) -> str:
         text = "simulated with a seed, not private" if self.simulated else "drawn securely"

@@ -138,14 +138,8 @@ def parted(given: Training, share: float, seed: Any) -> tuple[Training, Training
         within[places[kept]] = True
         groups = None if given.groups is None else subset(given.groups, kept)
         weights = None if given.weights is None else given.weights[kept]
-        return replace(
-            given,
-            features=given.features[kept],
-            labels=given.labels[kept],
-            weights=weights,
-            kept=within,
-            groups=groups,
-        )
+        own = {"features": given.features[kept], "labels": given.labels[kept], "weights": weights}
+        return replace(given, **own, kept=within, groups=groups)
 
     return part(~held), part(held)
 

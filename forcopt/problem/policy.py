@@ -80,9 +80,8 @@ class Vocabulary:
         names: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip
         """The groups of one sensitive column, or of a table of several, and how much each weighs."""
-        table = given if np.ndim(given) == 2 else np.array(_entries(given), dtype=object)[:, None]
+        rows = crossings(given if np.ndim(given) == 2 else np.array(_entries(given), dtype=object)[:, None])
         mass: dict[Crossing, float] = {}
-        rows = crossings(table)
         for row, weight in zip(rows, np.ones(len(rows)) if weights is None else weights, strict=True):
             mass[row] = mass.get(row, 0.0) + float(weight)
         return cls(tuple(names or column_names(given)), tuple(mass.items()), unknown)
@@ -106,9 +105,8 @@ class Vocabulary:
             The number of each record's group, shape ``(n,)``, and for each number the shares of the known
             groups by their names.
         """
-        table = self._aligned(given)
         found: list[Crossing] = []
-        for (name, known), values in zip(self.levels.items(), table, strict=True):
+        for (name, known), values in zip(self.levels.items(), self._aligned(given), strict=True):
             spelt = tuple(dict.fromkeys(v for v in known if v is not None))
             place: dict[Any, Any] = {}
             for value in dict.fromkeys(v for v in values if v is not None):

@@ -81,12 +81,11 @@ def report(
         link = f'<a download="{html.escape(path.name)}" href="data:application/octet-stream;base64,{data}">'
         shown = f"{link}{html.escape(path.name)}</a>" if data else html.escape(path.name)
         links += f"<li>{shown}, {len(text):,} characters</li>"
-    said = [text.format_map(known) for text in own["promised"]]
     sections = {
         "The question": table("", (), question.items()),
         "The data check": check,
         **answer,
-        "What is promised": _listed([*said, *promised]),
+        "What is promised": _listed([*(text.format_map(known) for text in own["promised"]), *promised]),
         "Limits": _listed([*own["limits"], *limits]),
         **({"The answer as files": f"<ul>{links}</ul>"} if links else {}),
         "Methods": f"<p>{html.escape(own['methods'].format_map(known))}</p>",

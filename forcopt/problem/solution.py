@@ -287,7 +287,8 @@ class Solution:
             if options:
                 raise unknown("option of plot", next(iter(options)), ["path", "ax"])
             drawn = self.problem._sketch(drawn, self.evaluation or Evaluation(self.objective))
-        return drawn.plot(path=path, ax=ax, **options)
+        figure: Figure = drawn.plot(path=path, ax=ax, **options)
+        return figure
 
     def _repr_html_(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

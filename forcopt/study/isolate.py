@@ -239,9 +239,8 @@ def _import_main(kind: str, source: str) -> None:
     global importing_main
     importing_main = True
     run = runpy.run_module if kind == "name" else runpy.run_path
-    content = run(source, run_name="__mp_main__")
     module = ModuleType("__mp_main__")
-    module.__dict__.update(content)
+    module.__dict__.update(run(source, run_name="__mp_main__"))
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
     importing_main = False
 

@@ -177,9 +177,8 @@ class Store:
         for position, job in enumerate(jobs):
             rows = self._read("WHERE key = ?", job_key(job))
             if rows:
-                found[position] = replace(
-                    rows[0], instance=job.instance, parameters=job.known.get("parameters", {})
-                )
+                parameters = job.known.get("parameters", {})
+                found[position] = replace(rows[0], instance=job.instance, parameters=parameters)
         return found
 
     def all(self) -> list[Run]:

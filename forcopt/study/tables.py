@@ -140,10 +140,10 @@ _MORE = [
 
 def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[Column]:
     """Give the columns that distinguish the rows, then the columns that some row fills."""
-    several = len({row.instance for row in rows}) > 1
     swept = all(row.parameters for row in rows)  # then the parameters distinguish the instances
-    found = [Column("instance", _plain("instance"), _plain("instance"), number=False)]
-    found = found if several and not swept else []
+    found: list[Column] = []
+    if len({row.instance for row in rows}) > 1 and not swept:
+        found = [Column("instance", _plain("instance"), _plain("instance"), number=False)]
     found += [Column(name, _parameter(name), _parameter(name)) for name in parameters]
     found += [
         Column(name, _plain(name), _plain(name, str))
@@ -155,10 +155,8 @@ def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[
 
 def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]:
     """Give the columns for which only the page has room: sizes, messages, versions and metrics."""
-    filled = [c for c in _MORE if any(map(c.shown, rows))]
-    return filled + [
-        Column(name, _metric(name), _metric(name, lambda v: _number(v, ".6g"))) for name in metrics
-    ]
+    own = [Column(name, _metric(name), _metric(name, lambda v: _number(v, ".6g"))) for name in metrics]
+    return [c for c in _MORE if any(map(c.shown, rows))] + own
 
 
 _LEAST_NEEDED = ("MB", "gap", "bound", "to best", "guarantee", "gap to best bound", "proved by")

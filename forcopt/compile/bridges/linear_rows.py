@@ -90,9 +90,8 @@ def implication_indicator(relation: Implication, draft: BridgeContext) -> None:
     nor its complement and so needs a new binary column equal to it). Exact.
     """
     constraint = relation.constraint
-    lower, upper = (
-        np.broadcast_to(b, constraint.shape).reshape(-1) for b in (constraint.lower, constraint.upper)
-    )
+    ends = (constraint.lower, constraint.upper)
+    lower, upper = (np.broadcast_to(end, constraint.shape).reshape(-1) for end in ends)
     binary, active = _as_column(relation.condition.ravel(), draft)
     draft.relation(Indicator(binary, active, constraint.expression.ravel(), lower, upper))
 

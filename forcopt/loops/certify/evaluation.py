@@ -131,9 +131,8 @@ class ExactPoint:
         needed = {id(r) for r in self.model.needed_relations()}
         for relation in self.model.relations:
             if isinstance(relation, Product):
-                pairs = zip(
-                    exact_values(relation.scale, self.x), exact_values(relation.factor, self.x), strict=True
-                )
+                factors = (exact_values(part, self.x) for part in (relation.scale, relation.factor))
+                pairs = zip(*factors, strict=True)
                 results = [a * b for a, b in pairs]
             elif isinstance(relation, AtomRelation) and id(relation) in needed:
                 results = self._atom(relation)
@@ -205,9 +204,8 @@ class ExactPoint:
             entries = values[k * order * order : (k + 1) * order * order]
             lower = [entries[i * order + j] for i in range(order) for j in range(i + 1)]
             pairs = [(i, j) for i in range(order) for j in range(i)]
-            askew = max(
-                (abs(entries[i * order + j] - entries[j * order + i]) for i, j in pairs), default=least
-            )
+            apart = (abs(entries[i * order + j] - entries[j * order + i]) for i, j in pairs)
+            askew = max(apart, default=least)
             least = max(least, askew)
             if not is_semidefinite(lower, order):
                 floats = np.array([float(v) for v in entries]).reshape(order, order)
@@ -221,9 +219,8 @@ class ExactPoint:
         low, high = constraint.row_bounds()
         if on is not None:
             low, high = np.where(on, low, -np.inf), np.where(on, high, np.inf)
-        rows = assemble([(constraint.expression, low, high)])
         values = exact_values(constraint.expression, self.x, False, self.number)
-        if self._rough_columns.intersection(rows.indices.tolist()):
+        if self._rough_columns.intersection(assemble([(constraint.expression, low, high)]).indices.tolist()):
             low = low - ROUGH * np.maximum(1.0, np.abs(low))
             high = high + ROUGH * np.maximum(1.0, np.abs(high))
         self._note(name, values, low, high)

@@ -21,9 +21,8 @@ def a_relaxation_only_bounds(program: Program, claim: Claim) -> Verdict:
         return Doubt("its point satisfies the relaxation only", Status.LIMIT)
     if claim.status is Status.FEASIBLE:
         return Confirmed()
-    words = "the relaxation's optimum is a bound only"
     proved = not claim.compiled.is_staged and not isinstance(bound_meets_the_value(program, claim), Doubt)
-    return verdict("" if proved else words, Status.FEASIBLE)
+    return verdict("" if proved else "the relaxation's optimum is a bound only", Status.FEASIBLE)
 
 
 @check_of(Status.OPTIMAL, Status.FEASIBLE)
@@ -70,9 +69,8 @@ def point_satisfies_the_model(program: Program, claim: Claim) -> Verdict:
         return verdict(f"a point with an integer off by {off:.3g}", Act.RAISE)
     worst = max(claim.violations, key=lambda name: claim.violations[name], default="")
     violation = claim.violations.get(worst, 0.0)
-    return verdict(
-        f"a point that violates {worst!r} by {violation:.3g}" if violation > most else "", Act.RAISE
-    )
+    words = f"a point that violates {worst!r} by {violation:.3g}" if violation > most else ""
+    return verdict(words, Act.RAISE)
 
 
 @check_of(Status.OPTIMAL)

@@ -193,13 +193,11 @@ def _head(
         if low is not None and low == high:
             stated.append(f"{name} E {low} {entries}")
             continue
-        stated += [
-            f"{name} {sense} {end} {entries}" for sense, end in (("G", low), ("L", high)) if end is not None
-        ]
-    bounds = _count(lines[:n])
+        sides = (("G", low), ("L", high))
+        stated += [f"{name} {sense} {end} {entries}" for sense, end in sides if end is not None]
     out = ["VER 1.0", f"VAR {n}", *(re.sub(r"\s", "_", name) or "_" for name in names)]
     out += [f"INT {len(integer)}", " ".join(map(str, integer)), "OBJ min", _entries(costs)]
-    out += [f"CON {len(stated)} {bounds}", *stated]
+    out += [f"CON {len(stated)} {_count(lines[:n])}", *stated]
     if bound is None:
         out += ["RTP infeas", "SOL 0"]
     elif point is None:

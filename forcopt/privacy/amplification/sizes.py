@@ -94,9 +94,8 @@ class PoissonSample(Design):
     def size_law(self, counts: Sequence[int]) -> SizeLaw:
         """See `Design`: binomial sizes."""
         n = self.total(counts)
-        return [
-            ((m,), float(p)) for m, p in enumerate(scipy.stats.binom.pmf(np.arange(n + 1), n, self.rate)) if p
-        ]
+        chances = scipy.stats.binom.pmf(np.arange(n + 1), n, self.rate)
+        return [((m,), float(p)) for m, p in enumerate(chances) if p]
 
     def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
         """See `Design`: exact, whatever the population."""

@@ -101,9 +101,8 @@ class ProportionalAllocation(Design):
 
     def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
         """See `Design`: bounds; without a population, for any strata of at least 1 / rate records."""
-        return proportional_allocation(
-            epsilon, self.rate, None if population is None else self.counts(population)
-        )
+        counts = None if population is None else self.counts(population)
+        return proportional_allocation(epsilon, self.rate, counts)
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""

@@ -74,9 +74,7 @@ def _count_whole(axis: Any, values: list[Array]) -> None:
 def _covering(series: Series, later: Sequence[Series]) -> int:
     """The number of later series with a point in the place of one of these; they are drawn above it."""
     places = set(zip(series.x.tolist(), series.y.tolist(), strict=True))
-    others = [
-        zip(other.x.tolist(), other.y.tolist(), strict=True) for other in later if other.kind == "points"
-    ]
+    others = [zip(s.x.tolist(), s.y.tolist(), strict=True) for s in later if s.kind == "points"]
     return sum(not places.isdisjoint(other) for other in others)
 
 
@@ -162,10 +160,9 @@ def _draw_values(axes: Any, rows: Sequence[Run]) -> dict[str, Any]:
             style = {"color": colour, "markerfacecolor": inside, "markersize": 7}
             shown[name] = axes.plot(row.objective, at, "o", **style)[0]
         else:
-            text = str(row.status or "not run")
             place = {"xycoords": ("axes fraction", "data"), "ha": "center", "va": "center"}
             clear = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-            axes.annotate(text, (0.5, at), color=_GREY, bbox=clear, **place)
+            axes.annotate(str(row.status or "not run"), (0.5, at), color=_GREY, bbox=clear, **place)
     sense = {"min": "less is better", "max": "more is better"}
     axes.set_xlabel(f"objective ({sense[rows[0].sense]})")
     axes.margins(x=0.06)
