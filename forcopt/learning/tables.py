@@ -226,4 +226,4 @@ def _words(column: Any) -> Array:
     codes, values = pd.factorize(column)  # -1 where missing
     texts = [str(v).encode() for v in values.tolist()] + [b""]
     digests = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
-    return np.asarray(digests, dtype=np.uint64)[codes]
+    return np.asarray(np.array(digests, dtype=np.uint64)[codes])
