@@ -348,7 +348,7 @@ class _Bound:
         model.subject_to(taken @ least <= self.problem.districts, taken @ largest >= self.problem.districts)
         model.subject_to(taken.sum() >= most + 1)
         model.maximize(taken.sum())
-        # HiGHS 1.13 presolves without a look at the clock: 27,000 clusters took more than 3 minutes.
+        # HiGHS 1.16 presolves without a look at the clock: 27,000 clusters took more than 3 minutes.
         result = model.solve(time_limit=deadline.left, options={"presolve": "off"})
         if result.status.has_solution:
             return sets[result[taken] > 0.5], result.status is Status.OPTIMAL

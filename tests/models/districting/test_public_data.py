@@ -68,4 +68,4 @@ def test_clusters_of_utah_counties(shared_data):
     assert s.status == "optimal" and s.objective == 12
     began = time.process_time()
     assert p.solve(time_limit=1, seed=1).objective <= 12
-    assert time.process_time() - began < 3  # the presolve of HiGHS would look at no clock for minutes
+    assert time.process_time() - began < 6  # the presolve of HiGHS would look at no clock for minutes
