@@ -70,7 +70,8 @@ def election_scores(problem: Districting, labels: Array, elections: Elections) -
     >>> found["mayor seats"], round(found["mayor efficiency_gap"], 3), found["mayor share_2"]
     (1.0, 0.05, 0.65)
     """
-    found, k, seats = {}, problem.districts, np.array(problem.seats or (1,) * problem.districts)
+    found: dict[str, float] = {}
+    k, seats = problem.districts, np.array(problem.seats or (1,) * problem.districts)
     for name, pair in elections.items():
         if isinstance(pair, str) or len(pair) != 2:
             raise DeclarationError(f"elections: {name!r} is {pair!r}; it must be two node attributes")
