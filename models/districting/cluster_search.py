@@ -171,11 +171,8 @@ def _grow(prices, root, above, found, count, each, looks):  # type: ignore[no-un
     bar = above * high
     inside = np.zeros(len(net), np.bool_)
     rest = _reachable(prices, root, bar, inside)
-    queue, at, length = (
-        np.empty(len(net), np.int64),
-        np.empty(len(net), np.int64),
-        np.empty(len(net), np.int64),
-    )
+    n = len(net)
+    queue, at, length = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     queue[0], tail, depth, j, last = root, 1, 0, 0, min(len(found), count + each)
     people, paid, won = 0, 0, 0
     rest += max(net[root], 0)
@@ -226,11 +223,8 @@ class _Search:
         n, m, (first, ends, number) = g.size, len(g.edges), g.links
         self.problem, self.known = problem, dict[bytes, None]()
         self.map = _Map(first, ends, number, g.edges, g.weights, low, high, True)
-        label, members, size, seats = (
-            np.zeros(n, np.int64),
-            np.zeros((n + 1, n), np.int64),
-            *np.zeros((2, n + 1), np.int64),
-        )
+        label, members = np.zeros(n, np.int64), np.zeros((n + 1, n), np.int64)
+        size, seats = np.zeros((2, n + 1), np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
         spare = problem.districts - int(least.sum())
@@ -312,10 +306,8 @@ class _Bound:
 
     def clusters(self, above: int, each: int, deadline: Deadline) -> tuple[Array, bool]:
         """Clusters whose prices exceed ``sigma s - 1`` by more than `above`; and whether these are all."""
-        (low, high), net = (
-            self.problem.window,
-            self.price * self.problem.window[1] - self.sigma * self.graph.weights,
-        )
+        low, high = self.problem.window
+        net = self.price * high - self.sigma * self.graph.weights
         order = np.argsort(-self.price, kind="stable")
         rank = np.argsort(order)
         first, ends, _ = self.graph.links

@@ -3,8 +3,8 @@
     python benchmarks/districting/records/run_records.py [NAME ...] [--limit 60]
 
 Names are such as ``ME-county`` and ``UT-tract``; without one, all graphs of counties are run. Populations are
-within 0.5 % of the mean. A run with a cheaper plan, or with the same cost and a higher bound, replaces a row and
-its plan in ``NAME.csv``. No run starts from a plan known: the command finds each row anew.
+within 0.5 % of the mean. A run with a cheaper plan, or with the same cost and a higher bound, replaces a row
+and its plan in ``NAME.csv``. No run starts from a plan known: the command finds each row anew.
 """
 
 from __future__ import annotations
