@@ -2,11 +2,14 @@
 
 The annealer moves a node to an adjacent district if its own district stays connected and not empty.
 Populations outside the bounds and broken side constraints are penalized, so infeasible plans occur on the
-way. Then pairs of adjacent districts of at most 128 nodes are cut anew by exact covers until none improves.
+way. Then pairs of adjacent districts are cut anew until no pair improves: by exact covers where a pair has
+at most 128 nodes, and by the exact search for dual cycles where it is planar.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +17,10 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.graphs.kernels import LARGEST
+from forcopt.errors import DeclarationError
+from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.districts import CUT, DEVIATION, INERTIA, OBJECTIVES, SPLITS
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
@@ -29,6 +34,9 @@ _MOMENT = 500_000
 _BUDGET = 200_000
 """Partial covers of a pair of districts."""
 
+_MOST_PATHS = 3_000_000
+"""Dual paths of a pair of districts."""
+
 _HOT, _COLD = 3.0, 0.1
 """The first and the last temperature, in typical changes of the objective."""
 
@@ -37,6 +45,9 @@ _PENALTY = 8.0
 
 _OUTSIDE = 0.25
 """The part of the penalty that a district outside its bounds pays, however near to them it is."""
+
+_SLACKS = (0.7, 1.0)
+"""Cycles are searched up to these shares of the cost to beat; the first search is quick."""
 
 
 class _Task(NamedTuple):
@@ -498,19 +509,18 @@ def _recombined(problem: Districting, label: Array, deadline: Deadline) -> Array
                 continue
             tried.add(key)
             nodes = np.sort(np.concatenate(sides))
-            second = _cut_anew(problem, nodes, label[nodes] == b)
+            second = _cut_anew(problem, nodes, label[nodes] == b, deadline)
             if second is not None:
                 label[nodes] = np.where(second, b, a)
                 improved = True
     return label
 
 
-def _cut_anew(problem: Districting, nodes: Array, second: Array) -> Array | None:
+def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadline) -> Array | None:
     """Split a connected node set into two districts more cheaply: a mask of one; None if none is found."""
+    from forcopt.graphs.kernels import LARGEST
     from forcopt.models.districting.set_partitioning import Cover
 
-    if len(nodes) > LARGEST:
-        return None
     g, (low, high) = problem.arrays, problem.population_bounds
     place = np.full(g.size, -1, np.int64)
     place[nodes] = np.arange(len(nodes))
@@ -520,7 +530,32 @@ def _cut_anew(problem: Districting, nodes: Array, second: Array) -> Array | None
     cannot_link = [
         (int(place[u]), int(place[v])) for u, v in problem.cannot_link if place[u] >= 0 and place[v] >= 0
     ]
-    cover = Cover(part, low, high, 2, must_link, cannot_link, best=float(part.cut_cost(second)))
-    known = cover.best
-    cover.step(_BUDGET)
-    return np.isin(np.arange(len(nodes)), cover.parts[1]) if cover.best < known else None
+    now = part.cut_cost(second)
+    if len(nodes) <= LARGEST:
+        cover = Cover(part, low, high, 2, must_link, cannot_link, best=float(now))
+        cover.step(_BUDGET)
+        if cover.done or cover.best < now:
+            return np.isin(np.arange(len(nodes)), cover.parts[1]) if cover.best < now else None
+    try:
+        dual = PlanarDual.of(part)
+    except DeclarationError:  # not planar
+        return None
+    search = WindowCycles(
+        dual, max(low, part.total - high), min(high, part.total - low), symmetric=True,
+        must_link=[pair for group in must_link for pair in pairwise(group)], cannot_link=cannot_link,
+    )  # fmt: skip
+
+    def pause() -> None:
+        deadline.check()
+        if search.paths > _MOST_PATHS:
+            raise TimeoutError
+
+    best: Array | None = None
+    separator = np.flatnonzero(second[part.edges[:, 0]] != second[part.edges[:, 1]]).tolist()
+    with suppress(TimeoutError, MemoryError):
+        for slack in _SLACKS:
+            for _, edges in search.search(int(slack * (now - 1)), separator=separator, pause=pause):
+                best = dual.sides(edges) == 1
+            if best is not None:
+                break
+    return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from math import floor
 from typing import Any
 
@@ -31,7 +31,7 @@ from forcopt.problem import Outcome
 from forcopt.status import Status
 
 _SECONDS = 60.0
-"""The search for some districts ends after this time, and keeps the best that it found."""
+"""The search for three districts ends after this time, and keeps the best that it found."""
 
 
 @Districting.algorithm(
@@ -46,7 +46,7 @@ def large_neighbourhood(
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Draw two or three districts of a plan anew by column generation, until none become cheaper.
+    """Draw three districts of a plan anew by column generation, until no three become cheaper.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def large_neighbourhood(
 
     Notes
     -----
-    If districts hold more than 50 nodes on average, pairs are drawn first. Plans of two districts are left to
-    the local search. The search for some districts takes at most 60 s.
+    In plans of three districts, two are drawn anew. Plans of two districts are left to the local search. The
+    search for three districts runs once, for at most 60 s.
 
     References
     ----------
@@ -99,12 +99,11 @@ def large_neighbourhood(
     value = problem.evaluate(plan).objective
     trace.add(value, float("-inf"))
     done: set[frozenset[tuple[int, ...]]] = set()
-    k = problem.districts
-    sizes = range(2 if k == 3 or len(problem.nodes) > _HUGE * k else 3, min(4, k))
-    improved = bool(sizes)
+    number = min(3, problem.districts - 1)
+    improved = number > 1
     while improved and not trace.over:
         improved = False
-        for chosen in chain.from_iterable(combinations(range(k), size) for size in sizes):
+        for chosen in combinations(range(problem.districts), number):
             nodes = np.flatnonzero(np.isin(plan.labels, chosen))
             parts = frozenset(tuple(np.flatnonzero(plan.labels == d).tolist()) for d in chosen)
             if parts in done or len(problem.arrays.components(nodes.tolist())) > 1:
@@ -156,7 +155,7 @@ _LARGE = 8
 """Larger districts on average are listed by reduced cost, and only searched for if no plan is known."""
 
 _HUGE = 50
-"""Of larger districts on average, some are drawn anew before the first proof begins."""
+"""Of larger districts on average, three are drawn anew at a time before the first proof begins."""
 
 _LOCAL, _COVERS = 1 / 3, 1 / 4
 """The local search and the set partitioning before a proof take these shares of the time that is left."""
@@ -221,9 +220,9 @@ def portfolio(
     With a `Share`, a district that meets it is sought first. If there is none, there is no plan. If a `Share`
     is the only constraint, the districts that meet it are listed, and what each of them leaves is divided.
 
-    Before column generation, two and three districts of a plan at a time are drawn anew: if districts hold
-    more than 50 nodes on average, or if a first column generation ends without a proof after a quarter of the
-    time that is left. Without a time limit, smaller districts are not drawn anew. With rules on districts or
+    Before column generation, three districts of a plan at a time are drawn anew: if districts hold more than
+    50 nodes on average, or if a first column generation ends without a proof after a quarter of the time
+    that is left. Without a time limit, smaller districts are not drawn anew. With rules on districts or
     plans, or different numbers of seats, a local search takes the place of the drawing.
 
     Parameters
@@ -293,7 +292,7 @@ class _Run:
 
     @property
     def draws_anew(self) -> bool:
-        """Whether two and three districts of the plan are drawn anew before the proof.
+        """Whether three districts of the plan at a time are drawn anew before the proof.
 
         With rules or seats, the plan is annealed anew. Small districts are left to the proof if there is no
         time limit.
@@ -301,7 +300,7 @@ class _Run:
         problem, limit = self.problem, self.trace.deadline.limit
         if self.annealed:
             return limit is not None and not self.trace.over
-        if self.plan is None or problem.districts <= 2 or self.trace.over:
+        if self.plan is None or problem.districts <= 3 or self.trace.over:
             return False
         return limit is not None or len(problem.nodes) > _HUGE * problem.districts
 
