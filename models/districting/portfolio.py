@@ -387,7 +387,8 @@ def _by_share(run: _Run) -> Outcome | None:
             return None
         below = [CutLimit(limit=int(value - cut) - 1)] if value < np.inf and (g.costs == 1).all() else []
         rest = _part(problem, np.flatnonzero(~taken), k - 1, [*others, *below])
-        found = portfolio(rest, time_limit=until.left, seed=run.seed)
+        reason = rest.infeasibility_reason()
+        found = Outcome.infeasible(reason) or portfolio(rest, time_limit=until.left, seed=run.seed)
         every = every and found.status in (None, Status.OPTIMAL, Status.INFEASIBLE)
         if found.decision is not None and cut + found.decision.cost < value:
             labels = np.full(g.size, k)
