@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,11 @@ from forcopt.cli.output import (
     show_facts,
     stop_at_faults,
 )
+from forcopt.data.intake import read_rows
 from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from forcopt.models.leximax_cohort import PublicLottery
 
 
 def panel(
@@ -72,7 +76,6 @@ def panel(
     The rows of a drawn panel, and those of all others, are written to files beside the page.
     After dropouts, run it again with --keep for each member who stays and --drop for each who left.
     """
-    from forcopt.data.intake import read_rows
     from forcopt.models.leximax_cohort import LeximaxCohort, choose_reserves, panel_intake, round_lottery
     from forcopt.models.leximax_cohort.page import draw_page
     from forcopt.models.leximax_cohort.panel import positions
@@ -128,10 +131,17 @@ def panel(
     facts |= {"smallest chance": f"{lottery.smallest:.2%}", "page": str(out)}
     facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
     if number is not None:
-        facts |= {"drawn": number, "members": ", ".join(lottery.members(number))}
-        table = read_rows(people, "candidates", encoding=encoding)
-        selected = lottery.panels[int(number)] > 0
-        for word, rows in (("selected", selected), ("remaining", ~selected)):
-            facts[word] = str(out.with_name(f"{out.stem}-{word}.csv"))
-            table[rows].to_csv(facts[word], index=False)
+        facts |= _drawn(lottery, number, out, people, encoding)
     show_facts({"status": str(solution.status), **facts}, as_json)
+
+
+def _drawn(
+    lottery: PublicLottery, number: str, out: Path, people: Path, encoding: str | None
+) -> dict[str, str]:
+    """Write the rows of the drawn panel, and those of all others, beside the page; give the facts."""
+    table, panel = read_rows(people, "candidates", encoding=encoding), lottery.panels[int(number)]
+    facts = {"drawn": number, "members": ", ".join(lottery.members(number))}
+    for word, rows in (("selected", panel > 0), ("remaining", panel == 0)):
+        facts[word] = str(out.with_name(f"{out.stem}-{word}.csv"))
+        table[rows].to_csv(facts[word], index=False)
+    return facts

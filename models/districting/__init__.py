@@ -14,6 +14,7 @@ from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.clustering_bound import ClusteringBound
 from forcopt.models.districting.counts import PlanCounts
+from forcopt.models.districting.elections import election_scores
 from forcopt.models.districting.ensemble import Ensemble
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -47,6 +48,7 @@ __all__ = [
     "cluster_search",
     "column_generation",
     "dynamic",
+    "election_scores",
     "formulations",
     "local_search",
     "portfolio",

@@ -103,10 +103,8 @@ class CountyClustering(Problem):
         """The smallest and the largest population of a district."""
         if self.bounds is not None:
             return self.bounds
-        mean, t = (
-            as_fraction(self.whole.total, "decimal") / self.districts,
-            as_fraction(self.tolerance, "decimal"),
-        )
+        mean = as_fraction(self.whole.total, "decimal") / self.districts
+        t = as_fraction(self.tolerance, "decimal")
         return ceil((1 - t) * mean), floor((1 + t) * mean)
 
     def sizes(self, people: Array) -> tuple[Array, Array]:
@@ -156,9 +154,8 @@ class CountyClustering(Problem):
         violations: dict[str, float] = {}
         people = np.array([graph.weights[labels == c].sum() for c in found])
         least, largest = self.sizes(people)
-        for c, number, a, b in zip(
-            found.tolist(), people.tolist(), least.tolist(), largest.tolist(), strict=True
-        ):
+        facts = (found, people, least, largest)
+        for c, number, a, b in zip(*(column.tolist() for column in facts), strict=True):
             pieces = len(graph.components(np.flatnonzero(labels == c).tolist()))
             if pieces > 1:
                 violations[f"contiguity of cluster {c}"] = pieces - 1.0

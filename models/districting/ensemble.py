@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
+from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import ReCom, started
 from forcopt.notebook import new_figure, write_figure
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _DRAWS = 10_000
 """Plans drawn for each that satisfies the constraints which counts leave out."""
@@ -67,10 +71,26 @@ class Ensemble:
         """
         return np.array([self._score(score, plan) for plan in self.plans], dtype=float)
 
+    def scores(self, elections: Elections | None = None) -> DataFrame:
+        """Give all scores of each plan, as a table with a row for each.
+
+        Parameters
+        ----------
+        elections : Mapping[str, tuple[str, str]], optional
+            See `Plan.scores`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        from pandas import DataFrame
+
+        return DataFrame([plan.scores(elections) for plan in self.plans])
+
     def _score(self, score: Score, plan: Plan) -> float:
         if callable(score):
             return float(score(plan))
-        metrics = self.problem.evaluate(plan).metrics
+        metrics = plan.scores()
         if score not in metrics:
             raise unknown("score", score, list(metrics))
         return float(metrics[score])

@@ -22,7 +22,7 @@ from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.districts import CUT, DEVIATION, INERTIA, OBJECTIVES, SPLITS
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
@@ -341,6 +341,7 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
 def local_search(
     problem: Districting,
     *,
+    start: Plan | None = None,
     restarts: int = 8,
     steps: int | None = None,
     time_limit: float | None = None,
@@ -353,8 +354,10 @@ def local_search(
     ----------
     problem : Districting
         With any objective and side constraints.
+    start : Plan, optional
+        A feasible plan. Each schedule then begins from the best plan.
     restarts : int, optional
-        The number of schedules, each from a new random plan.
+        The number of schedules, each from a new random plan without a start.
     steps : int, optional
         Moves tried in each schedule; 10,000 for each node by default.
     seed : int or numpy.random.Generator, optional
@@ -369,11 +372,10 @@ def local_search(
     trace = Trace(deadline, on_improvement)
     rng = np.random.default_rng(0 if seed is None else seed)
     steps = 10_000 * len(problem.nodes) if steps is None else steps
-    best: Plan | None = None
-    value = np.inf
-    run = 0
+    best = feasible_start(problem, start)
+    value, run = np.inf if best is None else problem.evaluate(best).objective, 0
     for run in range(1, restarts + 1):  # noqa: B007
-        plan = _one_run(problem, rng, steps, deadline)
+        plan = _one_run(problem, rng, steps, deadline, None if start is None else best)
         if plan is not None:
             evaluation = problem.evaluate(plan)
             now = evaluation.objective
@@ -433,10 +435,12 @@ def _task(problem: Districting) -> _Task:
     )
 
 
-def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline) -> Plan | None:
+def _one_run(
+    problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline, start: Plan | None
+) -> Plan | None:
     g, task = problem.arrays, _task(problem)
-    label = random_parts(g, problem.districts, rng)
-    if problem.unequal_seats:  # the heaviest part gets the most seats
+    label = random_parts(g, problem.districts, rng) if start is None else start.labels.copy()
+    if problem.unequal_seats and start is None:  # the heaviest part gets the most seats
         rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
         label = np.argsort(problem.means, kind="stable")[rank][label]
     value, found = np.inf, label.copy()

@@ -18,6 +18,7 @@ from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_level
 from forcopt.errors import DeclarationError, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
+from forcopt.models.districting.elections import Elections, election_scores
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import TIE
 from forcopt.notebook import new_figure, picture_html
@@ -170,6 +171,34 @@ class Plan:
     def reock(self) -> tuple[float, ...]:
         """The Reock score of each district; empty if a node lacks ``geometry``, or shapely is missing."""
         return tuple(reock(self.problem, self.labels).tolist())
+
+    def scores(self, elections: Elections | None = None) -> dict[str, float]:
+        """Give the metrics of `Districting.evaluate`, and the scores in elections.
+
+        Parameters
+        ----------
+        elections : Mapping[str, tuple[str, str]], optional
+            See `election_scores`.
+
+        Returns
+        -------
+        dict[str, float]
+            By name.
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> g = grid(1, 4)
+        >>> for v in g:
+        ...     g.nodes[v].update(county=v // 3, dem=v, rep=2)
+        >>> plan = Plan.of(Districting(g, districts=2, tolerance=0), [[0, 1], [2, 3]])
+        >>> found = plan.scores({"mayor": ("dem", "rep")})
+        >>> [found[name] for name in ("cut", "split_counties", "pieces", "traversals", "mayor seats")]
+        [1.0, 1.0, 3.0, 1.0, 1.0]
+        """
+        problem, labels = self.problem, self.labels
+        people = np.bincount(labels, problem.arrays.weights, problem.districts)
+        return problem.metrics(labels, people) | election_scores(problem, labels, elections or {})
 
     def share(self, attribute: str, total: str) -> tuple[float, ...]:
         """The sum of one node attribute over that of another in each district; NaN where that is 0.

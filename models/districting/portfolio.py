@@ -178,8 +178,8 @@ _SCREEN = 1 / 4
 _DIVIDED, _MOST_DIVIDED = 1 / 2, 200
 """So do the divisions of what a district that meets a share leaves, if they are at most so many."""
 
-_SPLITS = 2 / 3
-"""So does the search for a plan with a limit on splits."""
+_SPLITS = 1 / 3
+"""So does the search for a plan with a limit on splits; what is left then lowers the cut of the best."""
 
 _CLUSTERS = 1 / 10
 """So does the bound on splits by clusters of counties."""
@@ -387,7 +387,8 @@ def _by_share(run: _Run) -> Outcome | None:
             return None
         below = [CutLimit(limit=int(value - cut) - 1)] if value < np.inf and (g.costs == 1).all() else []
         rest = _part(problem, np.flatnonzero(~taken), k - 1, [*others, *below])
-        found = portfolio(rest, time_limit=until.left, seed=run.seed)
+        reason = rest.infeasibility_reason()
+        found = Outcome.infeasible(reason) or portfolio(rest, time_limit=until.left, seed=run.seed)
         every = every and found.status in (None, Status.OPTIMAL, Status.INFEASIBLE)
         if found.decision is not None and cut + found.decision.cost < value:
             labels = np.full(g.size, k)
@@ -500,17 +501,21 @@ def fewest_splits(
     trace, k = Trace(deadline, on_improvement), problem.districts
     run = _Run(problem, trace, seed)
     bound, best, splits = least_splits(problem, run.part(_CLUSTERS)), None, np.inf
+    settled = False  # whether no plan of so few splits has a lower cut than the best
     sizes = np.bincount(problem.units(problem.county))
     most = int((np.minimum(sizes, k) - 1).sum())
     limit, message = min(most, max(bound, k - 1)), ""
+
+    def within(limit: int) -> Districting:
+        rule = SplitLimit(limit=limit, attribute=problem.county)
+        return problem.replace(objective="cut", side_constraints=(*problem.side_constraints, rule))
+
     while bound <= min(most, splits - 1) and not trace.over:
-        within = SplitLimit(limit=limit, attribute=problem.county)
-        local = problem.replace(objective="cut", side_constraints=(*problem.side_constraints, within))
         share = None if deadline.left is None else _SPLITS * deadline.left
-        found = portfolio(local, time_limit=share, seed=seed)
+        found = portfolio(within(limit), time_limit=share, seed=seed)
         run.steps += found.iterations
         if found.decision is not None:
-            best = Plan.from_labels(problem, found.decision.labels)
+            best, settled = Plan.from_labels(problem, found.decision.labels), found.status is Status.OPTIMAL
             splits = _value(problem, best)
             trace.add(splits, float(bound))
             limit = int(splits) - 1
@@ -521,6 +526,11 @@ def fewest_splits(
             limit = min(most, 2 * limit + 1)
         else:
             break
+    if best is not None and not settled and not trace.over:
+        local = within(int(splits))
+        start = Plan.from_labels(local, best.labels)
+        found = local_search(local, start=start, restarts=_LONG[0], time_limit=deadline.left, seed=seed)
+        best = Plan.from_labels(problem, found.decision.labels)
     if best is None and bound > most:
         return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
     status = Status.LIMIT if best is None else Status.OPTIMAL if splits <= bound else Status.FEASIBLE

@@ -810,10 +810,10 @@ class Districting(OfParts):
         broken = {f"side_constraints[{i}] {x!r}": x.violation(self, labels) for i, x in sides}
         broken |= {f"rules[{i}] {rule}": violation(self, rule, labels) for i, rule in enumerate(self.rules)}
         violations |= {name: much for name, much in broken.items() if much > 0}
-        metrics = self._metrics(labels, people)
+        metrics = self.metrics(labels, people)
         return Evaluation(metrics[self.objective], violations, metrics)
 
-    def _metrics(self, labels: Array, people: Array) -> dict[str, float]:
+    def metrics(self, labels: Array, people: Array) -> dict[str, float]:
         """The objectives, and the measures of compactness and of splits for which the graph has data."""
         u, v = self.arrays.edges.T
         found = {
@@ -824,8 +824,15 @@ class Districting(OfParts):
         if self.objective == "inertia":
             found["inertia"] = self.total_inertia(labels)
         if self.objective == "splits" or all(self.county in self.graph.nodes[v] for v in self.nodes):
-            splits = self.splits(labels)
-            found |= {"splits": float(splits.sum()), "split_counties": float((splits > 0).sum())}
+            splits, counties = self.splits(labels), self.units(self.county)
+            crossing = (labels[u] == labels[v]) & (counties[u] != counties[v])
+            borders_crossed = np.sort(np.stack([counties[u], counties[v]]), axis=0)[:, crossing]
+            found |= {
+                "splits": float(splits.sum()),
+                "split_counties": float((splits > 0).sum()),
+                "pieces": float((splits + 1).sum()),
+                "traversals": float(len(np.unique([*borders_crossed, labels[u][crossing]], axis=1).T)),
+            }
         for name, scores in (("polsby_popper", polsby_popper(self, labels)), ("reock", reock(self, labels))):
             if len(scores):
                 found |= {f"{name}_min": float(scores.min()), f"{name}_mean": float(scores.mean())}

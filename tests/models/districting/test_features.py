@@ -5,6 +5,7 @@ import math
 import random
 from itertools import permutations, product
 
+import networkx as nx
 import numpy as np
 import pytest
 from districting_oracle import all_plans
@@ -425,6 +426,72 @@ def test_a_chain_needs_a_feasible_start():
         p.solve("recom", start=bad)
     good = {v: v // 4 for v in range(8)}
     assert p.ensemble("recom", size=1, start=good, seed=1).plans[0].assignment == good
+
+
+def _voters(seed, rows=4, columns=6):
+    rng, graph = random.Random(seed), grid(rows, columns)
+    for v in graph:
+        graph.nodes[v].update(county=v // 4, dem=rng.randint(0, 90), rep=rng.randint(1, 90))
+    return Districting(graph, 4, tolerance=0.2)
+
+
+def test_scores_of_an_ensemble_are_those_of_gerrychain():
+    metrics = pytest.importorskip("gerrychain.metrics")
+    from gerrychain.updaters import Election
+
+    drawn = _voters(3).ensemble("recom", size=60, seed=2)
+    table = drawn.scores({"mayor": ("dem", "rep")})
+    assert len(table) == len(drawn) > 20 and table["mayor seats"].nunique() > 1
+    election = Election("mayor", {"first": "dem", "second": "rep"})
+    for plan, row in zip(drawn.plans, table.to_dict("records"), strict=True):
+        results = election(plan.to_gerrychain())
+        for name in ("efficiency_gap", "mean_median", "partisan_bias"):
+            assert row[f"mayor {name}"] == pytest.approx(getattr(metrics, name)(results), abs=1e-12)
+        assert row["mayor seats"] == results.seats("first")
+        shares = sorted(results.percents("first"))
+        assert [row[f"mayor share_{i + 1}"] for i in range(4)] == pytest.approx(shares)
+        angles = []
+        for side in ([x for x in shares if x <= 0.5], [x for x in shares if x > 0.5]):
+            angles += [
+                math.atan(abs(sum(side) / len(side) - 0.5) * 2 / (len(side) / 4)) if side else math.nan
+            ]
+        assert row["mayor declination"] == pytest.approx((angles[0] - angles[1]) * 2 / math.pi, nan_ok=True)
+        assert {name: row[name] for name in plan.scores()} == drawn.problem.evaluate(plan).metrics
+
+
+def test_split_counties_pieces_and_traversals_by_enumeration():
+    p = _voters(5)
+    for plan in [*p.ensemble("recom", size=20, seed=1).plans, Plan.of(p, [range(24)])]:
+        county, district = nx.get_node_attributes(p.graph, "county"), plan.assignment
+        pieces = {(county[v], district[v]) for v in p.graph}
+        crossed = {
+            (frozenset((county[u], county[v])), district[u])
+            for u, v in p.graph.edges
+            if district[u] == district[v] and county[u] != county[v]
+        }
+        found = plan.scores()
+        assert (found["pieces"], found["traversals"]) == (len(pieces), len(crossed))
+        assert found["splits"] == len(pieces) - 6
+        assert found["split_counties"] == sum(sum(c == d for c, _ in pieces) > 1 for d in range(6))
+    apart = Districting(path([1, 1], county=["a", "b"]), 2, tolerance=0)
+    assert Plan.of(apart, [[0], [1]]).scores()["traversals"] == 0
+
+
+@pytest.mark.parametrize(
+    ("elections", "words"),
+    [
+        ({"mayor": ("dem",)}, "'mayor' is .'dem',.; it must be two node attributes"),
+        ({"mayor": "dr"}, "'mayor' is 'dr'; it must be two node attributes"),
+        ({"mayor": ("dem", "green")}, "node 0: green is None"),
+        ({"mayor": ("dem", "lost")}, "node 0: lost is -1; it must be at least 0"),
+    ],
+)
+def test_elections_without_votes_are_refused(elections, words):
+    graph = grid(1, 2)
+    for v in graph:
+        graph.nodes[v].update(dem=1, lost=v - 1)
+    with pytest.raises(ValueError, match=words):
+        Plan.of(Districting(graph, 2, tolerance=0), [[0], [1]]).scores(elections)
 
 
 def test_ensembles_that_cannot_be_drawn_are_refused():

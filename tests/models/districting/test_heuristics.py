@@ -363,3 +363,29 @@ def test_portfolio_has_a_bound_of_half_the_optimum_early():
     p = Districting(delaunay(120, 5), 3, tolerance=0.005)
     s = p.solve(seed=1, on_improvement=lambda step: step.bound >= step.objective / 2)
     assert s.bound >= s.objective / 2
+
+
+def test_local_search_goes_on_from_a_start():
+    p = Districting(delaunay(60, 1), 4, tolerance=0.05)
+    first = p.solve("local-search", restarts=1, steps=30_000, seed=1)
+    best = p.solve("local-search", start=first.decision, restarts=3, steps=30_000, seed=1)
+    assert best.evaluation.feasible and best.objective <= first.objective
+    kept = p.solve("local-search", start=best.decision, restarts=1, steps=1, seed=1)
+    assert kept.objective <= best.objective
+    with pytest.raises(DeclarationError, match="start: the plan is not feasible"):
+        p.solve("local-search", start={v: min(v, 3) for v in p.graph})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_among_plans_of_fewest_splits_the_cut_is_least(seed):
+    graph = grid(4, 5)
+    for v in graph:
+        graph.nodes[v]["county"] = (v + seed) // 6
+    p = Districting(graph, 4, tolerance=0.2, objective="splits")
+    s = p.solve(time_limit=20, seed=seed)
+    rule = SplitLimit(limit=int(s.objective))
+    within = p.replace(objective="cut", side_constraints=[rule]).solve("set-partitioning")
+    assert s.status == within.status == "optimal" and s.decision.cost == within.objective
+    if s.objective > 0:
+        fewer = p.replace(objective="cut", side_constraints=[SplitLimit(limit=int(s.objective) - 1)])
+        assert fewer.solve("set-partitioning").status == "infeasible"

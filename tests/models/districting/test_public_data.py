@@ -1,9 +1,13 @@
 """Optima on public data, against published ones; skipped where the data is missing."""
 
+import json
+import time
+
+import networkx as nx
 import pytest
 
 from forcopt.data import load_graph
-from forcopt.models import Districting
+from forcopt.models import CountyClustering, Districting
 
 
 @pytest.mark.parametrize(("state", "cut"), [("ME", 16), ("NM", 17), ("ID", 10)])
@@ -52,3 +56,16 @@ def test_french_departments_in_two_districts(shared_data):
             assert list(counts.histogram) == ([] if s.decision is None else [s.objective]), path
             agreed += 1
     assert agreed == 240
+
+
+def test_clusters_of_utah_counties(shared_data):
+    facts = json.loads((shared_data / "counties" / "UT.json").read_text())
+    graph = nx.Graph()
+    graph.add_nodes_from((node["id"], {"population": node["population"]}) for node in facts["nodes"])
+    graph.add_edges_from((edge["source"], edge["target"]) for edge in facts["edges"])
+    p = CountyClustering(graph, districts=75, tolerance=0.05)
+    s = p.solve(time_limit=60, seed=1)
+    assert s.status == "optimal" and s.objective == 12
+    began = time.process_time()
+    assert p.solve(time_limit=1, seed=1).objective <= 12
+    assert time.process_time() - began < 6  # the presolve of HiGHS would look at no clock for minutes
