@@ -138,8 +138,8 @@ def parted(given: Training, share: float, seed: Any) -> tuple[Training, Training
         within[places[kept]] = True
         groups = None if given.groups is None else subset(given.groups, kept)
         weights = None if given.weights is None else given.weights[kept]
-        own = {"features": given.features[kept], "labels": given.labels[kept], "weights": weights}
-        return replace(given, **own, kept=within, groups=groups)
+        features, labels = given.features[kept], given.labels[kept]
+        return replace(given, features=features, labels=labels, weights=weights, kept=within, groups=groups)
 
     return part(~held), part(held)
 
