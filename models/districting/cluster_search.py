@@ -436,3 +436,36 @@ def column_generation(
     if (held[1] * problem.districts - held[0].sum()) // _UNIT == most:
         proof = ClusteringBound(tuple(held[0].tolist()), int(held[1]), _UNIT, tuple(plan.labels.tolist()))
     return Outcome(plan, float(most), status, len(prices.sets), message, trace.steps, proof=proof)
+
+
+@CountyClustering.algorithm(
+    "recombination", cites="DeFord, Duchin and Solomon (2021) for the step", prepare=warm
+)
+def recombination(
+    problem: CountyClustering,
+    *,
+    steps: int = 100_000,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Divide clusters, and pairs of neighbours anew, by random spanning trees.
+
+    Parameters
+    ----------
+    problem : CountyClustering
+        With any number of counties.
+    steps : int, optional
+        How many steps may pass without a better clustering.
+    seed : int or numpy.random.Generator, optional
+        0 by default.
+
+    Returns
+    -------
+    Outcome
+        With the bound by districts that counties fill alone.
+    """
+    trace = Trace(Deadline(time_limit), on_improvement)
+    search, most = _begun(problem, seed)
+    search.improve(most, trace, max(1, steps // _STEPS))
+    return Outcome(search.plan(), float(most), None, 0, trace.end, trace.steps)

@@ -840,13 +840,8 @@ class Districting(OfParts):
 
     def total_inertia(self, labels: Array) -> float:
         """The sum of the districts' moments of inertia, each about its best centre node."""
-        return float(
-            sum(
-                self.inertia[np.ix_(at, at)].sum(axis=0).min()
-                for d in set(labels.tolist())
-                if len(at := np.flatnonzero(labels == d))
-            )
-        )
+        members = [np.flatnonzero(labels == d) for d in np.unique(labels)]
+        return float(sum(self.inertia[np.ix_(at, at)].sum(axis=0).min() for at in members))
 
     @property
     def inertia_takers(self) -> str:

@@ -69,6 +69,8 @@ def test_clusterings_agree_with_enumeration(block):
             continue
         feasible += 1
         assert s.status == "optimal" and s.objective == s.bound == known and s.evaluation.feasible, seed
+        near = p.solve("recombination", steps=2000, seed=seed)
+        assert near.evaluation.feasible and near.objective <= known <= near.bound, seed
         if s.proof is not None:
             assert s.certify().optimal, seed
             wrong = replace(s.proof, price=tuple(x + s.proof.unit for x in s.proof.price))
