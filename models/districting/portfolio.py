@@ -208,11 +208,11 @@ def portfolio(
 
     Two districts of a connected planar graph without rules are left to column generation. Otherwise a local
     search gives a plan. Set partitioning looks at some million partial districts on at most 128 nodes (before
-    column generation only if districts are small, no plan is known, or a rule holds for a sum over
-    districts). A method with a bound follows for the objective ``cut``: column generation on connected planar
-    graphs and where districts hold few nodes, else the dynamic program if frontiers hold at most 16 nodes,
-    else the integer program ``labels-separators`` on HiGHS. The latter also follows for ``deviation`` on more
-    nodes. Other objectives are searched to the end, on at most 128 nodes.
+    column generation only if districts are small, no plan is known, or there are rules). A method with a
+    bound follows for the objective ``cut``: column generation on connected planar graphs and where districts
+    hold few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
+    ``labels-separators`` on HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives
+    are searched to the end, on at most 128 nodes.
 
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
@@ -335,9 +335,8 @@ class _Run:
     def search(self, finish: Callable[..., Outcome] | None) -> Outcome | None:
         """Search for a plan; give the outcome if a proof ends the search, or if no other method follows."""
         problem, searchable = self.problem, _searchable(self.problem)
-        sums = any(rule.scope == "sum" for rule in problem.all_rules)  # their duals price no district
         large = len(problem.nodes) > _LARGE * problem.districts
-        by_lists = finish is column_generation and large and not sums
+        by_lists = finish is column_generation and large and not problem.tied  # rules weaken its bound
         for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
             self.anneal(1.0 if finish is None else _LOCAL, restarts, steps_each)
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):

@@ -15,7 +15,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.compiled import njit, uint64
+from forcopt.compiled import int64, njit, uint64
 from forcopt.errors import DeclarationError
 from forcopt.graphs.kernels import (
     LARGEST,
@@ -52,6 +52,12 @@ if TYPE_CHECKING:
 
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
+
+_BITS = 18
+"""The memo has two to this power of entries, of 32 bytes and more."""
+
+_SHIFT, _MIX = np.uint64(64 - _BITS), np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+"""Multiplicative hashing by odd numbers without a pattern."""
 
 
 class _Task(NamedTuple):
@@ -101,6 +107,15 @@ class _Stack(NamedTuple):
     """The number of complete districts before it."""
 
 
+class _Memo(NamedTuple):
+    """What earlier chains left, how many of their districts satisfy each row, and their objective."""
+
+    left: Array
+    met: Array
+    """The number of districts comes first."""
+    value: Array
+
+
 class _Chain(NamedTuple):
     """The complete districts before the partial ones, by their number d."""
 
@@ -110,6 +125,8 @@ class _Chain(NamedTuple):
     """The objective of the first d districts."""
     cuts: Array
     """The number of pairs that they cut."""
+    met: Array
+    """How many of them satisfy each row."""
     chosen: Array
     found: Array
     """The best cover so far."""
@@ -190,7 +207,7 @@ def _met(nodes, unit, seen):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _admissible(task, chosen):  # type: ignore[no-untyped-def]
-    """Whether districts fit windows of populations in some order, and the right number meets each row.
+    """Whether districts fit windows of populations in some order.
 
     Windows rise in both bounds, so the order of populations fits if any order does.
     """
@@ -201,16 +218,10 @@ def _admissible(task, chosen):  # type: ignore[no-untyped-def]
             people[d] += task.weight[first(rest)]
             rest = without_first(rest)
     people.sort()
+    fits = True
     for d in range(len(task.windows)):
-        if not task.windows[d, 0] <= people[d] <= task.windows[d, 1]:
-            return False
-    for i in range(len(task.counted.least)):
-        met = 0
-        for d in range(len(chosen)):
-            met += _meets_row(task.counted, i, _pair(chosen, d))
-        if not task.counted.least[i] <= met <= task.counted.most[i]:
-            return False
-    return True
+        fits &= task.windows[d, 0] <= people[d] <= task.windows[d, 1]
+    return fits
 
 
 @njit(cache=True)
@@ -224,11 +235,13 @@ def _meets_row(counted, i, district):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _breaks_a_row(task, district):  # type: ignore[no-untyped-def]
-    """Whether a district breaks a row that all districts must satisfy."""
+def _breaks_a_row(task, chain, d, district):  # type: ignore[no-untyped-def]
+    """Whether too few or too many districts can satisfy a row after one more; else count those that do."""
     for i in range(len(task.counted.least)):
-        if task.counted.least[i] == task.parts and not _meets_row(task.counted, i, district):
+        met = chain.met[d, i] + _meets_row(task.counted, i, district)
+        if met > task.counted.most[i] or met + task.parts - d - 1 < task.counted.least[i]:
             return True
+        chain.met[d + 1, i] = met
     return False
 
 
@@ -285,7 +298,7 @@ def _splits_too_much(task, chain, d, room):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no-untyped-def]
     """Put a complete district after the first d ones; give the objective, infinite if none beats the best."""
-    if _parts_a_group(task, district) or _breaks_a_row(task, district):
+    if _parts_a_group(task, district) or _breaks_a_row(task, chain, d, district):
         return np.inf
     value = _value(task, chain, d, best, district, people, spent)
     chain.chosen[d, 0], chain.chosen[d, 1] = district
@@ -300,7 +313,22 @@ def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no
 
 
 @njit(cache=True)
-def _search(task, stack, chain, best, top, budget):  # type: ignore[no-untyped-def]
+def _known(memo, chain, d, value):  # type: ignore[no-untyped-def]
+    """Whether an earlier chain left the same as the first d districts at no higher value; else keep it."""
+    if len(memo.value) == 0:
+        return False
+    left, met = _pair(chain.left, d), chain.met[d]
+    at = int64((left[0] * _MIX[0] ^ left[1] * _MIX[1]) >> _SHIFT)
+    same = memo.left[at, 0] == left[0] and memo.left[at, 1] == left[1] and memo.met[at, 0] == d
+    if same and (memo.met[at, 1:] == met).all() and memo.value[at] <= value:
+        return True
+    memo.left[at, 0], memo.left[at, 1], memo.met[at, 0] = left[0], left[1], d
+    memo.met[at, 1:], memo.value[at] = met, value
+    return False
+
+
+@njit(cache=True)
+def _search(task, stack, chain, memo, best, top, budget):  # type: ignore[no-untyped-def]
     """Look at up to `budget` partial districts; give the best value, the new top and the budget left."""
     # Plain arrays: a context costs time where the loop's own steps call a function with it.
     near, weight, cost, adjacent = task.near, task.weight, task.cost, task.adjacent
@@ -350,7 +378,7 @@ def _search(task, stack, chain, best, top, budget):  # type: ignore[no-untyped-d
             chain.found[:] = chain.chosen
             if task.checked:
                 break
-        elif value < best:
+        elif value < best and not _known(memo, chain, d + 1, value):
             v = first(_pair(chain.left, d + 1))
             chain.value[d + 1], chain.cuts[d + 1] = value, before + cuts
             stack.district[top, 0], stack.district[top, 1] = single(v)
@@ -436,9 +464,17 @@ class Cover:
             left=np.zeros((parts + 1, 2), np.uint64),
             value=np.zeros(parts + 1),
             cuts=np.zeros(parts + 1, np.int64),
+            met=np.zeros((parts + 1, len(self.task.counted.least)), np.int64),
             chosen=np.zeros((parts, 2), np.uint64),
             found=np.zeros((parts, 2), np.uint64),
             seen=np.zeros(n, np.bool_),
+        )
+        # What is left decides alone what may follow, unless other rules join districts.
+        alone = accept is None and self.task.cut_limit < 0 and parts > 3
+        alone = alone and not len(self.task.windows) and not len(self.task.split_limits)
+        entries, rows = 1 << _BITS if alone else 0, len(self.task.counted.least)
+        self.memo = _Memo(
+            np.zeros((entries, 2), np.uint64), np.zeros((entries, rows + 1), np.int64), np.zeros(entries)
         )
         self.chain.left[0] = mask(range(n))
         self.stack.district[0, 0], self.stack.people[0] = 1, graph.weights[0]
@@ -454,7 +490,8 @@ class Cover:
         """Search up to `budget` partial districts; return whether a better cover was found."""
         before = self.best
         while budget > 0 and not self.done:
-            value, self.top, left = _search(self.task, self.stack, self.chain, self.best, self.top, budget)
+            state = (self.task, self.stack, self.chain, self.memo)
+            value, self.top, left = _search(*state, self.best, self.top, budget)
             self.looked_at += budget - left
             budget = left
             if value < self.best:
