@@ -191,8 +191,8 @@ def test_a_search_starts_from_a_decision(method, backend):
 
 def test_who_takes_no_start_says_so():
     plan = LADDER.solve("flow").decision
-    with pytest.raises(fo.DeclarationError, match="'local-search' takes no start"):
-        LADDER.solve("local-search", start=plan)
+    with pytest.raises(fo.DeclarationError, match="'portfolio' takes no start"):
+        LADDER.solve("portfolio", start=plan)
     with pytest.raises(fo.DeclarationError, match="the formulation takes no decision"):
         fo.load("strategic/plane").solve("milp", start="any")
     assert LADDER.solve("frontier", start=plan).objective == LADDER.solve("flow").objective

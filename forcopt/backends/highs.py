@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
-from forcopt.backends.tolerances import DROPPED, LEAST_ENTRY, STAGED
+from forcopt.backends.tolerances import DROPPED, LEAST_ENTRY, REGULARIZATION, STAGED
 from forcopt.clock import watches_interrupts
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
@@ -315,9 +315,6 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
 _CYCLES = 100_000
 """Iterations of the QP solver, and a hundred for each row and column, after which it most likely cycles."""
 
-_REGULARIZATION = 1e-7
-"""The default of HiGHS for the diagonal of a quadratic objective."""
-
 
 def _check_run(highs: highspy.Highs) -> None:
     """Run HiGHS; where it stumbles over what it continued from, run once more from scratch.
@@ -336,9 +333,9 @@ def _check_run(highs: highspy.Highs) -> None:
     broken = (kind.kNotset, kind.kModelError)
     ended, status = highs.run(), highs.getModelStatus()
     if status == kind.kIterationLimit and highs.getInfo().qp_iteration_count > _CYCLES:
-        highs.setOptionValue("qp_regularization_value", 0.01 * _REGULARIZATION)
+        highs.setOptionValue("qp_regularization_value", 0.01 * REGULARIZATION)
         highs.run()
-        highs.setOptionValue("qp_regularization_value", _REGULARIZATION)
+        highs.setOptionValue("qp_regularization_value", REGULARIZATION)
         return
     if status != kind.kUnknown and (ended != highspy.HighsStatus.kError or status not in broken):
         return

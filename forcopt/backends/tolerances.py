@@ -48,3 +48,6 @@ MEETS = 1e-6
 
 FALLS = -1e-4
 """Relative to the largest cost, over the unit box: an objective that falls by more falls forever."""
+
+REGULARIZATION = 1e-7
+"""Diagonal of a quadratic objective: what HiGHS adds by default; where it cycles, a hundredth."""

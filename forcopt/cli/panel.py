@@ -20,7 +20,6 @@ from forcopt.cli.output import (
     show_facts,
     stop_at_faults,
 )
-from forcopt.data.intake import read_rows
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -139,6 +138,8 @@ def _drawn(
     lottery: PublicLottery, number: str, out: Path, people: Path, encoding: str | None
 ) -> dict[str, str]:
     """Write the rows of the drawn panel, and those of all others, beside the page; give the facts."""
+    from forcopt.data.intake import read_rows
+
     table, panel = read_rows(people, "candidates", encoding=encoding), lottery.panels[int(number)]
     facts = {"drawn": number, "members": ", ".join(lottery.members(number))}
     for word, rows in (("selected", panel > 0), ("remaining", panel == 0)):
