@@ -111,9 +111,8 @@ def _read(fitted: Any, X: Array, y: Array, names: tuple[str, ...]) -> Any:
         return Tree.from_sklearn(fitted).replace(feature_names=names)
     if getattr(fitted, "n_neighbors", 0) == 1:
         return NearestNeighbour(X, y, feature_names=names)
-    raise DeclarationError(
-        f"learner is {type(fitted).__name__}; it must be linear, a tree or the nearest neighbour"
-    )
+    kind = type(fitted).__name__
+    raise DeclarationError(f"learner is {kind}; it must be linear, a tree or the nearest neighbour")
 
 
 class ExpansionNearestNeighbour:

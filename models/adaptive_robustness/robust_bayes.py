@@ -176,11 +176,9 @@ class RobustBayes(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        n, d = self.points.shape
-        if self.masses.ndim != 2 or len(self.masses) != n or self.masses.shape[1] < 2:
-            raise DeclarationError(
-                f"masses: the shape is {self.masses.shape}; it must be ({n}, 2 labels or more)"
-            )
+        (n, d), shape = self.points.shape, self.masses.shape
+        if len(shape) != 2 or shape[0] != n or shape[1] < 2:
+            raise DeclarationError(f"masses: the shape is {shape}; it must be ({n}, 2 labels or more)")
         check_entries(self.masses, self.masses < 0, "masses", "it must not be negative")
         if abs(self.masses.sum() - 1) > MASS_TOLERANCE * max(1, n):
             raise DeclarationError(f"masses: the sum is {self.masses.sum():.9g}; it must be 1")

@@ -227,10 +227,8 @@ class Strata(Problem):
                 f"maximum is {self.maximum.tolist()}; it must be at least minimum (or all records, where "
                 "there are fewer), for all strata or for each"
             )
-        if self.means is not None and self.means.shape != self.deviations.shape:
-            raise DeclarationError(
-                f"means: the shape is {self.means.shape}; it must equal the shape of deviations"
-            )
+        if self.means is not None and (shape := self.means.shape) != self.deviations.shape:
+            raise DeclarationError(f"means: the shape is {shape}; it must equal the shape of deviations")
         if self.names and (len(self.names) != k or len(set(self.names)) < k):
             raise DeclarationError(f"names: there must be {k}, all different")
         return self

@@ -172,9 +172,8 @@ def neyman(
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
     if problem.integer:
         return Outcome(chosen, bound=bound, status=Status.APPROXIMATE)
-    proved = chosen.variance - bound <= PROVED * (
-        chosen.variance + float(problem.constant @ problem.variable_weights)
-    )
+    whole = chosen.variance + float(problem.constant @ problem.variable_weights)
+    proved = chosen.variance - bound <= PROVED * whole
     return Outcome(chosen, bound=bound, status=Status.OPTIMAL if proved else Status.FEASIBLE)
 
 

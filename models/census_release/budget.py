@@ -92,9 +92,8 @@ class LevelBudget(Problem):
     def noise(self, shares: Array) -> Array:
         """The noise variance of each level."""
         kept = np.maximum(shares, LEAST_SHARE)
-        return np.asarray(
-            8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept)
-        )
+        noise = 1 / (self.rho * kept) if self.epsilon is None else 8 / (self.epsilon * kept) ** 2
+        return np.asarray(noise)
 
     def variances(self, decision: Any) -> Array:
         """The variance of each region, shape ``(regions,)``, by passes over the tree."""

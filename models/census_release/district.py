@@ -226,9 +226,7 @@ def tree_dp(problem: StableDistrict, *, time_limit: float | None = None) -> Outc
     for level in range(h.depth - 1, 0, -1):
         fan = fans[level - 1]
         taken = np.arange(len(best))
-        each = (
-            best + noise[level] * (taken / leaves) ** 2
-        )  # the parent's weight is the mean of its children's
+        each = best + noise[level] * (taken / leaves) ** 2  # the parent's weight is its children's mean
         total, steps = each, []
         for _ in range(fan - 1):
             if clock.passed:
@@ -271,10 +269,8 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
         model.subject_to(member.sum() == problem.size, name=model.unused_name("size"))
     else:
         assert problem.bounds is not None
-        total = (member * problem.people.astype(float)).sum()
-        model.subject_to(
-            total >= problem.bounds[0], total <= problem.bounds[1], name=model.unused_name("bounds")
-        )
+        total, (least, most) = (member * problem.people.astype(float)).sum(), problem.bounds
+        model.subject_to(total >= least, total <= most, name=model.unused_name("bounds"))
     unit = float(np.median(noise))
     return Handles(
         objective=sum_squares(deviation_factor(h, noise / unit) @ member),

@@ -64,9 +64,8 @@ class UnitCounts(Statistic):
     @property
     def parts(self) -> tuple[Statistic, ...]:
         """See `Statistic`."""
-        return tuple(
-            UnitCounts(self.leaves, self.order, self.tree, self.rows, (place,)) for place in self.places
-        )
+        whole = (self.leaves, self.order, self.tree, self.rows)
+        return tuple(UnitCounts(*whole, (place,)) for place in self.places)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -173,10 +172,8 @@ def measure(
         laws = [family(scale=2 / b if rho is None else b**-0.5) for b in each]
     else:
         laws = [mechanism.noise for mechanism in mechanisms]
-    by_query = [
-        [laws[level * len(groups) + min(q, len(groups) - 1)] for q in range(len(rows))]
-        for level in range(tree.depth)
-    ]
+    own = [min(q, len(groups) - 1) for q in range(len(rows))]
+    by_query = [[laws[level * len(groups) + k] for k in own] for level in range(tree.depth)]
     problem = ConsistentRelease(  # refuses what does not fit before the ledger is charged
         tree,
         tuple(np.zeros((size, len(rows))) for size in tree.sizes),
@@ -257,7 +254,6 @@ def _split(types: int, workload: Any, shares: Any) -> tuple[Array, Array, list[s
         return rows, np.ones(queries), [slice(0, queries)]
     split = as_numbers(shares, "shares")
     if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > LAW_SUM:
-        raise DeclarationError(
-            f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
-        )
+        rule = f"they must be {queries} numbers above 0 that sum to 1"
+        raise DeclarationError(f"shares are {split.tolist()}; {rule}")
     return rows, split, [slice(q, q + 1) for q in range(queries)]

@@ -201,11 +201,9 @@ class ConsistentRelease(Problem):
     @field_validator("noisy")
     @classmethod
     def _by_query(cls, noisy: tuple[Array, ...]) -> tuple[Array, ...]:
-        for number, level in enumerate(noisy):
-            if level.ndim not in (1, 2):
-                raise DeclarationError(
-                    f"level {number} has shape {level.shape}; it must be a row for each unit"
-                )
+        for number, shape in enumerate(level.shape for level in noisy):
+            if len(shape) not in (1, 2):
+                raise DeclarationError(f"level {number} has shape {shape}; it must be a row for each unit")
         return tuple(level[:, None] if level.ndim == 1 else level for level in noisy)
 
     @model_validator(mode="after")
@@ -227,9 +225,8 @@ class ConsistentRelease(Problem):
             )
         if (self.precision <= 0).any():
             at = int(np.argwhere(self.precision <= 0)[0, 0])
-            raise DeclarationError(
-                f"precision of level {at} is {self.precision[at].min():g}; it must be above 0"
-            )
+            least = self.precision[at].min()
+            raise DeclarationError(f"precision of level {at} is {least:g}; it must be above 0")
         self._check_workload(queries)
         if h.types and len(h.types) != self.types:
             raise DeclarationError(f"the hierarchy names {len(h.types)} types; the counts have {self.types}")
@@ -557,9 +554,8 @@ class ConsistentRelease(Problem):
         violations: dict[str, float] = {}
         for level, values in enumerate(counts):
             if level < h.depth - 1:
-                self._note(
-                    violations, "additivity", level, np.abs(h.up(level + 1, counts[level + 1]) - values)
-                )
+                off = np.abs(h.up(level + 1, counts[level + 1]) - values)
+                self._note(violations, "additivity", level, off)
             if self.nonnegative:
                 self._note(violations, "sign", level, -np.minimum(values, 0.0))
             if self.integer:
@@ -609,9 +605,7 @@ class ConsistentRelease(Problem):
         for level, noisy, weights in zip(counts, self.noisy, self.weights, strict=True):
             values = level @ self.queries.T
             for q, w in enumerate(weights):
-                off = [
-                    Fraction(int(v)) - Fraction(float(y))
-                    for v, y in zip(values[:, q], noisy[:, q], strict=True)
-                ]
+                pairs = zip(values[:, q], noisy[:, q], strict=True)
+                off = [Fraction(int(v)) - Fraction(float(y)) for v, y in pairs]
                 total += Fraction(float(w)) * sum((x * x for x in off), Fraction(0))
         return total

@@ -121,11 +121,9 @@ class Region(Declared):
         n = self.hierarchy.leaves
         if self.leaves.ndim != 1:
             raise DeclarationError(f"leaves have shape {self.leaves.shape}; it must be (k,)")
-        wrong = (self.leaves < 0) | (self.leaves >= n)
-        if wrong.any():
-            raise DeclarationError(
-                f"leaves has {self.leaves[int(np.argmax(wrong))]}; the tree has leaves 0 to {n - 1}"
-            )
+        wrong = self.leaves[(self.leaves < 0) | (self.leaves >= n)]
+        if wrong.size:
+            raise DeclarationError(f"leaves has {wrong[0]}; the tree has leaves 0 to {n - 1}")
         ordered = np.sort(self.leaves)
         if (np.diff(ordered) == 0).any():
             raise DeclarationError(f"leaf {ordered[int(np.argmax(np.diff(ordered) == 0))]} is named twice")
@@ -252,9 +250,8 @@ def deviation_factor(hierarchy: Hierarchy, variances: Any, estimator: Estimator 
     for level in range(h.depth - 1, 0, -1):
         parent, above = h.parents[level - 1], h.sizes[level - 1]
         total = np.bincount(parent, weights=spread, minlength=above)
-        mean = sp.csr_array(
-            (spread / total[parent], (parent, np.arange(len(parent)))), shape=(above, len(parent))
-        )
+        places = (parent, np.arange(len(parent)))
+        mean = sp.csr_array((spread / total[parent], places), shape=(above, len(parent)))
         upper = sp.csr_array(mean @ weight)
         blocks.append(sp.diags_array(np.sqrt(spread)) @ (weight - upper[parent]))
         weight = upper

@@ -221,10 +221,8 @@ class FairAuction(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         users, ads = self.values.shape
-        if len(self.slots) > ads:
-            raise DeclarationError(
-                f"slots: there are {len(self.slots)} for {ads} ads; at most one slot for each ad"
-            )
+        if (k := len(self.slots)) > ads:
+            raise DeclarationError(f"slots: there are {k} for {ads} ads; at most one slot for each ad")
         read_factors(self.ad_factors, self.values.shape)
         if self.weights is not None:
             if self.weights.shape != (users,):
@@ -364,9 +362,8 @@ class FairAuction(Problem):
         for part in self.notions:
             excess = part.family(self.users, shares).worst()
             place = part.place(excess, max(len(self.slots), 1))
-            if np.isfinite(place.amount) and (
-                part.label not in found or place.amount > found[part.label].amount
-            ):
+            known = found.get(part.label)
+            if np.isfinite(place.amount) and (known is None or place.amount > known.amount):
                 found[part.label] = place
         return found
 

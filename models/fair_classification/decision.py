@@ -359,10 +359,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             count = len(self.classifiers)
             raise DeclarationError(f"weights has shape {weights.shape}; it must be ({count},), at least one")
         if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
-            least, total = weights.min(), weights.sum()
-            raise DeclarationError(
-                f"weights has least entry {least:g} and sum {total:g}; they must be probabilities"
-            )
+            given = f"least entry {weights.min():g} and sum {weights.sum():g}"
+            raise DeclarationError(f"weights has {given}; they must be probabilities")
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
         if (
@@ -430,11 +428,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         found: dict[str, Any] = {"classifiers": [classifier_to_dict(c) for c in self.classifiers]}
         known = {"classes": self.classes, "features": list(self.features), "raw": self.raw}
         usual = {"classes": 2, "features": [], "raw": False}
-        return {
-            **found,
-            "weights": self.weights.tolist(),
-            **{k: v for k, v in known.items() if v != usual[k]},
-        }
+        found["weights"] = self.weights.tolist()
+        return found | {k: v for k, v in known.items() if v != usual[k]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

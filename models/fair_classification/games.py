@@ -336,14 +336,9 @@ def no_regret(
     budget = GradientDescent(none, lambda prices: np.clip(prices, 0.0, bound), rate=rate)
     trace = Trace(Deadline(time_limit), on_improvement)
     auditor = PairsAndBudgets(pairs, budget, is_budget)
-    options: dict[str, Any] = {
-        "bound": bound,
-        "repair": repair,
-        "backend": backend,
-        "trace": trace,
-        "lagrangian": game,
-    }
-    state = LagrangianGame(problem, auditor, **options)
+    state = LagrangianGame(
+        problem, auditor, bound=bound, repair=repair, backend=backend, trace=trace, lagrangian=game
+    )
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
     return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))

@@ -105,9 +105,8 @@ def stakeholders(
         j = (i + rng.integers(1, len(X), shown)) % len(X)
         distance = np.abs(Z[i] - Z[j]) @ weights + of_race * (race[i] != race[j])
         same = distance <= np.quantile(distance, rng.beta(2, 4))
-        answers += [
-            (person, int(a), int(b), "same" if s else "none") for a, b, s in zip(i, j, same, strict=True)
-        ]
+        said = np.where(same, "same", "none").tolist()
+        answers += [(person, a, b, s) for a, b, s in zip(i.tolist(), j.tolist(), said, strict=True)]
     return answers
 
 

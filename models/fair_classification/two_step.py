@@ -94,11 +94,8 @@ class TwoStepClassifier(PolicyFile):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The classifier of plain data."""
-        base, remix = (
-            RandomizedClassifier.from_dict(data["base"]),
-            RandomizedPostprocessor.from_dict(data["remix"]),
-        )
-        return cls(base, remix)
+        base = RandomizedClassifier.from_dict(data["base"])
+        return cls(base, RandomizedPostprocessor.from_dict(data["remix"]))
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the rates of each group before and after the second step, see `RandomizedPostprocessor`."""

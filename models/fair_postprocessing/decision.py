@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from forcopt.learning.fitted import plain_numbers
 from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, Drawn, titled
-
-if TYPE_CHECKING:
-    pass
 
 
 def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | None) -> Array:
@@ -310,17 +307,14 @@ class RandomizedThresholds(PolicyFile, Drawn):
 
     def __post_init__(self) -> None:
         if not len(self.groups) == len(self.thresholds) == len(self.weights):
-            counts = f"{len(self.groups)} groups, {len(self.thresholds)} lists of thresholds"
-            raise DeclarationError(
-                f"there are {counts} and {len(self.weights)} of weights; each group needs both"
-            )
+            lists = f"{len(self.thresholds)} lists of thresholds and {len(self.weights)} of weights"
+            raise DeclarationError(f"there are {len(self.groups)} groups, {lists}; each group needs both")
         thresholds, weights = [], []
         for name, cuts, chances in zip(self.groups, self.thresholds, self.weights, strict=True):
             t, w = np.asarray(cuts, dtype=float), as_numbers(chances, "weights")
             if t.ndim != 1 or t.shape != w.shape or not len(t) or np.isnan(t).any():
-                raise DeclarationError(
-                    f"group {name!r}: thresholds {t.tolist()}, weights {w.tolist()} differ"
-                )
+                given = f"thresholds {t.tolist()}, weights {w.tolist()}"
+                raise DeclarationError(f"group {name!r}: {given} differ")
             if w.min() < -NEGLIGIBLE or abs(w.sum() - 1.0) > SUM:
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
             order = np.argsort(t, kind="stable")

@@ -532,9 +532,8 @@ class FairRanking(Problem):
         if self.integer:
             violations["integrality"] = 1.0 - float(lottery.probabilities.max())
         if self.constraint is not None:
-            ranked = Ranked(
-                self.candidates, e, partial(_counts, lottery), np.arange(self.size), _Chosen(lottery)
-            )
+            counts, every = partial(_counts, lottery), np.arange(self.size)
+            ranked = Ranked(self.candidates, e, counts, every, _Chosen(lottery))
             violations |= self.constraint.violation(ranked)
         broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
         return Evaluation(objective, broken, self._metrics(lottery, objective))

@@ -326,13 +326,15 @@ class Pool:
             trace.append(Improvement(seen.seconds, scale * seen.objective, scale * best[0]))
             return bool(report is not None and report(trace[-1])) or stop
 
-        options: dict[str, Any] = {
-            "total": 1.0,
-            "gap": self.gap,
-            "time_limit": time_limit,
-            "on_improvement": improved,
-        }
-        done = generate(master, price, self.backend, **options)
+        done = generate(
+            master,
+            price,
+            self.backend,
+            total=1.0,
+            gap=self.gap,
+            time_limit=time_limit,
+            on_improvement=improved,
+        )
         solution = done.solution
         everything: list[Fit] = [*self.models, *(c.data for c in done.columns)]
         if solution.point is None:

@@ -178,9 +178,8 @@ def ftpl(
     check_game(alpha, rounds)
     require(draws >= 1, "draws", draws, "be at least 1")
     require(0 < noise < np.inf, "noise", noise, "be positive")
-    return play_levels(
-        problem, Leader(problem, draws, noise, seed), alpha, rounds, time_limit, on_improvement
-    )
+    leader = Leader(problem, draws, noise, seed)
+    return play_levels(problem, leader, alpha, rounds, time_limit, on_improvement)
 
 
 class _Ball:

@@ -141,9 +141,8 @@ class CohortLottery(FrozenArrays, Drawn):
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return cohort_lottery(
-            self.marginals, round(self.problem.size), self.problem.classes, self.problem.household_rows
-        )
+        p = self.problem
+        return cohort_lottery(self.marginals, round(p.size), p.classes, p.household_rows)
 
     @property
     def entropy(self) -> float:

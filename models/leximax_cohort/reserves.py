@@ -173,9 +173,8 @@ def choose_reserves(
     over = model.variable("over", (cases, len(rows)), lower=0)
     empty = model.variable("empty", (cases, 1), lower=0)
     counts = called @ rows.T + kept @ rows.T
-    model.subject_to(
-        held.sum() == count, called <= held, called.sum(axis=1).reshape((cases, 1)) + empty == out
-    )
+    filled = called.sum(axis=1).reshape((cases, 1)) + empty == out
+    model.subject_to(held.sum() == count, called <= held, filled)
     model.subject_to(counts + short >= least, counts - over <= most)
     if homes.shape[0]:
         model.subject_to(homes[:, classes.first] @ held <= 1)

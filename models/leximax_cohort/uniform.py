@@ -166,9 +166,8 @@ def uniform(problem: LeximaxCohort, *, time_limit: float | None = None) -> Outco
         chosen = (arrive * ways[c + 1][layer.end] * layer.number.astype(object)).sum()
         marginals[classes.of == c] = chosen / (size * ways[0][0])
         reached = _sum(layer.end, arrive, widths[c + 1])
-    found = UniformLottery(
-        problem, np.clip(marginals, 0.0, 1.0), None, None, int(ways[0][0]), layers, ways, classes
-    )
+    marginals, count = np.clip(marginals, 0.0, 1.0), int(ways[0][0])
+    found = UniformLottery(problem, marginals, None, None, count, layers, ways, classes)
     return Outcome(found, bound=found.entropy, iterations=steps, message=f"{found.count:,} cohorts")
 
 

@@ -309,10 +309,8 @@ class _Run:
         absurd = ~np.asarray((np.abs(whole) < 2.0**62).all(axis=1))
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
         fits = np.asarray((np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2))) & ~absurd
-        for i in np.flatnonzero(~fits).tolist():
-            self.rejected[names[i]] = (
-                f"a share has a number out of range: it does not fit {protocol.bits} bits"
-            )
+        why = f"a share has a number out of range: it does not fit {protocol.bits} bits"
+        self.rejected |= {names[i]: why for i in np.flatnonzero(~fits)}
         for i in faulty:
             if absurd[i]:
                 continue

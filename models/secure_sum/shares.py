@@ -244,9 +244,8 @@ class Shares:
         if len(members) == self.servers:
             return float("inf")
         covariance, size = self.covariance[np.ix_(members, members)], float(np.abs(self.covariance).max())
-        return _separation(
-            self.split[members], covariance, tolerances.SHARES_NULL, tolerances.SHARES_SEEN, size
-        )
+        limits = (tolerances.SHARES_NULL, tolerances.SHARES_SEEN)
+        return _separation(self.split[members], covariance, *limits, size)
 
     def errors(self) -> dict[str, float]:
         """How far the shares are from summing to the vector, and their covariance from being one.

@@ -532,14 +532,8 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
         end = float(result[b]) + float(scaled @ corner)
         return LinearClassifier(scaled * problem.costs, end, problem.feature_names)
 
-    parts: dict[str, Any] = {
-        "weights": a,
-        "threshold": b,
-        "moves_along": along,
-        "accepted": accepted,
-        "unqualified": u,
-    }
-    parts |= {"true_positives": true_weight, "false_positives": false_weight}
+    parts: dict[str, Any] = {"weights": a, "threshold": b, "moves_along": along, "accepted": accepted}
+    parts |= {"unqualified": u, "true_positives": true_weight, "false_positives": false_weight}
     parts |= {"improves": improves, "falls_short": falls_short}
     objective = true_weight - problem.penalty * false_weight
     return Handles(objective, decision, restricts=margin > 0, **parts)
