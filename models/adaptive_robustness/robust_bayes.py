@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.clock import Deadline
@@ -163,16 +163,11 @@ class RobustBayes(Problem):
     family: ClassVar[str] = "robustness"
     default_method: ClassVar[str] = "max-flow"
 
-    points: Numbers
+    points: Annotated[Numbers, AfterValidator(partial(check_points, subject="points"))]
     masses: Numbers
     radius: Numbers
     norm: Norm = "l2"
     domain: Literal["space"] | Numbers = Field(default="space", union_mode="left_to_right")
-
-    @field_validator("points")
-    @classmethod
-    def _is_table(cls, points: Array) -> Array:
-        return check_points(points, "points")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

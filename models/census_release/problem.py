@@ -16,7 +16,7 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.release import PublicTree, Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
 from forcopt.problem.drawing import Sketch
@@ -167,7 +167,7 @@ class ConsistentRelease(Problem):
     default_method: ClassVar[str] = "qp"
     reason_first: ClassVar[bool] = True
 
-    hierarchy: Hierarchy
+    hierarchy: PublicTree
     noisy: tuple[Numbers, ...]
     precision: Numbers
     order: Literal["joint", "top-down"] = "joint"
@@ -178,11 +178,6 @@ class ConsistentRelease(Problem):
     zeros: Integers = Field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     extra: tuple[Measurement, ...] = ()
     source: dict[str, Any] | None = None
-
-    @field_validator("hierarchy")
-    @classmethod
-    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
-        return hierarchy.bare
 
     @model_validator(mode="before")
     @classmethod

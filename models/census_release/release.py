@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
@@ -76,6 +76,10 @@ def noise_variances(
     return np.asarray(8 / budget**2)
 
 
+PublicTree = Annotated[Hierarchy, AfterValidator(lambda tree: tree.bare)]
+"""A field of the tree without its counts, which are private."""
+
+
 class Region(Declared):
     """A set of leaves of a hierarchy, such as a district or a precinct.
 
@@ -107,14 +111,9 @@ class Region(Declared):
     (1.180556, 109.5)
     """
 
-    hierarchy: Hierarchy
+    hierarchy: PublicTree
     leaves: Integers
     types: int = 1
-
-    @field_validator("hierarchy")
-    @classmethod
-    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
-        return hierarchy.bare
 
     @model_validator(mode="after")
     def _leaves_exist(self) -> Self:

@@ -474,10 +474,7 @@ class BoundedLossRegression(Problem):
     loss: LossName = Field(default="squared", kw_only=True)
     quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_features(cls, data: Any) -> Any:
-        return take_names(data)
+    _names_features = model_validator(mode="before")(take_names)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
