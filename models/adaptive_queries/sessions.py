@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.bit_populations import BitPopulation, BitQuery, BitSample
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation, NaiveComposition
@@ -139,7 +139,7 @@ class Population:
         self._check(query.block)
         return float((self.probabilities[query.block - 1] * query.values).sum())  # BLAS would start threads
 
-    def sample(self, records: int, seed: int | np.random.Generator | None = None) -> Sample:
+    def sample(self, records: int, seed: Seed = None) -> Sample:
         """Draw independent records.
 
         Parameters
@@ -277,7 +277,7 @@ class AdaptiveSession:
         population: Population | BitPopulation,
         plan: Solution | Thresholdout | None,
         analyst: Analyst,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ) -> None:
         self.sample: Any = sample
         self.population: Any = population

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError, required
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, augment, capped, check_labels
@@ -26,7 +26,7 @@ def augmented(
     learner: Any = None,
     draws: int = 4,
     keep_original: bool = True,
-    seed: int | np.random.Generator | None = 0,
+    seed: Seed = 0,
     time_limit: float | None = None,
 ) -> Outcome:
     """Fit a learner to draws from the balls.

@@ -280,12 +280,8 @@ class Strata(Problem):
             fields["costs"] = _column(table, cost)
         if mean is not None:
             fields["means"] = _columns(table, mean)
-        return cls(
-            sizes=_column(table, size),
-            deviations=_columns(table, deviation),
-            names=tuple(map(str, table.index)),
-            **fields,
-        )
+        sizes, deviations = _column(table, size), _columns(table, deviation)
+        return cls(sizes=sizes, deviations=deviations, names=tuple(map(str, table.index)), **fields)
 
     @classmethod
     def from_records(cls, records: DataFrame, by: str, values: str | Sequence[str], **fields: Any) -> Self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     FALSE_POSITIVE,
@@ -216,7 +216,7 @@ class CalibratedScores(PolicyFile):
             raise DeclarationError(f"kernels are for {', '.join(kernels)}, shares for {', '.join(shares)}")
         return cls(kernels, float(data["cutoff"]), shares)
 
-    def transform(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def transform(self, scores: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a new score for each record.
 
         Parameters

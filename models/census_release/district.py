@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
@@ -127,9 +127,7 @@ def _only_size(problem: StableDistrict, method: str) -> int:
 
 
 @StableDistrict.algorithm("greedy", cites="Cohen et al. (2021), Algorithm 3", rank="published")
-def greedy(
-    problem: StableDistrict, *, seed: int | np.random.Generator | None = None, time_limit: float | None = None
-) -> Outcome:
+def greedy(problem: StableDistrict, *, seed: Seed = None, time_limit: float | None = None) -> Outcome:
     """Take whole units of a level until the rest is smaller, then go on inside one unit.
 
     Children are taken in order, or in random order with a seed. In a homogeneous tree the fragmentation is
@@ -184,9 +182,7 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
 
 
 @StableDistrict.algorithm("square", cites="Cohen et al. (2021), Algorithm 4", rank="published")
-def square(
-    problem: StableDistrict, *, seed: int | np.random.Generator | None = 0, time_limit: float | None = None
-) -> Outcome:
+def square(problem: StableDistrict, *, seed: Seed = 0, time_limit: float | None = None) -> Outcome:
     """A square of leaves at a random place of the grid of a homogeneous tree with square fan-outs."""
     size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)
     side = round(size**0.5)

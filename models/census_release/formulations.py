@@ -176,13 +176,8 @@ def qp(problem: ConsistentRelease, model: Model) -> Handles:
         levels, near = [list(chain.from_iterable(levels))], near.sum(keepdims=True)
     units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
     stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
-    return Handles(
-        objective=_objective(problem, stages, SQUARES_KEPT),
-        decision=counts.release,
-        start=counts.start,
-        unit=units[0],
-        counts=counts.levels,
-    )
+    objective = _objective(problem, stages, SQUARES_KEPT)
+    return Handles(objective, counts.release, counts.start, unit=units[0], counts=counts.levels)
 
 
 @ConsistentRelease.formulation(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.problem import ConsistentRelease
@@ -95,7 +95,7 @@ def measure(
     workload: Any = None,
     shares: Any = None,
     ledger: Ledger | str | Path | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **fields: Any,
 ) -> ConsistentRelease:
     """Add noise to every unit's counts and declare the problem of making them consistent.

@@ -582,13 +582,8 @@ class ConsistentRelease(Problem):
         A whole release of a separable problem in joint order is checked by prices of the flow, in O(n): see
         `tree_certificate`. Anything else goes through a formulation.
         """
-        if (
-            method is None
-            and decision is not None
-            and self.integer
-            and self.separable
-            and self.order == "joint"
-        ):
+        by_prices = self.integer and self.separable and self.order == "joint"
+        if by_prices and method is None and decision is not None:
             from forcopt.models.census_release.tree_integer import tree_certificate
 
             return tree_certificate(self, self.read(decision))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, Seed, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
@@ -128,7 +128,7 @@ class Allocation:
         # Solvers are off by their tolerance; the decomposition needs sums of at most 1.
         return birkhoff(exact / max(1.0, float(exact.sum(axis=0).max()), float(exact.sum(axis=1).max())), SUM)
 
-    def sample(self, user: int, seed: int | np.random.Generator | None = None) -> Array:
+    def sample(self, user: int, seed: Seed = None) -> Array:
         """Draw the slot of each ad for a user, -1 for none; shape ``(n,)``."""
         return self.lottery(user).sample(np.random.default_rng(seed))
 
@@ -325,12 +325,8 @@ class FairAuction(Problem):
             "slots": float((np.abs(off) if self.fill else off).max(initial=0.0)),
             "ads": float((M.sum(axis=2) - 1.0).max(initial=0.0)),
         }
-        metrics = {
-            "welfare": welfare,
-            "efficiency": welfare / best if best > 0 else 1.0,
-            "worst ratio": ratio,
-            "largest welfare": best,
-        }
+        share = welfare / best if best > 0 else 1.0
+        metrics = {"welfare": welfare, "efficiency": share, "worst ratio": ratio, "largest welfare": best}
         for name, place in self.places(made).items():
             violations[name] = place.amount
             metrics[f"excess of {name}"] = place.amount

@@ -244,13 +244,9 @@ class GroupProxy:
         """
         chance = as_numbers(self.probabilities, "proxy")
         names = tuple(map(str, self.names))
-        if (
-            chance.ndim != 2
-            or not len(chance)
-            or chance.shape[1] != len(names)
-            or len(set(names)) < len(names)
-        ):
-            given = f"shape {chance.shape} for the groups {', '.join(names)}"
+        shape, count = chance.shape, len(names)
+        if len(shape) != 2 or not shape[0] or shape[1] != count or len(set(names)) < count:
+            given = f"shape {shape} for the groups {', '.join(names)}"
             raise DeclarationError(f"proxy has {given}; it must be (n, K), with K different names")
         wrong = (chance < 0).any(axis=1) | (np.abs(chance.sum(axis=1) - 1.0) > SUM)
         if wrong.any():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Merged, Notion, Rate
@@ -281,7 +281,7 @@ def dp_oracle_learner(
     ledger: Ledger | str | None = None,
     mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Outcome:
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
 

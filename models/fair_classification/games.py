@@ -276,15 +276,13 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
 
     def demand(rates: Any) -> list[Constraint]:
-        return [
-            row
-            for notion in notions
-            for row in (
-                notion.rows_with_allowance(rates)
-                if isinstance(notion, PairwiseFairness)
-                else notion.rows(rates)
-            )
-        ]
+        found: list[Constraint] = []
+        for notion in notions:
+            if isinstance(notion, PairwiseFairness):
+                found += notion.rows_with_allowance(rates)
+            else:
+                found += notion.rows(rates)
+        return found
 
     own = problem.lagrangian
     return Lagrangian(own.costs, own.base, demand, problem.moments, pairs=problem.privacy is not None)

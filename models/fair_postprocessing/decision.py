@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers, check_label_order
+from forcopt.arrays import Array, FrozenArrays, Seed, as_numbers, check_label_order
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain
@@ -83,7 +83,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile, Drawn):
         mixed = self.probabilities @ self.channel.transition(len(self.groups))
         return RandomizedPostprocessor(mixed, self.groups, self.base_rates)
 
-    def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, predictions: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a prediction for each record.
 
         Parameters
@@ -242,7 +242,7 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         """Whether two groups differ in their law."""
         return bool(np.ptp(self.probabilities, axis=1).any())
 
-    def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, predictions: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw the position of a class for each record; the same int gives the same draws."""
         ends = np.cumsum(self.probability(predictions, groups), axis=1)
         drawn = np.random.default_rng(seed).random(len(ends))[:, None] * ends[:, -1:]
@@ -376,7 +376,7 @@ class RandomizedThresholds(PolicyFile, Drawn):
         laws = zip(self.thresholds, self.weights, strict=True)
         return len({(cuts.tobytes(), weights.tobytes()) for cuts, weights in laws}) > 1
 
-    def predict(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, scores: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a prediction for each record, independently; the same int gives the same draws."""
         chance = self.probability(scores, groups)
         return np.asarray(np.random.default_rng(seed).random(len(chance)) < chance, dtype=np.int64)

@@ -317,7 +317,7 @@ class Pool:
             last = reduced, weights, np.array([-float(dual(row).sum()) for row in held])
             return Pricing([column], reduced) if problem.exact else [column]
 
-        def improved(seen: Improvement) -> bool:
+        def watch(seen: Improvement) -> bool:
             nonlocal best
             value = seen.objective + min(last[0], 0.0)
             if value > best[0] or not problem.exact:  # the last multipliers need not be the best
@@ -327,13 +327,7 @@ class Pool:
             return bool(report is not None and report(trace[-1])) or stop
 
         done = generate(
-            master,
-            price,
-            self.backend,
-            total=1.0,
-            gap=self.gap,
-            time_limit=time_limit,
-            on_improvement=improved,
+            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=watch
         )
         solution = done.solution
         everything: list[Fit] = [*self.models, *(c.data for c in done.columns)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError, require
 from forcopt.games import GradientDescent, PerturbedLeader
@@ -148,7 +148,7 @@ def ftpl(
     draws: int = 20,
     noise: float = 0.1,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.

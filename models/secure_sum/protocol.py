@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
@@ -132,12 +132,7 @@ class SumProtocol:
     # -- a run -----------------------------------------------------------------------------------------------
 
     def run(
-        self,
-        vectors: Any,
-        faults: Sequence[Fault] = (),
-        seed: int | np.random.Generator | None = None,
-        *,
-        server_noise: Any = None,
+        self, vectors: Any, faults: Sequence[Fault] = (), seed: Seed = None, *, server_noise: Any = None
     ) -> Transcript:
         """Sum vectors.
 
