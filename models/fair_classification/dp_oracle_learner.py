@@ -358,8 +358,8 @@ def dp_oracle_learner(
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
     message = _message(privacy, planned, beta, rounds, deadline.end, rng, louder)
     gap = planned.gap if rounds == planned.rounds and not louder else np.inf
-    found = (decision, None, Status.APPROXIMATE, rounds, message)
-    return Outcome(*found, private=True, profile=profile, guarantee=gap)
+    facts = (decision, None, Status.APPROXIMATE, rounds, message)
+    return Outcome(*facts, private=True, profile=profile, guarantee=gap)
 
 
 def _laplace(mechanism: Callable[[Laplace], AdditiveMechanism], scale: float) -> AdditiveMechanism:

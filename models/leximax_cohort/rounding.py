@@ -221,7 +221,7 @@ def _equal_panels(decision: CohortLottery, panels: int, backend: str, deadline: 
         return float((copies.sum(axis=0)[served] // classes.sizes[served]).min())
 
     def enough(copies: Array) -> bool:
-        return least(copies) >= most
+        return bool(least(copies) >= most)
 
     rng, dealt, met = np.random.default_rng(0), np.zeros((panels, len(classes.sizes))), [numbers]
     for _ in range(_STARTS):

@@ -305,7 +305,7 @@ class _Run:
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
         fits = np.asarray((np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2))) & ~absurd
         why = f"a share has a number out of range: it does not fit {protocol.bits} bits"
-        self.rejected |= {names[i]: why for i in np.flatnonzero(~fits)}
+        self.rejected |= {names[i]: why for i in np.flatnonzero(~fits).tolist()}
         for i in faulty:
             if absurd[i]:
                 continue
