@@ -220,11 +220,10 @@ class Strata(Problem):
                 f"minimum is {self.minimum.tolist()}; it must be at least 1, for all strata or for each: "
                 "without a record, the stratum's mean cannot be estimated"
             )
-        if self.maximum is not None and (
-            self.maximum.shape not in ((), (k,)) or (self.maximum < self.floors).any()
-        ):
+        most = self.maximum
+        if most is not None and (most.shape not in ((), (k,)) or (most < self.floors).any()):
             raise DeclarationError(
-                f"maximum is {self.maximum.tolist()}; it must be at least minimum (or all records, where "
+                f"maximum is {most.tolist()}; it must be at least minimum (or all records, where "
                 "there are fewer), for all strata or for each"
             )
         if self.means is not None and (shape := self.means.shape) != self.deviations.shape:
@@ -468,9 +467,8 @@ class Strata(Problem):
         share = self.sizes / n
         means = self.means.reshape(len(self.sizes), -1)
         between = share @ (means - share @ means) ** 2
-        within = ((self.sizes - 1) / n) @ np.where(
-            self.sizes[:, None] > 1, self.deviations.reshape(means.shape) ** 2, 0.0
-        )
+        squares = self.deviations.reshape(means.shape) ** 2
+        within = ((self.sizes - 1) / n) @ np.where(self.sizes[:, None] > 1, squares, 0.0)
         simple = (1 / size - 1 / n) * (between + within) * n / (n - 1)
         total = float(self.variable_weights @ simple)
         return variance / total if total > 0 else None

@@ -313,10 +313,8 @@ class FairClassification(Problem):
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
-            if decision.classes != self.class_count:
-                raise DeclarationError(
-                    f"the decision has {decision.classes} classes; there are {self.class_count}"
-                )
+            if (known := decision.classes) != (count := self.class_count):
+                raise DeclarationError(f"the decision has {known} classes; there are {count}")
             return decision.probability(self._named_for(decision))
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
