@@ -16,6 +16,9 @@ from forcopt.errors import DeclarationError, check_choice, require
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+Seed = int | np.random.Generator | None
+"""The seed of everything random: a run repeats with an equal one; None draws anew."""
+
 
 class FrozenArrays:
     """A base of frozen dataclasses, such as decisions: those fields that are arrays become read-only.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 
 _MOST = 20
@@ -132,7 +132,7 @@ class BitPopulation(ABC):
         order = np.argsort(query.bits)
         return float((self.law([query.bits[i] for i in order]) * query.values.transpose(order)).sum())
 
-    def sample(self, records: int, seed: int | np.random.Generator | None = None) -> BitSample:
+    def sample(self, records: int, seed: Seed = None) -> BitSample:
         """Draw independent records.
 
         Parameters

@@ -142,10 +142,8 @@ class AccuracyPlan(Problem):
         return text
 
     def _sketch(self, decision: Any, evaluation: Evaluation) -> Any:
-        right = f"with probability {1 - self.failure:.4g}"
-        return Sketch(
-            f"All {self.queries} answers are within {evaluation.objective:.3g} of the truth {right}"
-        )
+        width = f"{evaluation.objective:.3g} of the truth with probability {1 - self.failure:.4g}"
+        return Sketch(f"All {self.queries} answers are within {width}")
 
     def evaluate(self, decision: Plan) -> Evaluation:
         """Compute the error and the failure of a plan, by the theorems alone.
@@ -186,10 +184,8 @@ class AccuracyPlan(Problem):
         if over > EXCEEDED:
             violations["failure"] = over
         metrics = {"failure": found.beta, "vacuous": float(found.vacuous)}
-        metrics |= {
-            "multiplicity": float(model.multiplicity),
-            "dependence": model.dependence_term(self.records),
-        }
+        dependence = model.dependence_term(self.records)
+        metrics |= {"multiplicity": float(model.multiplicity), "dependence": dependence}
         return Evaluation(found.alpha, violations, metrics)
 
     def _delta(self, plan: Plan, naive: bool) -> float:

@@ -154,16 +154,12 @@ class QuerySchedule(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         check_intervals(self.data_model, self.intervals)
-        q = len(self.intervals)
-        if self.weights.shape not in ((), (q,)) or (self.weights < 0).any():
-            raise DeclarationError(
-                f"weights: the shape is {self.weights.shape}; one weight, or {q}, none negative"
-            )
-        shapes = [(), (q,)] if self.delta is None else [(2,), (q, 2)]
-        if self.costs.shape not in shapes:
-            raise DeclarationError(
-                f"costs: the shape is {self.costs.shape}; it must be {shapes[0]} or {shapes[1]}"
-            )
+        q, shape = len(self.intervals), self.weights.shape
+        if shape not in ((), (q,)) or (self.weights < 0).any():
+            raise DeclarationError(f"weights: the shape is {shape}; one weight, or {q}, none negative")
+        one, each = ((), (q,)) if self.delta is None else ((2,), (q, 2))
+        if self.costs.shape not in (one, each):
+            raise DeclarationError(f"costs: the shape is {self.costs.shape}; it must be {one} or {each}")
         spends = self.costs if self.delta is None else self.costs[..., 0]
         if (spends <= 0).any() or (self.costs < 0).any():
             raise DeclarationError("costs: epsilons must be above 0 and deltas at least 0")

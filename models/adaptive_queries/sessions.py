@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.bit_populations import BitPopulation, BitQuery, BitSample
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation, NaiveComposition
@@ -124,11 +124,9 @@ class Population:
     def interval(self, query: Query) -> tuple[int, int]:
         """The block of a query, as its first and its last position."""
         self._check(query.block)
-        rows = len(self.rows[query.block - 1])
-        if len(query.values) != rows:
-            raise DeclarationError(
-                f"{len(query.values)} values do not fit block {query.block} of {rows} rows"
-            )
+        rows, given = len(self.rows[query.block - 1]), len(query.values)
+        if given != rows:
+            raise DeclarationError(f"{given} values do not fit block {query.block} of {rows} rows")
         return query.block, query.block
 
     def query(self, block: int, function: Callable[[Array], Array]) -> Query:
@@ -141,7 +139,7 @@ class Population:
         self._check(query.block)
         return float((self.probabilities[query.block - 1] * query.values).sum())  # BLAS would start threads
 
-    def sample(self, records: int, seed: int | np.random.Generator | None = None) -> Sample:
+    def sample(self, records: int, seed: Seed = None) -> Sample:
         """Draw independent records.
 
         Parameters
@@ -279,7 +277,7 @@ class AdaptiveSession:
         population: Population | BitPopulation,
         plan: Solution | Thresholdout | None,
         analyst: Analyst,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ) -> None:
         self.sample: Any = sample
         self.population: Any = population
@@ -359,20 +357,16 @@ class _Gate:
 
     def enter(self, interval: tuple[int, int]) -> int:
         """Enter a query; gives the number of its fold."""
-        pair = np.array([interval])
+        pair, asked = np.array([interval]), f"query on {list(interval)}"
         for rule in self.model.refusals(pair).values():
-            raise QueryRefusedError(f"query on {list(interval)}: {rule}")
+            raise QueryRefusedError(f"{asked}: {rule}")
         if interval[0] < self.furthest - self.model.behind:
-            raise QueryRefusedError(
-                f"query on {list(interval)}: the stream has passed it; it is at {self.furthest}"
-            )
+            raise QueryRefusedError(f"{asked}: the stream has passed it; it is at {self.furthest}")
         ends = self.model.touched(pair) if self.alone else (pair[:, 0] - 1, pair[:, 1] - 1)
         first, last = (int(end[0]) for end in ends)
         before = int(self.loads.largest(first, last)[0])
         if not self.loads.fit(first, last, np.array([1])):
-            raise QueryRefusedError(
-                f"query on {list(interval)}: a {self.kind} has had its {self.queries} planned queries"
-            )
+            raise QueryRefusedError(f"{asked}: a {self.kind} has had its {self.queries} planned queries")
         self.furthest = max(self.furthest, interval[1])
         self.asked += 1
         if self.alone:

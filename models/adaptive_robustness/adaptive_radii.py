@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, Seed, as_numbers, check_entries
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.adaptive_robustness import geometry
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
@@ -171,7 +171,7 @@ def augment(
     norm: Norm = "l2",
     radii: Any = None,
     cap: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **columns: Any,
 ) -> Augmented:
     """Draw points uniformly from each point's ball of radius c times its adaptive radius.
@@ -251,7 +251,7 @@ def sampled_loss(
     norm: Norm = "l2",
     radii: Any = None,
     cap: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> float:
     """Estimate the c-adaptive robust loss from draws in each point's ball.
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError, required
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, augment, capped, check_labels
@@ -26,7 +26,7 @@ def augmented(
     learner: Any = None,
     draws: int = 4,
     keep_original: bool = True,
-    seed: int | np.random.Generator | None = 0,
+    seed: Seed = 0,
     time_limit: float | None = None,
 ) -> Outcome:
     """Fit a learner to draws from the balls.
@@ -111,9 +111,8 @@ def _read(fitted: Any, X: Array, y: Array, names: tuple[str, ...]) -> Any:
         return Tree.from_sklearn(fitted).replace(feature_names=names)
     if getattr(fitted, "n_neighbors", 0) == 1:
         return NearestNeighbour(X, y, feature_names=names)
-    raise DeclarationError(
-        f"learner is {type(fitted).__name__}; it must be linear, a tree or the nearest neighbour"
-    )
+    kind = type(fitted).__name__
+    raise DeclarationError(f"learner is {kind}; it must be linear, a tree or the nearest neighbour")
 
 
 class ExpansionNearestNeighbour:

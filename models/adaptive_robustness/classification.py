@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, partial
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from forcopt.arrays import Array, check_entries, check_shape
 from forcopt.declaration import Integers, Name, Numbers
@@ -26,7 +26,7 @@ from forcopt.models.adaptive_robustness.geometry import (
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
 from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
-from forcopt.problem import Evaluation, Problem, Solution
+from forcopt.problem import Evaluation, Problem
 from forcopt.problem.drawing import Sketch
 
 
@@ -73,22 +73,14 @@ class AdaptiveRobustClassification(Problem):
     family: ClassVar[str] = "robustness"
     default_method: ClassVar[str] = "milp"
 
-    features: Numbers
+    features: Annotated[Numbers, AfterValidator(partial(check_points, subject="features"))]
     labels: Integers
     fraction: float = 0.5
     norm: Norm = "l2"
     radii: Numbers | None = None
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_features(cls, data: Any) -> Any:
-        return take_names(data)
-
-    @field_validator("features")
-    @classmethod
-    def _is_table(cls, features: Array) -> Array:
-        return check_points(features, "features")
+    _names_features = model_validator(mode="before")(take_names)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -108,13 +100,6 @@ class AdaptiveRobustClassification(Problem):
     def choose_method(self) -> str:
         """Choose ``misocp`` for ``"l2"`` and ``milp`` for ``"linf"``."""
         return "misocp" if self.norm == "l2" else "milp"
-
-    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
-        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
-        name, _, at = (method or "").partition("@")
-        if backend is None and not at and self.method(name or None).name == "misocp":
-            backend = "scip"
-        return super().solve(method, backend=backend, **options)
 
     # -- shared by the methods -------------------------------------------------------------------------------
 

@@ -288,11 +288,10 @@ class Tree(Classifier):
             child = getattr(self, name)[split]
             if (child <= np.flatnonzero(split)).any() or (child >= len(split)).any():
                 raise DeclarationError(f"{name}: children must come after their node, and exist")
-        wrong = (self.feature[split] < 0) | (self.feature[split] >= self.dimension)
+        tested = self.feature[split]
+        wrong = (tested < 0) | (tested >= self.dimension)
         if wrong.any():
-            raise DeclarationError(
-                f"feature {self.feature[split][wrong][0]} is not from 0 to {self.dimension - 1}"
-            )
+            raise DeclarationError(f"feature {tested[wrong][0]} is not from 0 to {self.dimension - 1}")
         return self
 
     @classmethod

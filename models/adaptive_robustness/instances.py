@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
@@ -19,7 +19,7 @@ CURVES = ("sines", "s-figure", "nnn", "circles", "boxes")
 """The names of the generators."""
 
 
-def draw_curves(name: str, count: int, seed: int | np.random.Generator | None = None) -> tuple[Array, Array]:
+def draw_curves(name: str, count: int, seed: Seed = None) -> tuple[Array, Array]:
     """Draw points on the curves of two classes.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.language import Expression, Model, Variable, implies
@@ -31,7 +31,7 @@ def gradient(
     *,
     restarts: int = 20,
     steps: int = 60,
-    seed: int | np.random.Generator | None = 0,
+    seed: Seed = 0,
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
@@ -164,7 +164,7 @@ def draws(
     problem: RobustnessRadius,
     *,
     count: int = 1000,
-    seed: int | np.random.Generator | None = 0,
+    seed: Seed = 0,
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:

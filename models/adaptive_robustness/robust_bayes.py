@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.clock import Deadline
@@ -163,24 +163,17 @@ class RobustBayes(Problem):
     family: ClassVar[str] = "robustness"
     default_method: ClassVar[str] = "max-flow"
 
-    points: Numbers
+    points: Annotated[Numbers, AfterValidator(partial(check_points, subject="points"))]
     masses: Numbers
     radius: Numbers
     norm: Norm = "l2"
     domain: Literal["space"] | Numbers = Field(default="space", union_mode="left_to_right")
 
-    @field_validator("points")
-    @classmethod
-    def _is_table(cls, points: Array) -> Array:
-        return check_points(points, "points")
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        n, d = self.points.shape
-        if self.masses.ndim != 2 or len(self.masses) != n or self.masses.shape[1] < 2:
-            raise DeclarationError(
-                f"masses: the shape is {self.masses.shape}; it must be ({n}, 2 labels or more)"
-            )
+        (n, d), shape = self.points.shape, self.masses.shape
+        if len(shape) != 2 or shape[0] != n or shape[1] < 2:
+            raise DeclarationError(f"masses: the shape is {shape}; it must be ({n}, 2 labels or more)")
         check_entries(self.masses, self.masses < 0, "masses", "it must not be negative")
         if abs(self.masses.sum() - 1) > MASS_TOLERANCE * max(1, n):
             raise DeclarationError(f"masses: the sum is {self.masses.sum():.9g}; it must be 1")

@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
 from forcopt.models.adaptive_robustness.classifiers import Classifier, Halfspace, ReLUNetwork, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length
-from forcopt.problem import Evaluation, Method, Outcome, Problem, Solution
+from forcopt.problem import Evaluation, Method, Outcome, Problem
 from forcopt.problem.drawing import Sketch
 from forcopt.status import Status
 
@@ -123,13 +123,6 @@ class RobustnessRadius(Problem):
         """Choose the exact method for the classifier and norm."""
         kind = type(self.classifier)
         return "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
-
-    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
-        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
-        name, _, at = (method or "").partition("@")
-        if backend is None and not at and self.method(name or None).name == "misocp":
-            backend = "scip"
-        return super().solve(method, backend=backend, **options)
 
     @property
     def limits(self) -> tuple[Array, Array]:

@@ -201,9 +201,8 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     records = _write(problem, model, low, high)
     # In units of the target, as violations are measured; tolerances are absolute.
     unit = np.maximum(targets, PROVED * (targets + problem.constant))
-    model.subject_to(
-        records.variances * (1 / unit) <= problem.allowed / unit, name=model.unused_name("targets")
-    )
+    within = records.variances * (1 / unit) <= problem.allowed / unit
+    model.subject_to(within, name=model.unused_name("targets"))
     # Whole costs of ordinary size stay whole.
     typical = float(np.median(costs))
     price = 1.0 if 1e-2 <= typical <= 1e6 else float(2.0 ** np.round(np.log2(typical)))

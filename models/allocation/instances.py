@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.instance import Instance, by_name
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
@@ -28,12 +29,7 @@ LARGEST = 2000
 
 
 def random_strata(
-    strata: int,
-    *,
-    sampled: float = 0.05,
-    largest: int = 10_000,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    strata: int, *, sampled: float = 0.05, largest: int = 10_000, seed: Seed = None, **fields: Any
 ) -> StratifiedAllocation:
     """Draw strata of very different sizes and deviations.
 

@@ -149,10 +149,8 @@ class PrecisionAllocation(Strata):
         if not missed.size:
             return ""
         v = int(missed[0])
-        return (
-            f"the largest samples leave variable {v} a variance of {least[v]:g}; "
-            f"its target is {self.targets[v]:g}"
-        )
+        left = f"the largest samples leave variable {v} a variance of {least[v]:g}"
+        return f"{left}; its target is {self.targets[v]:g}"
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Evaluate the cost and the variances of an allocation.

@@ -220,17 +220,14 @@ class Strata(Problem):
                 f"minimum is {self.minimum.tolist()}; it must be at least 1, for all strata or for each: "
                 "without a record, the stratum's mean cannot be estimated"
             )
-        if self.maximum is not None and (
-            self.maximum.shape not in ((), (k,)) or (self.maximum < self.floors).any()
-        ):
+        most = self.maximum
+        if most is not None and (most.shape not in ((), (k,)) or (most < self.floors).any()):
             raise DeclarationError(
-                f"maximum is {self.maximum.tolist()}; it must be at least minimum (or all records, where "
+                f"maximum is {most.tolist()}; it must be at least minimum (or all records, where "
                 "there are fewer), for all strata or for each"
             )
-        if self.means is not None and self.means.shape != self.deviations.shape:
-            raise DeclarationError(
-                f"means: the shape is {self.means.shape}; it must equal the shape of deviations"
-            )
+        if self.means is not None and (shape := self.means.shape) != self.deviations.shape:
+            raise DeclarationError(f"means: the shape is {shape}; it must equal the shape of deviations")
         if self.names and (len(self.names) != k or len(set(self.names)) < k):
             raise DeclarationError(f"names: there must be {k}, all different")
         return self
@@ -282,12 +279,8 @@ class Strata(Problem):
             fields["costs"] = _column(table, cost)
         if mean is not None:
             fields["means"] = _columns(table, mean)
-        return cls(
-            sizes=_column(table, size),
-            deviations=_columns(table, deviation),
-            names=tuple(map(str, table.index)),
-            **fields,
-        )
+        sizes, deviations = _column(table, size), _columns(table, deviation)
+        return cls(sizes=sizes, deviations=deviations, names=tuple(map(str, table.index)), **fields)
 
     @classmethod
     def from_records(cls, records: DataFrame, by: str, values: str | Sequence[str], **fields: Any) -> Self:
@@ -474,9 +467,8 @@ class Strata(Problem):
         share = self.sizes / n
         means = self.means.reshape(len(self.sizes), -1)
         between = share @ (means - share @ means) ** 2
-        within = ((self.sizes - 1) / n) @ np.where(
-            self.sizes[:, None] > 1, self.deviations.reshape(means.shape) ** 2, 0.0
-        )
+        squares = self.deviations.reshape(means.shape) ** 2
+        within = ((self.sizes - 1) / n) @ np.where(self.sizes[:, None] > 1, squares, 0.0)
         simple = (1 / size - 1 / n) * (between + within) * n / (n - 1)
         total = float(self.variable_weights @ simple)
         return variance / total if total > 0 else None

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
@@ -19,12 +19,7 @@ Rounding = Literal["largest-remainder", "ceiling", "nearest", "randomized"]
 
 
 def rounded(
-    sizes: Array,
-    floors: Array,
-    caps: Array,
-    limits: list[Limit],
-    rounding: Rounding,
-    seed: int | np.random.Generator | None = None,
+    sizes: Array, floors: Array, caps: Array, limits: list[Limit], rounding: Rounding, seed: Seed = None
 ) -> Array:
     """Round sizes within floors and caps.
 
@@ -119,7 +114,7 @@ def proportional(
     problem: StratifiedAllocation,
     *,
     rounding: Rounding = "largest-remainder",
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """The same share of every stratum, within floors and caps; it needs no deviations.
@@ -146,7 +141,7 @@ def neyman(
     problem: StratifiedAllocation,
     *,
     rounding: Rounding = "largest-remainder",
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
@@ -172,15 +167,12 @@ def neyman(
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
     if problem.integer:
         return Outcome(chosen, bound=bound, status=Status.APPROXIMATE)
-    proved = chosen.variance - bound <= PROVED * (
-        chosen.variance + float(problem.constant @ problem.variable_weights)
-    )
+    whole = chosen.variance + float(problem.constant @ problem.variable_weights)
+    proved = chosen.variance - bound <= PROVED * whole
     return Outcome(chosen, bound=bound, status=Status.OPTIMAL if proved else Status.FEASIBLE)
 
 
-def _whole(
-    problem: StratifiedAllocation, sizes: Array, rounding: Rounding, seed: int | np.random.Generator | None
-) -> Array:
+def _whole(problem: StratifiedAllocation, sizes: Array, rounding: Rounding, seed: Seed) -> Array:
     if not problem.integer:
         return sizes
     return rounded(sizes, problem.floors, problem.caps, problem.limits(), rounding, seed)

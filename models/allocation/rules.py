@@ -100,10 +100,8 @@ class AllocationRules(Declared):
             raise DeclarationError(
                 f"epsilon is {self.epsilon.tolist()}; it must be above 0, a number or one for each stratum"
             )
-        if self.sample_size < len(self.sizes):
-            raise DeclarationError(
-                f"sample_size is {self.sample_size}; {len(self.sizes)} strata need a record each"
-            )
+        if self.sample_size < (k := len(self.sizes)):
+            raise DeclarationError(f"sample_size is {self.sample_size}; {k} strata need a record each")
         count = np.prod([comb(int(n) + len(self.values) - 1, int(n)) for n in self.sizes], dtype=float)
         if count > _MOST:
             raise DeclarationError(f"there are {count:.0f} populations; at most {_MOST} are listed")
@@ -158,11 +156,9 @@ class AllocationRules(Declared):
         rule : array_like
             For each population the position of its sizes in `choices`, shape ``(populations,)``.
         """
-        chosen = as_numbers(rule, "rule")
-        if chosen.shape != (len(self.populations),) or not np.isin(chosen, range(len(self.choices))).all():
-            raise DeclarationError(
-                f"rule must be {len(self.populations)} positions of choices, 0 to {len(self.choices) - 1}"
-            )
+        chosen, n, most = as_numbers(rule, "rule"), len(self.populations), len(self.choices) - 1
+        if chosen.shape != (n,) or not np.isin(chosen, range(most + 1)).all():
+            raise DeclarationError(f"rule must be {n} positions of choices, 0 to {most}")
         m = chosen.astype(np.int64)
         scale = max(float(needs[m[i], m[j]]) for i, j, needs in self.neighbours)
         counted = slice(None) if self.interest is None else self.interest

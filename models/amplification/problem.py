@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Numbers, Pairs
@@ -21,12 +21,21 @@ from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
 from forcopt.problem.drawing import Drawn, Sketch, titled, whole_ticks
 
-if TYPE_CHECKING:
-    pass
-
-
 LARGEST_LOSS = 20.0
 """Of an edge: solvers drop coefficients below 1e-9, which is e^-20.7."""
+
+
+def check_law(law: Array) -> Array:
+    """Check that these are probabilities."""
+    if law.ndim != 1 or not len(law):
+        raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
+    if (law < 0).any() or abs(law.sum() - 1) > LAW_SUM:
+        raise DeclarationError(f"the probabilities sum to {law.sum():g}; they are nonnegative with sum 1")
+    return law
+
+
+Law = Annotated[Numbers, AfterValidator(check_law)]
+"""A field of the probabilities of outcomes, read-only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,16 +125,11 @@ class TightAmplification(Problem):
     sense: ClassVar[Literal["min", "max"]] = "max"
     default_method: ClassVar[str] = "lp"
 
-    before: Numbers
-    after: Numbers
+    before: Law
+    after: Law
     edges: Pairs
     steps: Numbers
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
-
-    @field_validator("before", "after")
-    @classmethod
-    def _is_law(cls, law: Array) -> Array:
-        return check_law(law)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -315,15 +319,6 @@ class TightAmplification(Problem):
         return Evaluation(float(np.exp(chosen.loss)), violations, {"loss": chosen.loss})
 
 
-def check_law(law: Array) -> Array:
-    """Check that these are probabilities."""
-    if law.ndim != 1 or not len(law):
-        raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
-    if (law < 0).any() or abs(law.sum() - 1) > LAW_SUM:
-        raise DeclarationError(f"the probabilities sum to {law.sum():g}; they are nonnegative with sum 1")
-    return law
-
-
 @TightAmplification.formulation("lp", exact=True, cites="Charnes and Cooper (1962)")
 def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     """Maximise the likelihood under one population, with the other likelihood fixed to 1, in both directions.
@@ -415,14 +410,9 @@ class DPHypothesisTest(Problem):
     sense: ClassVar[Literal["min", "max"]] = "max"
     default_method: ClassVar[str] = "lp"
 
-    first: Numbers
-    second: Numbers
+    first: Law
+    second: Law
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
-
-    @field_validator("first", "second")
-    @classmethod
-    def _is_law(cls, law: Array) -> Array:
-        return check_law(law)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -472,9 +462,8 @@ class DPHypothesisTest(Problem):
         within = min(max(advantage, 0.0), 1.0)
         with np.errstate(divide="ignore"):
             loss = float(2 * np.arctanh(within))
-        return Evaluation(
-            advantage, violations, {"loss": loss, "loss by Proposition 4": float(np.log1p(within))}
-        )
+        metrics = {"loss": loss, "loss by Proposition 4": float(np.log1p(within))}
+        return Evaluation(advantage, violations, metrics)
 
 
 @DPHypothesisTest.formulation("lp", exact=True, cites="Bun et al. (2022), Proposition 4")

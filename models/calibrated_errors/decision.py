@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     FALSE_POSITIVE,
@@ -76,10 +76,8 @@ class ScoreKernel(PolicyFile, Drawn):
         wrong = (self.kernel < -ROUNDING).any(axis=1) | (np.abs(self.kernel.sum(axis=1) - 1) > ROUNDING)
         if wrong.any():
             at = int(np.argmax(wrong))
-            total, least = self.kernel[at].sum(), self.kernel[at].min()
-            raise DeclarationError(
-                f"kernel[{at}] is no distribution: its sum is {total:.9g}, its least {least:.3g}"
-            )
+            given = f"its sum is {self.kernel[at].sum():.9g}, its least {self.kernel[at].min():.3g}"
+            raise DeclarationError(f"kernel[{at}] is no distribution: {given}")
 
     @classmethod
     def unchanged(cls, values: Array, masses: Array) -> ScoreKernel:
@@ -218,7 +216,7 @@ class CalibratedScores(PolicyFile):
             raise DeclarationError(f"kernels are for {', '.join(kernels)}, shares for {', '.join(shares)}")
         return cls(kernels, float(data["cutoff"]), shares)
 
-    def transform(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def transform(self, scores: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a new score for each record.
 
         Parameters
@@ -268,12 +266,8 @@ class CalibratedScores(PolicyFile):
         tables = []
         for name, k in self.kernels.items():
             mass = k.joint.sum(axis=0)
-            rows = {
-                "group": name,
-                "score": k.outputs,
-                "share": mass,
-                "share with label 1": k.values @ k.joint,
-            }
+            rows = {"group": name, "score": k.outputs, "share": mass}
+            rows["share with label 1"] = k.values @ k.joint
             tables.append(pd.DataFrame(rows)[mass > ROUNDING])
         found = pd.concat(tables, ignore_index=True)
         found["share with label 1"] /= found["share"]

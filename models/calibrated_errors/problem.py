@@ -450,10 +450,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         lower, upper = self._exact_cutoffs(margin)
         half_planes: dict[tuple[str, str], HalfPlane] = {}
         for name, base in self._exact_base_rates.items() if calibrated else ():
-            at_zero, at_one = (
-                (-upper * (1 - base), (1 - upper) * base),
-                (-lower * (1 - base), (1 - lower) * base),
-            )
+            at_zero, at_one = ((-cut * (1 - base), (1 - cut) * base) for cut in (upper, lower))
             half_planes[name, POSITIVE_PREDICTIVE.name] = (*at_zero, Fraction(0))
             half_planes[name, NEGATIVE_PREDICTIVE.name] = (*at_one, -sum(at_one, Fraction(0)))
         return FeasibleRegion.build(chains, half_planes, deadline)
@@ -599,17 +596,14 @@ class Recalibration(PolicyFile):
 
     def to_dict(self) -> dict[str, Any]:
         """Edges and counts as plain data."""
-        people, positive = (
-            {n: np.asarray(c).tolist() for n, c in t.items()} for t in (self.people, self.positive)
-        )
+        tables = (self.people, self.positive)
+        people, positive = ({n: np.asarray(c).tolist() for n, c in t.items()} for t in tables)
         return {"edges": np.asarray(self.edges).tolist(), "people": people, "positive": positive}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The recalibration of plain data."""
-        tables = (
-            {name: np.asarray(c) for name, c in data[field].items()} for field in ("people", "positive")
-        )
+        tables = ({n: np.asarray(c) for n, c in data[field].items()} for field in ("people", "positive"))
         return cls(numbers_from_plain(data["edges"]), *tables)
 
     def transform(self, scores: Any, groups: Any) -> Array:

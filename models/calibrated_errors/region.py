@@ -8,15 +8,12 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forcopt.arrays import as_fraction
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.problem.drawing import COLOURS, Drawn
-
-if TYPE_CHECKING:
-    pass
 
 Point = tuple[Fraction, Fraction]
 """A false positive rate and a true positive rate."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Numbers
@@ -130,17 +130,12 @@ class CalibratedTransport(Cutoffs, Problem):
     family: ClassVar[str] = "calibrated"
     default_method: ClassVar[str] = "pools"
 
-    score: Numbers
+    score: Annotated[Numbers, AfterValidator(read_score)]
     target: Numbers
     cutoff: float = Field(gt=0.0, lt=1.0)
     interval: float = Field(default=0.0, ge=0.0)
     margin: float = Field(default=MARGIN, gt=0.0)
     outputs: Numbers | None = None
-
-    @field_validator("score")
-    @classmethod
-    def _is_score(cls, score: Array) -> Array:
-        return read_score(score)
 
     @field_validator("target")
     @classmethod

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_shape
 from forcopt.clock import Deadline
-from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import inverse, power
@@ -17,7 +16,7 @@ from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.release import Region
+from forcopt.models.census_release.release import PublicTree, Region
 from forcopt.models.census_release.tolerances import LEAST_SHARE, NO_EFFECT
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 from forcopt.problem.drawing import Sketch
@@ -61,16 +60,11 @@ class LevelBudget(Problem):
     family: ClassVar[str] = "census"
     default_method: ClassVar[str] = "conic"
 
-    hierarchy: Hierarchy
+    hierarchy: PublicTree
     regions: tuple[Integers, ...] = Field(min_length=1)
     epsilon: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     rho: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     criterion: Literal["mean", "max", "leximax"] = "mean"
-
-    @field_validator("hierarchy")
-    @classmethod
-    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
-        return hierarchy.bare
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -92,9 +86,8 @@ class LevelBudget(Problem):
     def noise(self, shares: Array) -> Array:
         """The noise variance of each level."""
         kept = np.maximum(shares, LEAST_SHARE)
-        return np.asarray(
-            8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept)
-        )
+        noise = 1 / (self.rho * kept) if self.epsilon is None else 8 / (self.epsilon * kept) ** 2
+        return np.asarray(noise)
 
     def variances(self, decision: Any) -> Array:
         """The variance of each region, shape ``(regions,)``, by passes over the tree."""

@@ -148,13 +148,11 @@ def round_by_remainders(hierarchy: Hierarchy, real: tuple[Array, ...]) -> Array:
     h = hierarchy
     found = np.round(real[0])
     for level in range(1, h.depth):
-        near = np.where(
-            np.abs(real[level] - np.round(real[level])) < WHOLE, np.round(real[level]), real[level]
-        )
+        counts, nearest = real[level], np.round(real[level])
+        near = np.where(np.abs(counts - nearest) < WHOLE, nearest, counts)
         floors, parent = np.floor(near), h.parents[level - 1]
         missing = np.round(found - h.up(level, floors)).astype(np.int64)
-        out = floors.copy()
-        begin = h.children[level - 1][1]
+        out, begin = floors.copy(), h.children[level - 1][1]
         for t in range(found.shape[1]):
             order = np.lexsort((-(near - floors)[:, t], parent))
             rank = np.arange(len(order)) - begin[parent[order]]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
@@ -127,9 +127,7 @@ def _only_size(problem: StableDistrict, method: str) -> int:
 
 
 @StableDistrict.algorithm("greedy", cites="Cohen et al. (2021), Algorithm 3", rank="published")
-def greedy(
-    problem: StableDistrict, *, seed: int | np.random.Generator | None = None, time_limit: float | None = None
-) -> Outcome:
+def greedy(problem: StableDistrict, *, seed: Seed = None, time_limit: float | None = None) -> Outcome:
     """Take whole units of a level until the rest is smaller, then go on inside one unit.
 
     Children are taken in order, or in random order with a seed. In a homogeneous tree the fragmentation is
@@ -184,9 +182,7 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
 
 
 @StableDistrict.algorithm("square", cites="Cohen et al. (2021), Algorithm 4", rank="published")
-def square(
-    problem: StableDistrict, *, seed: int | np.random.Generator | None = 0, time_limit: float | None = None
-) -> Outcome:
+def square(problem: StableDistrict, *, seed: Seed = 0, time_limit: float | None = None) -> Outcome:
     """A square of leaves at a random place of the grid of a homogeneous tree with square fan-outs."""
     size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)
     side = round(size**0.5)
@@ -226,9 +222,7 @@ def tree_dp(problem: StableDistrict, *, time_limit: float | None = None) -> Outc
     for level in range(h.depth - 1, 0, -1):
         fan = fans[level - 1]
         taken = np.arange(len(best))
-        each = (
-            best + noise[level] * (taken / leaves) ** 2
-        )  # the parent's weight is the mean of its children's
+        each = best + noise[level] * (taken / leaves) ** 2  # the parent's weight is its children's mean
         total, steps = each, []
         for _ in range(fan - 1):
             if clock.passed:
@@ -271,10 +265,8 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
         model.subject_to(member.sum() == problem.size, name=model.unused_name("size"))
     else:
         assert problem.bounds is not None
-        total = (member * problem.people.astype(float)).sum()
-        model.subject_to(
-            total >= problem.bounds[0], total <= problem.bounds[1], name=model.unused_name("bounds")
-        )
+        total, (least, most) = (member * problem.people.astype(float)).sum(), problem.bounds
+        model.subject_to(total >= least, total <= most, name=model.unused_name("bounds"))
     unit = float(np.median(noise))
     return Handles(
         objective=sum_squares(deviation_factor(h, noise / unit) @ member),

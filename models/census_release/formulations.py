@@ -67,17 +67,14 @@ class Counts:
         for level, around in enumerate(self.near):
             held = fixed[level] if level < len(fixed) else problem.held[level]
             low = np.full(held.shape, 0.0 if problem.nonnegative else -np.inf)
-            last = level == h.depth - 1
             low, high = ((np.where(np.isnan(held), at, held) - around) / self.unit for at in (low, np.inf))
             name = model.unused_name(f"shift_{level}")
-            self.shifts.append(
-                model.variable(name, held.shape, lower=low, upper=high, integer=integer and last)
-            )
+            whole = integer and level == h.depth - 1
+            self.shifts.append(model.variable(name, held.shape, lower=low, upper=high, integer=whole))
         for level in range(1, h.depth):
             parent, above = h.parents[level - 1], h.sizes[level - 1]
-            adds = sp.csr_array(
-                (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(above, len(parent))
-            )
+            shape = (above, len(parent))
+            adds = sp.csr_array((np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=shape)
             name = model.unused_name(f"sums_{level}")
             model.subject_to(adds @ self.shifts[level] == self.shifts[level - 1], name=name)
         self.levels = [s * self.unit + around for s, around in zip(self.shifts, self.near, strict=True)]
@@ -179,13 +176,8 @@ def qp(problem: ConsistentRelease, model: Model) -> Handles:
         levels, near = [list(chain.from_iterable(levels))], near.sum(keepdims=True)
     units = [objective_unit(counts, parts, float(off)) for parts, off in zip(levels, near, strict=True)]
     stages = [squares(parts, unit) for parts, unit in zip(levels, units, strict=True)]
-    return Handles(
-        objective=_objective(problem, stages, SQUARES_KEPT),
-        decision=counts.release,
-        start=counts.start,
-        unit=units[0],
-        counts=counts.levels,
-    )
+    objective = _objective(problem, stages, SQUARES_KEPT)
+    return Handles(objective, counts.release, counts.start, unit=units[0], counts=counts.levels)
 
 
 @ConsistentRelease.formulation(
@@ -304,10 +296,8 @@ def unit_steps(
         leaves = np.asarray(result[counts[-1]])
         whole = np.round(leaves)
         leaves = whole if np.abs(leaves - whole).max(initial=0.0) < BEYOND else leaves
-        beyond = [
-            np.maximum(low - (found := np.asarray(result[value])), found - high)
-            for value, low, high in windows
-        ]
+        ends = ((np.asarray(result[value]), low, high) for value, low, high in windows)
+        beyond = [np.maximum(low - found, found - high) for found, low, high in ends]
         worst = max(float(off.max(initial=0.0)) for off in beyond)
         if worst > BEYOND:
             raise BeyondWindowError(
@@ -335,12 +325,8 @@ def _steps(model: Model, value: Any, noisy: Array, w: Array, first: Array, last:
     model.subject_to(value == first + taken + more - less, name=model.unused_name("distance"))
     ends = (w * (2 * (last - noisy) - 1), w * (2 * (first - noisy) + 1))
     # Beyond the window the slopes must keep the function convex: the last step's, and the first one's.
-    return (
-        (slopes * up).sum()
-        + (ends[0] * more).sum()
-        - (ends[1] * less).sum()
-        + float((w * (first - noisy) ** 2).sum())
-    )
+    beyond = (ends[0] * more).sum() - (ends[1] * less).sum()
+    return (slopes * up).sum() + beyond + float((w * (first - noisy) ** 2).sum())
 
 
 def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadline) -> tuple[Outcome, str]:
@@ -382,9 +368,8 @@ def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadl
         counts = Counts(problem, model, integer=False, near=near, fixed=above if complete else ())
         for upper, values in enumerate(above):
             if not complete:
-                model.subject_to(
-                    counts.levels[upper] @ (rows.T / counts.unit) == values @ (rows.T / counts.unit)
-                )
+                per_unit = rows.T / counts.unit
+                model.subject_to(counts.levels[upper] @ per_unit == values @ per_unit)
         parts = measured(problem, counts.levels)[level]
         unit = objective_unit(counts, parts, float(problem.residuals(near)[level]))
         model.minimize(squares(parts, unit))

@@ -122,9 +122,8 @@ def margins(
     def noisy(truth: Array, precision: Array) -> Array:
         law = rng.normal if noise == "gaussian" else rng.laplace
         factor = 1.0 if noise == "gaussian" else np.sqrt(0.5)
-        return np.asarray(
-            truth @ rows + factor * law(size=(*truth.shape[:-1], rows.shape[1])) / precision**0.5
-        )
+        exact = truth @ rows
+        return np.asarray(exact + factor * law(size=exact.shape) / precision**0.5)
 
     found = []
     for _ in range(draws):
@@ -138,6 +137,5 @@ def margins(
         if s.decision is None:
             raise DeclarationError(f"method {s.method} finds no release of simulated noise: {s.status}")
         found.append([np.abs(x - y) for x, y in zip(again.read(s.decision), counts, strict=True)])
-    return tuple(
-        np.quantile(level, confidence, axis=0, method="higher") for level in zip(*found, strict=True)
-    )
+    levels = zip(*found, strict=True)
+    return tuple(np.quantile(level, confidence, axis=0, method="higher") for level in levels)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError, check_choice
 from forcopt.models.census_release.problem import ConsistentRelease
@@ -64,9 +64,8 @@ class UnitCounts(Statistic):
     @property
     def parts(self) -> tuple[Statistic, ...]:
         """See `Statistic`."""
-        return tuple(
-            UnitCounts(self.leaves, self.order, self.tree, self.rows, (place,)) for place in self.places
-        )
+        whole = (self.leaves, self.order, self.tree, self.rows)
+        return tuple(UnitCounts(*whole, (place,)) for place in self.places)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -96,7 +95,7 @@ def measure(
     workload: Any = None,
     shares: Any = None,
     ledger: Ledger | str | Path | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **fields: Any,
 ) -> ConsistentRelease:
     """Add noise to every unit's counts and declare the problem of making them consistent.
@@ -173,10 +172,8 @@ def measure(
         laws = [family(scale=2 / b if rho is None else b**-0.5) for b in each]
     else:
         laws = [mechanism.noise for mechanism in mechanisms]
-    by_query = [
-        [laws[level * len(groups) + min(q, len(groups) - 1)] for q in range(len(rows))]
-        for level in range(tree.depth)
-    ]
+    own = [min(q, len(groups) - 1) for q in range(len(rows))]
+    by_query = [[laws[level * len(groups) + k] for k in own] for level in range(tree.depth)]
     problem = ConsistentRelease(  # refuses what does not fit before the ledger is charged
         tree,
         tuple(np.zeros((size, len(rows))) for size in tree.sizes),
@@ -257,7 +254,6 @@ def _split(types: int, workload: Any, shares: Any) -> tuple[Array, Array, list[s
         return rows, np.ones(queries), [slice(0, queries)]
     split = as_numbers(shares, "shares")
     if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > LAW_SUM:
-        raise DeclarationError(
-            f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
-        )
+        rule = f"they must be {queries} numbers above 0 that sum to 1"
+        raise DeclarationError(f"shares are {split.tolist()}; {rule}")
     return rows, split, [slice(q, q + 1) for q in range(queries)]

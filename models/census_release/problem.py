@@ -16,7 +16,7 @@ from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.census_release.release import Release
+from forcopt.models.census_release.release import PublicTree, Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
 from forcopt.problem.drawing import Sketch
@@ -167,7 +167,7 @@ class ConsistentRelease(Problem):
     default_method: ClassVar[str] = "qp"
     reason_first: ClassVar[bool] = True
 
-    hierarchy: Hierarchy
+    hierarchy: PublicTree
     noisy: tuple[Numbers, ...]
     precision: Numbers
     order: Literal["joint", "top-down"] = "joint"
@@ -178,11 +178,6 @@ class ConsistentRelease(Problem):
     zeros: Integers = Field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     extra: tuple[Measurement, ...] = ()
     source: dict[str, Any] | None = None
-
-    @field_validator("hierarchy")
-    @classmethod
-    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
-        return hierarchy.bare
 
     @model_validator(mode="before")
     @classmethod
@@ -201,11 +196,9 @@ class ConsistentRelease(Problem):
     @field_validator("noisy")
     @classmethod
     def _by_query(cls, noisy: tuple[Array, ...]) -> tuple[Array, ...]:
-        for number, level in enumerate(noisy):
-            if level.ndim not in (1, 2):
-                raise DeclarationError(
-                    f"level {number} has shape {level.shape}; it must be a row for each unit"
-                )
+        for number, shape in enumerate(level.shape for level in noisy):
+            if len(shape) not in (1, 2):
+                raise DeclarationError(f"level {number} has shape {shape}; it must be a row for each unit")
         return tuple(level[:, None] if level.ndim == 1 else level for level in noisy)
 
     @model_validator(mode="after")
@@ -227,9 +220,8 @@ class ConsistentRelease(Problem):
             )
         if (self.precision <= 0).any():
             at = int(np.argwhere(self.precision <= 0)[0, 0])
-            raise DeclarationError(
-                f"precision of level {at} is {self.precision[at].min():g}; it must be above 0"
-            )
+            least = self.precision[at].min()
+            raise DeclarationError(f"precision of level {at} is {least:g}; it must be above 0")
         self._check_workload(queries)
         if h.types and len(h.types) != self.types:
             raise DeclarationError(f"the hierarchy names {len(h.types)} types; the counts have {self.types}")
@@ -557,9 +549,8 @@ class ConsistentRelease(Problem):
         violations: dict[str, float] = {}
         for level, values in enumerate(counts):
             if level < h.depth - 1:
-                self._note(
-                    violations, "additivity", level, np.abs(h.up(level + 1, counts[level + 1]) - values)
-                )
+                off = np.abs(h.up(level + 1, counts[level + 1]) - values)
+                self._note(violations, "additivity", level, off)
             if self.nonnegative:
                 self._note(violations, "sign", level, -np.minimum(values, 0.0))
             if self.integer:
@@ -591,13 +582,8 @@ class ConsistentRelease(Problem):
         A whole release of a separable problem in joint order is checked by prices of the flow, in O(n): see
         `tree_certificate`. Anything else goes through a formulation.
         """
-        if (
-            method is None
-            and decision is not None
-            and self.integer
-            and self.separable
-            and self.order == "joint"
-        ):
+        by_prices = self.integer and self.separable and self.order == "joint"
+        if by_prices and method is None and decision is not None:
             from forcopt.models.census_release.tree_integer import tree_certificate
 
             return tree_certificate(self, self.read(decision))
@@ -609,9 +595,7 @@ class ConsistentRelease(Problem):
         for level, noisy, weights in zip(counts, self.noisy, self.weights, strict=True):
             values = level @ self.queries.T
             for q, w in enumerate(weights):
-                off = [
-                    Fraction(int(v)) - Fraction(float(y))
-                    for v, y in zip(values[:, q], noisy[:, q], strict=True)
-                ]
+                pairs = zip(values[:, q], noisy[:, q], strict=True)
+                off = [Fraction(int(v)) - Fraction(float(y)) for v, y in pairs]
                 total += Fraction(float(w)) * sum((x * x for x in off), Fraction(0))
         return total

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
@@ -76,6 +76,10 @@ def noise_variances(
     return np.asarray(8 / budget**2)
 
 
+PublicTree = Annotated[Hierarchy, AfterValidator(lambda tree: tree.bare)]
+"""A field of the tree without its counts, which are private."""
+
+
 class Region(Declared):
     """A set of leaves of a hierarchy, such as a district or a precinct.
 
@@ -107,25 +111,18 @@ class Region(Declared):
     (1.180556, 109.5)
     """
 
-    hierarchy: Hierarchy
+    hierarchy: PublicTree
     leaves: Integers
     types: int = 1
-
-    @field_validator("hierarchy")
-    @classmethod
-    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
-        return hierarchy.bare
 
     @model_validator(mode="after")
     def _leaves_exist(self) -> Self:
         n = self.hierarchy.leaves
         if self.leaves.ndim != 1:
             raise DeclarationError(f"leaves have shape {self.leaves.shape}; it must be (k,)")
-        wrong = (self.leaves < 0) | (self.leaves >= n)
-        if wrong.any():
-            raise DeclarationError(
-                f"leaves has {self.leaves[int(np.argmax(wrong))]}; the tree has leaves 0 to {n - 1}"
-            )
+        wrong = self.leaves[(self.leaves < 0) | (self.leaves >= n)]
+        if wrong.size:
+            raise DeclarationError(f"leaves has {wrong[0]}; the tree has leaves 0 to {n - 1}")
         ordered = np.sort(self.leaves)
         if (np.diff(ordered) == 0).any():
             raise DeclarationError(f"leaf {ordered[int(np.argmax(np.diff(ordered) == 0))]} is named twice")
@@ -252,9 +249,8 @@ def deviation_factor(hierarchy: Hierarchy, variances: Any, estimator: Estimator 
     for level in range(h.depth - 1, 0, -1):
         parent, above = h.parents[level - 1], h.sizes[level - 1]
         total = np.bincount(parent, weights=spread, minlength=above)
-        mean = sp.csr_array(
-            (spread / total[parent], (parent, np.arange(len(parent)))), shape=(above, len(parent))
-        )
+        places = (parent, np.arange(len(parent)))
+        mean = sp.csr_array((spread / total[parent], places), shape=(above, len(parent)))
         upper = sp.csr_array(mean @ weight)
         blocks.append(sp.diags_array(np.sqrt(spread)) @ (weight - upper[parent]))
         weight = upper

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Region
@@ -23,7 +23,7 @@ def disconnected_districts(
     size: int = 1,
     *,
     units: Any = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Iterator[Region]:
     """Draw districts of units in any places: units in random order, as long as they fit ("Disconn").
 
@@ -91,7 +91,7 @@ def recombined_districts(
     *,
     start: dict[int, int] | None = None,
     thin: int = 1,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Iterator[Region]:
     """Draw connected districts: those of the plans of a ReCom chain on the units of a level.
 

@@ -181,9 +181,8 @@ def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
     held = problem.held
     zeros = [level.copy() for level in held]
     for t in range(problem.types):
-        support = _support(
-            h, column_of(problem, t), [np.array(low[:, t]) for low, _ in problem.floors], deadline
-        )
+        floors = [np.array(low[:, t]) for low, _ in problem.floors]
+        support = _support(h, column_of(problem, t), floors, deadline)
         column = zeros[-1][:, t]
         column[~support & np.isnan(column)] = 0.0
     found = least_squares(h, problem.noisy, list(problem.weights), zeros, deadline)

@@ -193,21 +193,20 @@ def shape_search(
         return found[0]
 
     ends = (log(max(low, LEAST_SHAPE) if problem.queries > FEW else low), log(high))
-    near = float(
-        scipy.optimize.minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x
-    )
+    near = scipy.optimize.minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x
     message = ""
     try:
         reach = 0.35
         while True:
             bounds = (max(ends[0], near - reach), min(ends[1], near + reach))
+            options = {"xatol": 4e-3}
             found = scipy.optimize.minimize_scalar(
-                objective, bounds=bounds, method="bounded", options={"xatol": 4e-3}
+                objective, bounds=bounds, method="bounded", options=options
             )
             away = min(found.x - bounds[0], bounds[1] - found.x)
             if away > 0.02 or (bounds[0] == ends[0] and bounds[1] == ends[1]) or reach > 3:
                 break
-            near, reach = float(found.x), 2 * reach
+            near, reach = found.x, 2 * reach
         assert best is not None
         if low == 1.0 and best[1] < 1.2:
             objective(0.0)
@@ -402,9 +401,8 @@ def steinke_ullman(
     if found.decision is None:
         return found
     noise = GeneralizedGaussian(shape=2.0, scale=sqrt(2) * found.decision.scale)
-    return _inert(
-        "steinke-ullman", noise, found.decision, problem.queries, t, multiplier, half.epsilon, half.delta
-    )
+    told = (problem.queries, t, multiplier, half.epsilon, half.delta)
+    return _inert("steinke-ullman", noise, found.decision, *told)
 
 
 def _check_correction(method: str, queries: int, t: float, multiplier: float) -> None:

@@ -338,10 +338,7 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
     weight, cost = _write(problem, model, outside=False)
     unit = _units(problem)
     return Handles(
-        objective=cost,
-        decision=lambda result: problem.law(np.asarray(result[weight]) * unit),
-        weight=weight,
-        unit=1 / MASS,
+        cost, lambda result: problem.law(np.asarray(result[weight]) * unit), weight=weight, unit=1 / MASS
     )
 
 

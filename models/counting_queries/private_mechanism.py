@@ -281,11 +281,9 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
     excess = None
     if len(one) and problem.delta > 0:
         excess = model.variable(model.unused_name("excess"), (len(one), problem.loss.shape[1]), lower=0)
-        rows = (
-            factor * matrix[one] - matrix[other] <= half * excess,
-            excess.sum(axis=1) <= problem.delta * half,
-        )
-        model.subject_to(*rows, name=model.unused_name("privacy"))
+        within = factor * matrix[one] - matrix[other] <= half * excess
+        rare = excess.sum(axis=1) <= problem.delta * half
+        model.subject_to(within, rare, name=model.unused_name("privacy"))
     elif len(one):
         model.subject_to(factor * matrix[one] <= matrix[other], name=model.unused_name("privacy"))
     scale = float(np.abs(problem.loss).max()) or 1.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_auctions.notions import (
@@ -19,9 +20,7 @@ from forcopt.models.fair_auctions.notions import (
 from forcopt.models.fair_auctions.problem import FairAuction
 
 
-def random_auction(
-    users: int, ads: int, slots: int, *, seed: int | np.random.Generator | None = None, **fields: Any
-) -> FairAuction:
+def random_auction(users: int, ads: int, slots: int, *, seed: Seed = None, **fields: Any) -> FairAuction:
     """Draw independent log-normal values; slot j has the factor ``1 / log2(1 + j)``.
 
     Parameters
@@ -54,7 +53,7 @@ def random_segments(
     *,
     segments: int = 10,
     spread: float = 0.2,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **fields: Any,
 ) -> FairAuction:
     """Draw segments with log-normal values, and users whose values are near their segment's.

@@ -224,9 +224,8 @@ def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
             live = (unit > 0) & (b > a)
         if live.any():
             a, b, root = a[live], b[live], 1.0 / (x[live] ** (1.0 / ell) * unit[live])
-            out[live] += y * (
-                (b - a) - (_reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)) / root
-            )
+            area = _reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)
+            out[live] += y * ((b - a) - area / root)
             top[live] = np.maximum(top[live], b)
     out += own - np.maximum(top, _first(falling, h, ell, own))
     return np.where((others > 0).sum(axis=1) < h, own, out)

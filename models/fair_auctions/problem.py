@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.arrays import Array, Seed, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
@@ -128,7 +128,7 @@ class Allocation:
         # Solvers are off by their tolerance; the decomposition needs sums of at most 1.
         return birkhoff(exact / max(1.0, float(exact.sum(axis=0).max()), float(exact.sum(axis=1).max())), SUM)
 
-    def sample(self, user: int, seed: int | np.random.Generator | None = None) -> Array:
+    def sample(self, user: int, seed: Seed = None) -> Array:
         """Draw the slot of each ad for a user, -1 for none; shape ``(n,)``."""
         return self.lottery(user).sample(np.random.default_rng(seed))
 
@@ -221,10 +221,8 @@ class FairAuction(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         users, ads = self.values.shape
-        if len(self.slots) > ads:
-            raise DeclarationError(
-                f"slots: there are {len(self.slots)} for {ads} ads; at most one slot for each ad"
-            )
+        if (k := len(self.slots)) > ads:
+            raise DeclarationError(f"slots: there are {k} for {ads} ads; at most one slot for each ad")
         read_factors(self.ad_factors, self.values.shape)
         if self.weights is not None:
             if self.weights.shape != (users,):
@@ -327,12 +325,8 @@ class FairAuction(Problem):
             "slots": float((np.abs(off) if self.fill else off).max(initial=0.0)),
             "ads": float((M.sum(axis=2) - 1.0).max(initial=0.0)),
         }
-        metrics = {
-            "welfare": welfare,
-            "efficiency": welfare / best if best > 0 else 1.0,
-            "worst ratio": ratio,
-            "largest welfare": best,
-        }
+        share = welfare / best if best > 0 else 1.0
+        metrics = {"welfare": welfare, "efficiency": share, "worst ratio": ratio, "largest welfare": best}
         for name, place in self.places(made).items():
             violations[name] = place.amount
             metrics[f"excess of {name}"] = place.amount
@@ -364,9 +358,8 @@ class FairAuction(Problem):
         for part in self.notions:
             excess = part.family(self.users, shares).worst()
             place = part.place(excess, max(len(self.slots), 1))
-            if np.isfinite(place.amount) and (
-                part.label not in found or place.amount > found[part.label].amount
-            ):
+            known = found.get(part.label)
+            if np.isfinite(place.amount) and (known is None or place.amount > known.amount):
                 found[part.label] = place
         return found
 

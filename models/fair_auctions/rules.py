@@ -29,11 +29,10 @@ def read_values(values: Any, slots: int) -> Array:
         raise DeclarationError(f"values have shape {u.shape}; they must be (users, ads)")
     check_entries(u, u < 0, "values", "the value of an ad to a user must not be negative")
     given: Any = slots
-    whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= u.shape[1]
+    ads = u.shape[1]
+    whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= ads
     if not whole or slots % 1 != 0:
-        raise DeclarationError(
-            f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads"
-        )
+        raise DeclarationError(f"slots is {slots!r}; it must be a whole number from 0 to {ads}, the ads")
     return u
 
 

@@ -176,10 +176,8 @@ def _audited(
     for subject, cell in (("an estimated", mass * n), ("a reported", by_report)):
         if (cell <= 0).any():
             a = int(np.argmin(cell))
-            over = f"{subject} {cell[a]:.6g} records over which its {rate.name} is taken"
-            raise DeclarationError(
-                f"group {names[a]!r} has {over}; this number must be positive: gather more"
-            )
+            has = f"{names[a]!r} has {subject} {cell[a]:.6g} records over which its {rate.name} is taken"
+            raise DeclarationError(f"group {has}; this number must be positive: gather more")
     values = unbiased @ event / n / mass
     influence = unbiased * (event - values[:, None] * given) / mass[:, None]
     pairs = np.array(list(combinations(range(count), 2)))

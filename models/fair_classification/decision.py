@@ -244,13 +244,9 @@ class GroupProxy:
         """
         chance = as_numbers(self.probabilities, "proxy")
         names = tuple(map(str, self.names))
-        if (
-            chance.ndim != 2
-            or not len(chance)
-            or chance.shape[1] != len(names)
-            or len(set(names)) < len(names)
-        ):
-            given = f"shape {chance.shape} for the groups {', '.join(names)}"
+        shape, count = chance.shape, len(names)
+        if len(shape) != 2 or not shape[0] or shape[1] != count or len(set(names)) < count:
+            given = f"shape {shape} for the groups {', '.join(names)}"
             raise DeclarationError(f"proxy has {given}; it must be (n, K), with K different names")
         wrong = (chance < 0).any(axis=1) | (np.abs(chance.sum(axis=1) - 1.0) > SUM)
         if wrong.any():
@@ -359,10 +355,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             count = len(self.classifiers)
             raise DeclarationError(f"weights has shape {weights.shape}; it must be ({count},), at least one")
         if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
-            least, total = weights.min(), weights.sum()
-            raise DeclarationError(
-                f"weights has least entry {least:g} and sum {total:g}; they must be probabilities"
-            )
+            given = f"least entry {weights.min():g} and sum {weights.sum():g}"
+            raise DeclarationError(f"weights has {given}; they must be probabilities")
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
         if (
@@ -430,11 +424,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         found: dict[str, Any] = {"classifiers": [classifier_to_dict(c) for c in self.classifiers]}
         known = {"classes": self.classes, "features": list(self.features), "raw": self.raw}
         usual = {"classes": 2, "features": [], "raw": False}
-        return {
-            **found,
-            "weights": self.weights.tolist(),
-            **{k: v for k, v in known.items() if v != usual[k]},
-        }
+        found["weights"] = self.weights.tolist()
+        return found | {k: v for k, v in known.items() if v != usual[k]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

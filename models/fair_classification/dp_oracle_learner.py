@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Merged, Notion, Rate
@@ -150,9 +150,8 @@ def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Se
     count = len(groups)
     total, game = 0.0, 0.0
     for label in (0, 1):
-        change = np.array(
-            [bool(r.given[0][label]) / (sum(map(bool, r.given[0])) * floor + 1) for r in constraint.rates]
-        )
+        given = [r.given[0] for r in constraint.rates]
+        change = np.array([bool(labels[label]) / (sum(map(bool, labels)) * floor + 1) for labels in given])
         total = max(total, 2 * float(change.sum()))
         game = max(game, float((rows @ np.repeat(change, count)).max(initial=0.0)))
     squares, spread = (float((rows**k).sum(axis=1).max(initial=0.0)) for k in (2, 1))
@@ -282,7 +281,7 @@ def dp_oracle_learner(
     ledger: Ledger | str | None = None,
     mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Outcome:
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
 
@@ -357,14 +356,10 @@ def dp_oracle_learner(
         plays[found] = plays.get(found, 0) + 1
         auditor.learn(rows @ noise._send(_rates(problem, found), rng) - ends)
     decision = problem.policy(np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound)
-    full = rounds == planned.rounds and not louder
     message = _message(privacy, planned, beta, rounds, deadline.end, rng, louder)
-    private: dict[str, Any] = {
-        "private": True,
-        "profile": profile,
-        "guarantee": planned.gap if full else np.inf,
-    }
-    return Outcome(decision, None, Status.APPROXIMATE, rounds, message, **private)
+    gap = planned.gap if rounds == planned.rounds and not louder else np.inf
+    facts = (decision, None, Status.APPROXIMATE, rounds, message)
+    return Outcome(*facts, private=True, profile=profile, guarantee=gap)
 
 
 def _laplace(mechanism: Callable[[Laplace], AdditiveMechanism], scale: float) -> AdditiveMechanism:

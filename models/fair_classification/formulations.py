@@ -150,11 +150,8 @@ def generate(
             price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"
         return gap <= near
 
-    options: dict[str, Any] = {
-        "total": 1.0,
-        "gap": GAP,
-        "rows_on_demand": len(problem.lagrangian.first) >= MANY_ROWS,
-    }
+    many = len(problem.lagrangian.first) >= MANY_ROWS
+    options: dict[str, Any] = {"total": 1.0, "gap": GAP, "rows_on_demand": many}
     options |= {"time_limit": time_limit, "rounds": rounds, "on_improvement": improved}
     ended = column_generation(model, price, backend, **options)
     solution, reason = ended.solution, price.reason

@@ -276,15 +276,13 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
 
     def demand(rates: Any) -> list[Constraint]:
-        return [
-            row
-            for notion in notions
-            for row in (
-                notion.rows_with_allowance(rates)
-                if isinstance(notion, PairwiseFairness)
-                else notion.rows(rates)
-            )
-        ]
+        found: list[Constraint] = []
+        for notion in notions:
+            if isinstance(notion, PairwiseFairness):
+                found += notion.rows_with_allowance(rates)
+            else:
+                found += notion.rows(rates)
+        return found
 
     own = problem.lagrangian
     return Lagrangian(own.costs, own.base, demand, problem.moments, pairs=problem.privacy is not None)
@@ -336,14 +334,9 @@ def no_regret(
     budget = GradientDescent(none, lambda prices: np.clip(prices, 0.0, bound), rate=rate)
     trace = Trace(Deadline(time_limit), on_improvement)
     auditor = PairsAndBudgets(pairs, budget, is_budget)
-    options: dict[str, Any] = {
-        "bound": bound,
-        "repair": repair,
-        "backend": backend,
-        "trace": trace,
-        "lagrangian": game,
-    }
-    state = LagrangianGame(problem, auditor, **options)
+    state = LagrangianGame(
+        problem, auditor, bound=bound, repair=repair, backend=backend, trace=trace, lagrangian=game
+    )
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
     return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.data import Dataset
 from forcopt.errors import DeclarationError, require
 from forcopt.fairness import DemographicParity, EqualizedOdds, Notion
@@ -20,7 +20,7 @@ RACES = {"African-American": 3175, "Caucasian": 2103, "Hispanic": 509, "Asian": 
 BASE_RATE = 0.46
 
 
-def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dataset:
+def defendants(n: int = 5829, seed: Seed = 0) -> Dataset:
     """Synthetic records with the columns of COMPAS, for when the file is not there.
 
     The races have the shares of the 5829 records of Jung et al. (2021); 46 % reoffend, more often with many
@@ -58,7 +58,7 @@ def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dat
 
 
 def stakeholders(
-    features: Any, groups: Any, people: int = 43, shown: int = 50, seed: int | np.random.Generator | None = 0
+    features: Any, groups: Any, people: int = 43, shown: int = 50, seed: Seed = 0
 ) -> list[tuple[int, int, int, str]]:
     """The answers of simulated stakeholders to random pairs: ``"same"`` or ``"none"``.
 
@@ -105,9 +105,8 @@ def stakeholders(
         j = (i + rng.integers(1, len(X), shown)) % len(X)
         distance = np.abs(Z[i] - Z[j]) @ weights + of_race * (race[i] != race[j])
         same = distance <= np.quantile(distance, rng.beta(2, 4))
-        answers += [
-            (person, int(a), int(b), "same" if s else "none") for a, b, s in zip(i, j, same, strict=True)
-        ]
+        said = np.where(same, "same", "none").tolist()
+        answers += [(person, a, b, s) for a, b, s in zip(i.tolist(), j.tolist(), said, strict=True)]
     return answers
 
 

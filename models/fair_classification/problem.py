@@ -190,10 +190,8 @@ class FairClassification(Problem):
     def _has_classes(self) -> None:
         count = len(self.classes) or 2
         if self.classes and (count < 3 or len(set(self.classes)) < count):
-            names = ", ".join(self.classes)
-            raise DeclarationError(
-                f"classes: {names} are not three or more different names; two need no names"
-            )
+            rule = "are not three or more different names; two need no names"
+            raise DeclarationError(f"classes: {', '.join(self.classes)} {rule}")
         rule = f"from 0 to {count - 1}" if self.classes else "0 or 1"
         check_entries(self.labels, self.labels >= count, "labels: the array", f"it must be {rule}")
         if not self.classes:
@@ -201,10 +199,8 @@ class FairClassification(Problem):
         if self.privacy is not None:
             raise DeclarationError(f"privacy: private learning has two classes, not {count}")
         if len(self.constraint.records):
-            kind = f"{type(self.constraint).__name__} looks at single records"
-            raise DeclarationError(
-                f"constraint: {kind} and compares their predictions of 1; there are {count} classes"
-            )
+            kind = f"constraint: {type(self.constraint).__name__} looks at single records"
+            raise DeclarationError(f"{kind} and compares their predictions of 1; there are {count} classes")
 
     def _compares_groups(self, notion: Notion) -> None:
         """Refuse a comparison of one group with missing ones."""
@@ -317,20 +313,16 @@ class FairClassification(Problem):
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
-            if decision.classes != self.class_count:
-                raise DeclarationError(
-                    f"the decision has {decision.classes} classes; there are {self.class_count}"
-                )
+            if (known := decision.classes) != (count := self.class_count):
+                raise DeclarationError(f"the decision has {known} classes; there are {count}")
             return decision.probability(self._named_for(decision))
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
             if self.classes:
                 codes = _codes(decision)
                 if codes.max(initial=0) >= self.class_count:
-                    count = self.class_count
-                    raise DeclarationError(
-                        f"the decision predicts class {codes.max()}; there are {count} classes"
-                    )
+                    most, count = codes.max(), self.class_count
+                    raise DeclarationError(f"the decision predicts class {most}; there are {count} classes")
                 decision = as_cells(codes, self.class_count).reshape(-1, self.class_count)
         values = as_numbers(decision, "the decision")
         if values.shape != shape:

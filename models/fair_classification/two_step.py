@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.fairness import GroupRates, RateParity
@@ -65,7 +65,7 @@ class TwoStepClassifier(PolicyFile):
         one = self.base.probability(X)
         return np.asarray((1 - one) * if_zero + one * if_one)
 
-    def predict(self, X: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, X: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a prediction for each record, 0 or 1; see `probability` and `seed` elsewhere."""
         positive = self.probability(X, groups)
         return np.asarray(np.random.default_rng(seed).random(len(positive)) < positive, dtype=np.int64)
@@ -94,11 +94,8 @@ class TwoStepClassifier(PolicyFile):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The classifier of plain data."""
-        base, remix = (
-            RandomizedClassifier.from_dict(data["base"]),
-            RandomizedPostprocessor.from_dict(data["remix"]),
-        )
-        return cls(base, remix)
+        base = RandomizedClassifier.from_dict(data["base"])
+        return cls(base, RandomizedPostprocessor.from_dict(data["remix"]))
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the rates of each group before and after the second step, see `RandomizedPostprocessor`."""
@@ -123,7 +120,7 @@ def two_step(
     allow_vacuous: bool = False,
     backend: str | None = None,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Outcome:
     """Learn a fair classifier as if reports were true groups, then remix its predictions by report.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
@@ -31,14 +31,7 @@ CONFIDENCE = 0.95
 """That no pair of sampled means is called inverted that is not."""
 
 
-def audit(
-    rule: Rule,
-    truth: Any,
-    mechanism: Mechanism,
-    *,
-    trials: int = 0,
-    seed: int | np.random.Generator | None = None,
-) -> DataFrame:
+def audit(rule: Rule, truth: Any, mechanism: Mechanism, *, trials: int = 0, seed: Seed = None) -> DataFrame:
     """Compare the mean outcome of each assignee under noisy counts with its outcome under the true ones.
 
     Parameters

@@ -261,9 +261,8 @@ class CoverageRule(Declared):
         density = np.empty((len(x), len(lows), limited.shape[1]))
         for i, low in enumerate(lows):  # of the noisy number together with illiterate > r limited + low
             c = r * limited + low
-            density[:, i] = (
-                apart * (most - np.clip(c, least, most)) + np.exp(q1 + v - 2 * np.maximum(c, most)) / 2
-            )
+            density[:, i] = apart * (most - np.clip(c, least, most))
+            density[:, i] += np.exp(q1 + v - 2 * np.maximum(c, most)) / 2
             density[:, i] += np.where(c < least, apart - np.exp(2 * np.minimum(c, least) - q1 - v), 0.0) / 2
         density *= weights[:, None, :] / 4
         passes = np.empty((len(x), len(above), limited.shape[1]))
@@ -578,9 +577,8 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
     counts = problem.guarded
 
     def least(distance: float, angle: float) -> float:
-        rates = problem.rule.rates(
-            counts, problem.scale, -distance * np.cos(angle), -distance * np.sin(angle)
-        )
+        x, y = -distance * np.cos(angle), -distance * np.sin(angle)
+        rates = problem.rule.rates(counts, problem.scale, x, y)
         return float(rates.min(initial=1.0)) - problem.least_rate - RATE_ROOM
 
     for angle in np.linspace(0.05, np.pi / 2 - 0.05, directions):

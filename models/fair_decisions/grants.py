@@ -194,9 +194,8 @@ class FormulaGrant(Problem):
     def failure_bound(self, rule: GrantRule) -> float:
         """Bound the probability that any district loses, whatever the true counts are."""
         u, v = rule.slacks, rule.total_slack
-        below = np.where(
-            u >= 0, np.log1p(-np.exp(-np.abs(u) / self.scale) / 2), -np.abs(u) / self.scale - np.log(2)
-        )
+        away = -np.abs(u) / self.scale
+        below = np.where(u >= 0, np.log1p(-np.exp(away) / 2), away - np.log(2))
         least = rule.weights * u if v > 0 and (u >= 0).all() else None
         above = laplace_sum_tail(v, self.scale * rule.weights, positive=rule.clipped, least=least)
         return float(min(1.0, -np.expm1(below.sum()) + above))

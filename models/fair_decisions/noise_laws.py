@@ -145,9 +145,8 @@ def laplace_sum_quantile(tail: float, scales: Any) -> float:
     high = float(np.sqrt(2 * (s**2).sum()))
     while laplace_sum_tail(high, s) > tail:
         high *= 2
-    return float(
-        scipy.optimize.brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=QUANTILE * high)
-    )
+    xtol = QUANTILE * high
+    return float(scipy.optimize.brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=xtol))
 
 
 def clipped_mean(counts: Any, scale: float) -> Array:
@@ -265,9 +264,8 @@ def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
     if not (np.isfinite(scale) and scale > 0):
         raise DeclarationError(f"scale is {scale!r}; it must be positive and finite")
     # Districts with equal counts and weights have equal shares.
-    kinds, of_kind, districts = np.unique(
-        np.stack([x / scale, w / w.max()]), axis=1, return_inverse=True, return_counts=True
-    )
+    pairs = np.stack([x / scale, w / w.max()])
+    kinds, of_kind, districts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
     x, w = kinds
     largest = float((districts * w * (x + 50)).sum())
     first, last = np.log(TAIL / largest), np.log(1e18 / w.min())

@@ -81,9 +81,8 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
     """
     noise, p, seats = added_noise(mechanism), problem.populations, problem.seats
     if not noise.whole:
-        raise DeclarationError(
-            f"the noise is {type(noise).__name__}; the law of rounded quotas is known for whole noise"
-        )
+        kind = type(noise).__name__
+        raise DeclarationError(f"the noise is {kind}; the law of rounded quotas is known for whole noise")
     if (p != np.round(p)).any():
         raise DeclarationError("populations must be whole, since the noise is; round them first")
     least = np.broadcast_to(problem.minimum, p.shape)

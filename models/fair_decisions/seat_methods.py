@@ -196,9 +196,8 @@ def _unit_steps(problem: Apportionment, model: Model) -> Handles:
     seats = model.variable(model.unused_name("seats"), len(low), lower=low, upper=low + count, integer=True)
     takes = model.variable(model.unused_name("takes"), len(state), lower=0, upper=1)
     rows = sp.csr_array((np.ones(len(state)), (state, np.arange(len(state)))), shape=(len(low), len(state)))
-    model.subject_to(
-        seats.sum() == problem.seats, rows @ takes + low == seats, name=model.unused_name("all_seats")
-    )
+    name = model.unused_name("all_seats")
+    model.subject_to(seats.sum() == problem.seats, rows @ takes + low == seats, name=name)
     q = problem.quotas[state]
     if problem.criterion == "hill":
         steps = 1 - q**2 / (rank * (rank + 1.0))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, FrozenArrays, as_numbers, check_label_order
+from forcopt.arrays import Array, FrozenArrays, Seed, as_numbers, check_label_order
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain
@@ -15,9 +15,6 @@ from forcopt.learning.fitted import plain_numbers
 from forcopt.learning.tolerances import EXACT_SUM, NEGLIGIBLE, SUM
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, Drawn, titled
-
-if TYPE_CHECKING:
-    pass
 
 
 def codes_of(groups: Any, known: tuple[str, ...], channel: RandomizedResponse | None) -> Array:
@@ -86,7 +83,7 @@ class RandomizedPostprocessor(FrozenArrays, PolicyFile, Drawn):
         mixed = self.probabilities @ self.channel.transition(len(self.groups))
         return RandomizedPostprocessor(mixed, self.groups, self.base_rates)
 
-    def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, predictions: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a prediction for each record.
 
         Parameters
@@ -245,7 +242,7 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
         """Whether two groups differ in their law."""
         return bool(np.ptp(self.probabilities, axis=1).any())
 
-    def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, predictions: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw the position of a class for each record; the same int gives the same draws."""
         ends = np.cumsum(self.probability(predictions, groups), axis=1)
         drawn = np.random.default_rng(seed).random(len(ends))[:, None] * ends[:, -1:]
@@ -310,17 +307,14 @@ class RandomizedThresholds(PolicyFile, Drawn):
 
     def __post_init__(self) -> None:
         if not len(self.groups) == len(self.thresholds) == len(self.weights):
-            counts = f"{len(self.groups)} groups, {len(self.thresholds)} lists of thresholds"
-            raise DeclarationError(
-                f"there are {counts} and {len(self.weights)} of weights; each group needs both"
-            )
+            lists = f"{len(self.thresholds)} lists of thresholds and {len(self.weights)} of weights"
+            raise DeclarationError(f"there are {len(self.groups)} groups, {lists}; each group needs both")
         thresholds, weights = [], []
         for name, cuts, chances in zip(self.groups, self.thresholds, self.weights, strict=True):
             t, w = np.asarray(cuts, dtype=float), as_numbers(chances, "weights")
             if t.ndim != 1 or t.shape != w.shape or not len(t) or np.isnan(t).any():
-                raise DeclarationError(
-                    f"group {name!r}: thresholds {t.tolist()}, weights {w.tolist()} differ"
-                )
+                given = f"thresholds {t.tolist()}, weights {w.tolist()}"
+                raise DeclarationError(f"group {name!r}: {given} differ")
             if w.min() < -NEGLIGIBLE or abs(w.sum() - 1.0) > SUM:
                 raise DeclarationError(f"group {name!r}: the weights {w.tolist()} are no probabilities")
             order = np.argsort(t, kind="stable")
@@ -382,7 +376,7 @@ class RandomizedThresholds(PolicyFile, Drawn):
         laws = zip(self.thresholds, self.weights, strict=True)
         return len({(cuts.tobytes(), weights.tobytes()) for cuts, weights in laws}) > 1
 
-    def predict(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+    def predict(self, scores: Any, groups: Any, seed: Seed = None) -> Array:
         """Draw a prediction for each record, independently; the same int gives the same draws."""
         chance = self.probability(scores, groups)
         return np.asarray(np.random.default_rng(seed).random(len(chance)) < chance, dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, RateParity
@@ -113,7 +113,7 @@ def dp_postprocessing(
     ledger: Ledger | str | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Outcome:
     """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
 
@@ -144,20 +144,14 @@ def dp_postprocessing(
     BudgetSpentError
         If the ledger's budget does not allow the run.
     """
-    found = _from_noisy_counts(
-        "dp-postprocessing",
-        problem,
-        problem.counts,
-        problem.groups,
-        AllOf(notions=tuple(_parities_of(problem.constraint))),
-        lambda chance, noisy: problem.postprocessor(np.clip(chance, 0.0, 1.0), noisy),
-        (12, "the optimum"),
-        beta=beta,
-        ledger=ledger,
-        backend=backend,
-        time_limit=time_limit,
-        seed=seed,
-    )
+    notion = AllOf(notions=tuple(_parities_of(problem.constraint)))
+
+    def decide(chance: Array, noisy: Array) -> Any:
+        return problem.postprocessor(np.clip(chance, 0.0, 1.0), noisy)
+
+    of = (problem, problem.counts, problem.groups, notion, decide, (12, "the optimum"))
+    run: dict[str, Any] = {"ledger": ledger, "backend": backend, "time_limit": time_limit, "seed": seed}
+    found = _from_noisy_counts("dp-postprocessing", *of, beta=beta, **run)
     return found if found.decision is None else replace(found, guarantee=privacy_cost(problem, beta).error)
 
 
@@ -184,7 +178,7 @@ def _from_noisy_counts(
     ledger: Ledger | str | None,
     backend: str | None,
     time_limit: float | None,
-    seed: int | np.random.Generator | None,
+    seed: Seed,
     rising: bool = False,
 ) -> Outcome:
     """Pay, add noise to counts, indexed ``[bin, group, label]``, and solve their program with relaxed rows.
@@ -241,7 +235,7 @@ def dp_thresholds(
     ledger: Ledger | str | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Outcome:
     """Count the records between public thresholds with Laplace noise, and mix these thresholds.
 
@@ -294,21 +288,14 @@ def dp_thresholds(
         raise DeclarationError("dp-thresholds needs edges: the public thresholds to choose among")
     cuts = np.unique(as_numbers(edges, "edges"))
     counts = _histogram(problem, cuts)
-    return _from_noisy_counts(
-        "dp-thresholds",
-        problem,
-        counts,
-        problem.group_names,
-        problem.constraint,
-        lambda chance, _: _decision(problem.group_names, cuts, chance),
-        (2 * len(counts), "the error of the best fair mixture of these thresholds"),
-        beta=beta,
-        ledger=ledger,
-        backend=backend,
-        time_limit=time_limit,
-        seed=seed,
-        rising=True,
-    )
+    names, promise = problem.group_names, "the error of the best fair mixture of these thresholds"
+
+    def decide(chance: Array, _: Array) -> RandomizedThresholds:
+        return _decision(names, cuts, chance)
+
+    of = (problem, counts, names, problem.constraint, decide, (2 * len(counts), promise))
+    run: dict[str, Any] = {"ledger": ledger, "backend": backend, "time_limit": time_limit, "seed": seed}
+    return _from_noisy_counts("dp-thresholds", *of, beta=beta, rising=True, **run)
 
 
 def _histogram(problem: ScorePostprocessing, cuts: Array) -> Array:

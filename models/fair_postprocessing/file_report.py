@@ -169,14 +169,10 @@ def fair_report(
     (('no', 'yes'), ['f', 'm'])
     """
     groups = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    if (
-        not groups
-        or len(set(groups)) < len(groups)
-        or not all(isinstance(name, str) for name in (label, *groups))
-    ):
-        raise DeclarationError(
-            f"label is {label!r} and sensitive is {sensitive!r}; they must name different columns"
-        )
+    named = all(isinstance(name, str) for name in (label, *groups))
+    if not groups or not named or len(set(groups)) < len(groups):
+        given = f"label is {label!r} and sensitive is {sensitive!r}"
+        raise DeclarationError(f"{given}; they must name different columns")
     if label in groups:
         raise DeclarationError(f"label is {label!r}, which is sensitive, too; name two columns")
     people, findings, schema, better = _checked(frame, label, groups, positive, leave_out, fixes, encoding)

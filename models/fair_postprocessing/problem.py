@@ -37,10 +37,8 @@ def emptied(rates: GroupRates, notion: Notion) -> str:
         if over.noise is not None and (records <= 0).any():
             a = int(np.argmin(records))
             enough = over.noise.counts[a] * int(np.sum(rate.given[0])) * over.noise.bound
-            left = (
-                f"the noise leaves {records[a]:.6g} records of group {over.groups[a]!r} for its {rate.name}"
-            )
-            return f"{left}; more than {enough:.6g} true ones would have been enough"
+            left = f"{records[a]:.6g} records of group {over.groups[a]!r} for its {rate.name}"
+            return f"the noise leaves {left}; more than {enough:.6g} true ones would have been enough"
     return ""
 
 
@@ -184,10 +182,9 @@ class FairPostprocessing(Postprocessing):
     @field_validator("counts")
     @classmethod
     def _is_table(cls, counts: Array) -> Array:
-        if counts.ndim != 3 or counts.shape[0] != 2 or counts.shape[1] < 1 or counts.shape[2] != 2:
-            raise DeclarationError(
-                f"the shape is {counts.shape}; it must be (2, K, 2): prediction, group, label"
-            )
+        shape = counts.shape
+        if len(shape) != 3 or shape[0] != 2 or shape[1] < 1 or shape[2] != 2:
+            raise DeclarationError(f"the shape is {shape}; it must be (2, K, 2): prediction, group, label")
         check_entries(counts, counts < 0, "the array", "it must not be negative")
         return counts
 

@@ -349,10 +349,8 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
             belows = np.searchsorted(known, decision.thresholds[a]).tolist()
             for below, t, w in zip(belows, decision.thresholds[a], decision.weights[a], strict=True):
                 if w > 0 and below not in place:
-                    name = problem.group_names[a]
-                    raise DeclarationError(
-                        f"group {name!r}: the threshold {t:g} is no vertex of its ROC hull"
-                    )
+                    named = f"group {problem.group_names[a]!r}: the threshold {t:g}"
+                    raise DeclarationError(f"{named} is no vertex of its ROC hull")
                 values[ends[a] + place.get(below, 0)] += w
         return {mixture: values}
 

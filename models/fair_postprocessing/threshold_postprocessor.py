@@ -176,13 +176,9 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         if len(self.classes_) > 2:
             names = tuple(map(str, self.classes_))
             of_labels = [names[c] for c in given.labels.tolist()]
-            options: dict[str, Any] = {
-                "classes": names,
-                "weights": given.weights,
-                "costs": self._costs(given),
-            }
+            records = (score, groups, of_labels, given.constraint)
             problem = MulticlassPostprocessing.from_predictions(
-                score, groups, of_labels, given.constraint, **options
+                *records, classes=names, weights=given.weights, costs=self._costs(given)
             )
         else:
             problem = ScorePostprocessing(

@@ -61,13 +61,9 @@ def generate_rankings(
         column = Column(oracle.worth(found), coefficients, data=found)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
-    options: dict[str, Any] = {
-        "total": 1.0,
-        "gap": gap,
-        "time_limit": time_limit,
-        "on_improvement": on_improvement,
-    }
-    found = column_generation(model, price, backend, **options)
+    found = column_generation(
+        model, price, backend, total=1.0, gap=gap, time_limit=time_limit, on_improvement=on_improvement
+    )
     solution = found.solution
     decision = None
     if solution.status.has_solution:

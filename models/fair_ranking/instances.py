@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.fairness import CounterfactualOrder, ExposureParity, InGroupFairness
 from forcopt.fairness.ranking import PrefixQuotas, RankingNotion, SelectionParity
 from forcopt.instance import Instance, by_name
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def moving_company(n: int = 2000, seed: int | np.random.Generator | None = None) -> DataFrame:
+def moving_company(n: int = 2000, seed: Seed = None) -> DataFrame:
     """Applicants of a moving company: sex G, race R, strength X, score Y.
 
     37 % are women (G = F) and, independently, 37 % Black (R = B). Strength depends on sex, the score on
@@ -55,9 +55,8 @@ def moving_company(n: int = 2000, seed: int | np.random.Generator | None = None)
 
     x = by_sex()
     both = female & black
-    mean, variance = (
-        np.select([both, black], pair, other) for pair, other in (([-1.1, -1], 0), ([0.9, 1], 0.5))
-    )
+    mean = np.select([both, black], [-1.1, -1], 0)
+    variance = np.select([both, black], [0.9, 1], 0.5)
     of_race = rng.normal(mean, np.sqrt(variance))
     y = 0.8 * x + 0.2 * (0.6 * by_sex() + 0.4 * of_race)
     return DataFrame({"G": np.where(female, "F", "M"), "R": np.where(black, "B", "W"), "X": x, "Y": y})
@@ -67,7 +66,7 @@ def random_ranking(
     n: int,
     positions: int,
     levels: tuple[int, ...] = (2, 2),
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     constraint: RankingNotion | None = None,
     **fields: Any,
 ) -> FairRanking:

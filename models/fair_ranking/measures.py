@@ -20,10 +20,9 @@ def _prefix(order: Any, k: int, count: int | None = None) -> Array:
     found = found[:k]
     known = np.inf if count is None else count
     if found.min() < 0 or found.max() >= known or len(np.unique(found)) < k or (found != given[:k]).any():
-        least = "at least 0" if count is None else f"from 0 to {count - 1}"
-        raise DeclarationError(
-            f"the ranking begins with {given[:k].tolist()}; it must name different candidates, {least}"
-        )
+        rule = "at least 0" if count is None else f"from 0 to {count - 1}"
+        begin = f"the ranking begins with {given[:k].tolist()}"
+        raise DeclarationError(f"{begin}; it must name different candidates, {rule}")
     return found
 
 
@@ -138,10 +137,7 @@ def selection_rates(order: Any, groups: Sequence[Any], k: int) -> dict[str, floa
     """
     levels = np.array([str(g) for g in groups])
     chosen = levels[_prefix(order, k, len(levels))]
-    return {
-        str(g): float((chosen == g).sum() / k / ((levels == g).sum() / len(levels)))
-        for g in np.unique(levels)
-    }
+    return {str(g): float((chosen == g).sum() / k / (levels == g).mean()) for g in np.unique(levels)}
 
 
 def sensitivity(order: Any, ideal: Any, groups: Sequence[Any], k: int) -> dict[str, float]:

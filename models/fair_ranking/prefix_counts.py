@@ -127,9 +127,8 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
         widths.append(first)
     index, piece, member = np.concatenate(at), np.concatenate(pieces), np.concatenate(members)
     z = model.variable(name("member"), len(index), lower=0.0, upper=1.0)
-    total = sp.csr_array(
-        (np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(places), len(index))
-    )
+    shape = (len(places), len(index))
+    total = sp.csr_array((np.ones(len(index)), (index, np.arange(len(index)))), shape=shape)
     chosen = n.reshape(cells.count * k)[np.array([c * k + j for c, j in places])]
     model.subject_to(total @ z + np.array(widths, dtype=float) == chosen, name=name("worth"))
     worth = problem.scores[np.concatenate(cells.members)] / unit

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import CounterfactualOrder, InGroupFairness, RankingNotion
@@ -59,9 +59,7 @@ class Ranking:
         self.order.flags.writeable = False
 
     @classmethod
-    def by_score(
-        cls, scores: Any, positions: int | None = None, seed: int | np.random.Generator | None = None
-    ) -> Ranking:
+    def by_score(cls, scores: Any, positions: int | None = None, seed: Seed = None) -> Ranking:
         """Sort by falling score; equal scores are ordered at random.
 
         Parameters
@@ -180,7 +178,7 @@ class RankingLottery:
         """The rankings that are drawn, shape ``(t, k)``."""
         return self.lottery[1]
 
-    def sample(self, seed: int | np.random.Generator | None = None) -> Ranking:
+    def sample(self, seed: Seed = None) -> Ranking:
         """Draw a ranking."""
         weights, rankings = self.lottery
         return Ranking(np.array(rankings[np.random.default_rng(seed).choice(len(weights), p=weights)]))
@@ -532,9 +530,8 @@ class FairRanking(Problem):
         if self.integer:
             violations["integrality"] = 1.0 - float(lottery.probabilities.max())
         if self.constraint is not None:
-            ranked = Ranked(
-                self.candidates, e, partial(_counts, lottery), np.arange(self.size), _Chosen(lottery)
-            )
+            counts, every = partial(_counts, lottery), np.arange(self.size)
+            ranked = Ranked(self.candidates, e, counts, every, _Chosen(lottery))
             violations |= self.constraint.violation(ranked)
         broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
         return Evaluation(objective, broken, self._metrics(lottery, objective))

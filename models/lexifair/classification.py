@@ -174,12 +174,9 @@ class LexifairClassification(Lexifair):
             most = self.hypotheses.table.max()
             raise DeclarationError(f"hypotheses: the table holds {most:g}; it must be from 0 to 1")
         if self.constraint is not None:
-            records = self.constraint.records
-            if len(records) and records.max() >= len(self.labels):
-                most = len(self.labels)
-                raise DeclarationError(
-                    f"constraint: a pair names record {records.max()}; there are {most} records"
-                )
+            last = self.constraint.records.max(initial=-1)
+            if last >= (n := len(self.labels)):
+                raise DeclarationError(f"constraint: a pair names record {last}; there are {n} records")
             for rate, rates in self.constraint.demands(self.rates(np.zeros(len(self.labels)))):
                 rates.rate(rate)
         _ = self.oracle  # does the class fit the features?

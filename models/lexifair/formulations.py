@@ -317,7 +317,7 @@ class Pool:
             last = reduced, weights, np.array([-float(dual(row).sum()) for row in held])
             return Pricing([column], reduced) if problem.exact else [column]
 
-        def improved(seen: Improvement) -> bool:
+        def watch(seen: Improvement) -> bool:
             nonlocal best
             value = seen.objective + min(last[0], 0.0)
             if value > best[0] or not problem.exact:  # the last multipliers need not be the best
@@ -326,13 +326,9 @@ class Pool:
             trace.append(Improvement(seen.seconds, scale * seen.objective, scale * best[0]))
             return bool(report is not None and report(trace[-1])) or stop
 
-        options: dict[str, Any] = {
-            "total": 1.0,
-            "gap": self.gap,
-            "time_limit": time_limit,
-            "on_improvement": improved,
-        }
-        done = generate(master, price, self.backend, **options)
+        done = generate(
+            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=watch
+        )
         solution = done.solution
         everything: list[Fit] = [*self.models, *(c.data for c in done.columns)]
         if solution.point is None:

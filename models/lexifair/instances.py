@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.errors import require
 from forcopt.instance import Instance, by_name
 from forcopt.learning import Stumps
@@ -22,7 +23,7 @@ def random_regression(
     conflict: float = 0.5,
     noise: float = 0.1,
     overlap: float = 0.0,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **fields: Any,
 ) -> LexifairRegression:
     """Draw groups whose labels follow coefficients of their own.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError, require
 from forcopt.games import GradientDescent, PerturbedLeader
@@ -148,7 +148,7 @@ def ftpl(
     draws: int = 20,
     noise: float = 0.1,
     time_limit: float | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.
@@ -178,9 +178,8 @@ def ftpl(
     check_game(alpha, rounds)
     require(draws >= 1, "draws", draws, "be at least 1")
     require(0 < noise < np.inf, "noise", noise, "be positive")
-    return play_levels(
-        problem, Leader(problem, draws, noise, seed), alpha, rounds, time_limit, on_improvement
-    )
+    leader = Leader(problem, draws, noise, seed)
+    return play_levels(problem, leader, alpha, rounds, time_limit, on_improvement)
 
 
 class _Ball:

@@ -197,9 +197,8 @@ def prove(
         No sum is smaller: 0 for losses, minus infinity for estimates of them.
     """
     bounds = [max([floor, *(m.bound(totals) for m in found)]) for found in proofs]
-    return tuple(
-        Level(float(t), bound, count) for t, bound, count in zip(totals, bounds, rounds, strict=False)
-    )
+    levels = zip(map(float, totals), bounds, rounds, strict=False)
+    return tuple(Level(*level) for level in levels)
 
 
 def check_delta(delta: float) -> None:

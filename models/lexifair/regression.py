@@ -424,9 +424,8 @@ class LexifairRegression(Lexifair):
 
 def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expression:
     """The loss of a factor at ``centre + shift``, in units."""
-    found: Expression = sum_squares(
-        (factor[:, :-1] @ shift + factor @ np.append(centre, -1.0)) / np.sqrt(unit)
-    )
+    residuals = factor[:, :-1] @ shift + factor @ np.append(centre, -1.0)
+    found: Expression = sum_squares(residuals / np.sqrt(unit))
     return found
 
 
@@ -475,10 +474,7 @@ class BoundedLossRegression(Problem):
     loss: LossName = Field(default="squared", kw_only=True)
     quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_features(cls, data: Any) -> Any:
-        return take_names(data)
+    _names_features = model_validator(mode="before")(take_names)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -488,10 +484,8 @@ class BoundedLossRegression(Problem):
     @cached_property
     def lexifair(self) -> LexifairRegression:
         """The lexicographic problem of the same records; its first level is the least possible bound."""
-        shared: dict[str, Any] = {
-            name: getattr(self, name) for name in type(self).model_fields if name != "bound"
-        }
-        return LexifairRegression(**shared, levels=1)
+        shared = [name for name in type(self).model_fields if name != "bound"]
+        return LexifairRegression(**{name: getattr(self, name) for name in shared}, levels=1)
 
     @cached_property
     def unit(self) -> float:

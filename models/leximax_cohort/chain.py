@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logit
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.models.leximax_cohort.tolerances import CLOSE, WHOLE
@@ -119,11 +119,7 @@ class CohortChain:
 
 
 def draw_cohorts(
-    problem: LeximaxCohort,
-    draws: int = 1000,
-    *,
-    steps: int | None = None,
-    seed: int | np.random.Generator | None = None,
+    problem: LeximaxCohort, draws: int = 1000, *, steps: int | None = None, seed: Seed = None
 ) -> CohortDraws:
     """Draw cohorts, each feasible one with the same probability, by a Markov chain.
 

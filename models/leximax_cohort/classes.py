@@ -65,9 +65,8 @@ class Classes:
         z = model.variable("members", len(self.sizes), lower=self.low, upper=self.high, integer=integer)
         model.subject_to(z.sum() == p.size)
         if p.classes.names:
-            model.subject_to(
-                (z @ p.classes.members[:, self.first].T).between(p.classes.least, p.classes.most)
-            )
+            counts = z @ p.classes.members[:, self.first].T
+            model.subject_to(counts.between(p.classes.least, p.classes.most))
         if p.household_rows.shape[0]:
             model.subject_to(p.household_rows[:, self.first] @ z <= 1)
         return z, z @ self.worth

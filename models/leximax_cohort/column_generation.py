@@ -235,9 +235,8 @@ def column_generation(
     used = weights > UNUSED
     cohorts, chances = classes.spread(known[used], weights[used] / weights[used].sum())
     message += f", {len(chances)} cohorts in the lottery"
-    return Outcome(
-        problem.lottery(chances @ cohorts, cohorts, chances), bound, status, rounds, message, trace.steps
-    )
+    lottery = problem.lottery(chances @ cohorts, cohorts, chances)
+    return Outcome(lottery, bound, status, rounds, message, trace.steps)
 
 
 def _reach(classes: Classes, pricing: CohortPricing, known: Array, trace: Trace) -> Array:

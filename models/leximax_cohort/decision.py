@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array, FrozenArrays
+from forcopt.arrays import Array, FrozenArrays, Seed
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.panel import gini
@@ -84,7 +84,7 @@ class CohortLottery(FrozenArrays, Drawn):
         chances = table_html("chances of the candidates, least first", ("candidate", "probability"), rows)
         return picture_html(self.plot()) + chances
 
-    def sample(self, seed: int | np.random.Generator | None = None) -> Array:
+    def sample(self, seed: Seed = None) -> Array:
         """Draw a cohort of exactly the size, in which each candidate is with its probability.
 
         Without quotas by dependent rounding (Srinivasan, 2001), which makes memberships negatively
@@ -112,7 +112,7 @@ class CohortLottery(FrozenArrays, Drawn):
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
 
-    def sample_independently(self, seed: int | np.random.Generator | None = None) -> Array:
+    def sample_independently(self, seed: Seed = None) -> Array:
         """Draw each candidate by itself: a baseline, whose size is only right on average.
 
         A group with utility u then gets less than ``u - d`` with probability at most
@@ -141,9 +141,8 @@ class CohortLottery(FrozenArrays, Drawn):
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return cohort_lottery(
-            self.marginals, round(self.problem.size), self.problem.classes, self.problem.household_rows
-        )
+        p = self.problem
+        return cohort_lottery(self.marginals, round(p.size), p.classes, p.household_rows)
 
     @property
     def entropy(self) -> float:

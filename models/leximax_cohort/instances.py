@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
 
 def random_cohort(
-    candidates: int,
-    groups: int,
-    size: float,
-    *,
-    grid: int | None = None,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    candidates: int, groups: int, size: float, *, grid: int | None = None, seed: Seed = None, **fields: Any
 ) -> LeximaxCohort:
     """Draw utilities uniformly from [0, 1].
 
@@ -51,13 +46,7 @@ def random_cohort(
 
 
 def random_block(
-    candidates: int,
-    groups: int,
-    size: float,
-    *,
-    share: float = 0.2,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    candidates: int, groups: int, size: float, *, share: float = 0.2, seed: Seed = None, **fields: Any
 ) -> LeximaxCohort:
     """Let each candidate serve a few groups: worth 1 with probability `share`, else 0.
 
@@ -93,13 +82,7 @@ def random_block(
 
 
 def random_panel(
-    candidates: int,
-    size: int,
-    *,
-    features: int = 3,
-    levels: int = 3,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    candidates: int, size: int, *, features: int = 3, levels: int = 3, seed: Seed = None, **fields: Any
 ) -> LeximaxCohort:
     """Draw a pool for a citizens' panel: everyone is a group, and features have quotas.
 

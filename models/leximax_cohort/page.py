@@ -90,9 +90,8 @@ def _drawn(lottery: PublicLottery, number: int | str) -> str:
 
 def _dice(last: str) -> str:
     """A picture of the dice in their order, and how to throw them."""
-    words = (
-        f"Throw {len(last)} ten-sided dice of different colours, one for each digit of the panel's number. "
-    )
+    words = f"Throw {len(last)} ten-sided dice of different colours, "
+    words += "one for each digit of the panel's number. "
     dice, said = "", []
     for i in range(len(last)):
         name, colour = _DICE[i % len(_DICE)]
@@ -117,9 +116,8 @@ def _dice(last: str) -> str:
 def _by_quota(lottery: PublicLottery) -> str:
     p, chances, rows = lottery.problem, lottery.marginals, []
     classes = p.classes
-    for name, own, least, most in zip(
-        classes.names, classes.members > 0, classes.least, classes.most, strict=True
-    ):
+    quotas = zip(classes.names, classes.members > 0, classes.least, classes.most, strict=True)
+    for name, own, least, most in quotas:
         ends = f"{least:g}" if least == most else f"{least:g}–{most:g}"
         mine = chances[own]
         if len(mine):

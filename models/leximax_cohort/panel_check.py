@@ -240,11 +240,8 @@ def check_fit(
         if least > most:
             found.fault("quotas", row, "min", str(least), f"is more than max, {most}", str(most))
         if least and not many:
-            rule, near = (
-                f"is a value of no candidate, but min is {least}",
-                nearest_level(value, present[feature]),
-            )
-            found.fault("quotas", row, "value", value, rule, near)
+            rule = f"is a value of no candidate, but min is {least}"
+            found.fault("quotas", row, "value", value, rule, nearest_level(value, present[feature]))
         elif size is not None and least > many:
             rule = f"is more than the {many} candidates with this value"
             found.fault("quotas", row, "min", str(least), rule, str(many))

@@ -198,12 +198,11 @@ class LeximaxCohort(Problem):
             if feature not in self.features:
                 raise DeclarationError(f"quotas.{feature}: there is no such feature")
             for level, (least, most) in bounds.items():
+                quota = f"quotas.{feature}.{level}"
                 if least > 0 and level not in self.features[feature]:
-                    raise DeclarationError(f"quotas.{feature}.{level}: no candidate has this level")
+                    raise DeclarationError(f"{quota}: no candidate has this level")
                 if not 0 <= least <= most:
-                    raise DeclarationError(
-                        f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
-                    )
+                    raise DeclarationError(f"{quota} is [{least:g}, {most:g}]; it must be 0 <= least <= most")
         for feature, bounds in self.flexible.items():
             for level, (low, high) in bounds.items():
                 least, most = self.quotas.get(feature, {}).get(level, (np.nan, np.nan))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, check_table, read_rows, take_table
 from forcopt.errors import DeclarationError
@@ -41,7 +42,7 @@ def draw_letters(
     *,
     district: str,
     response: Mapping[str, float],
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Letters:
     """Draw the addresses that get a letter, more where fewer people respond.
 

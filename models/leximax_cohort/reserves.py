@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
@@ -83,7 +83,7 @@ def choose_reserves(
     attendance: Any = 0.9,
     *,
     scenarios: int | Array = 100,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     backend: str = "highs",
     time_limit: float | None = 60.0,
 ) -> Reserves:
@@ -173,9 +173,8 @@ def choose_reserves(
     over = model.variable("over", (cases, len(rows)), lower=0)
     empty = model.variable("empty", (cases, 1), lower=0)
     counts = called @ rows.T + kept @ rows.T
-    model.subject_to(
-        held.sum() == count, called <= held, called.sum(axis=1).reshape((cases, 1)) + empty == out
-    )
+    filled = called.sum(axis=1).reshape((cases, 1)) + empty == out
+    model.subject_to(held.sum() == count, called <= held, filled)
     model.subject_to(counts + short >= least, counts - over <= most)
     if homes.shape[0]:
         model.subject_to(homes[:, classes.first] @ held <= 1)
@@ -189,12 +188,8 @@ def choose_reserves(
         rng.permutation(np.flatnonzero((classes.of == c) & (free > 0)))[:number]
         for c, number in enumerate(np.round(result[held]).astype(int).tolist())
     ]
-    return Reserves(
-        chosen_names(problem, np.sort(np.concatenate(drawn))),
-        float(result.objective),
-        float(weight @ (alone + out[:, 0])),
-        float(result.bound),
-    )
+    names, missing = chosen_names(problem, np.sort(np.concatenate(drawn))), weight @ (alone + out[:, 0])
+    return Reserves(names, float(result.objective), float(missing), float(result.bound))
 
 
 def chosen_names(problem: LeximaxCohort, at: Array) -> tuple[str, ...]:

@@ -220,11 +220,12 @@ def _equal_panels(decision: CohortLottery, panels: int, backend: str, deadline: 
     def least(copies: Array) -> float:
         return float((copies.sum(axis=0)[served] // classes.sizes[served]).min())
 
+    def enough(copies: Array) -> bool:
+        return bool(least(copies) >= most)
+
     rng, dealt, met = np.random.default_rng(0), np.zeros((panels, len(classes.sizes))), [numbers]
     for _ in range(_STARTS):
-        tried = _exchange(
-            classes, numbers, weights, panels, lambda copies: least(copies) >= most, rng, deadline
-        )
+        tried = _exchange(classes, numbers, weights, panels, enough, rng, deadline)
         met.append(tried)
         if least(tried) >= least(dealt):
             dealt = tried

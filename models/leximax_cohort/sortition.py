@@ -67,13 +67,8 @@ def find_distribution(
     if check_same_address_columns:
         homes = [people.get_address(key, check_same_address_columns) for key in rows]
         fields["households"] = ["\n".join(home).strip().casefold() for home in homes]
-    problem = LeximaxCohort(
-        utilities=np.eye(len(rows)),
-        groups=tuple(rows),
-        size=number_people_wanted,
-        objective=objective,
-        **fields,
-    )
+    fields |= {"utilities": np.eye(len(rows)), "groups": tuple(rows), "size": number_people_wanted}
+    problem = LeximaxCohort(objective=objective, **fields)
     found = problem.solve("uniform" if objective == "uniform" else "column-generation")
     if not found.status.has_solution:
         raise DeclarationError(found.reason or found.message)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.classes import Classes
@@ -62,7 +62,7 @@ class UniformLottery(CohortLottery):
         """The logarithm of the number of cohorts."""
         return log(self.count)
 
-    def sample(self, seed: int | np.random.Generator | None = None) -> Array:
+    def sample(self, seed: Seed = None) -> Array:
         """Draw a cohort, each with the same probability; the positions of its members, rising."""
         assert self.classes is not None
         rng = random.Random(int(np.random.default_rng(seed).integers(2**63)))  # it draws integers of any size
@@ -166,9 +166,8 @@ def uniform(problem: LeximaxCohort, *, time_limit: float | None = None) -> Outco
         chosen = (arrive * ways[c + 1][layer.end] * layer.number.astype(object)).sum()
         marginals[classes.of == c] = chosen / (size * ways[0][0])
         reached = _sum(layer.end, arrive, widths[c + 1])
-    found = UniformLottery(
-        problem, np.clip(marginals, 0.0, 1.0), None, None, int(ways[0][0]), layers, ways, classes
-    )
+    marginals, count = np.clip(marginals, 0.0, 1.0), int(ways[0][0])
+    found = UniformLottery(problem, marginals, None, None, count, layers, ways, classes)
     return Outcome(found, bound=found.entropy, iterations=steps, message=f"{found.count:,} cohorts")
 
 

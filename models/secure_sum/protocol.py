@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
@@ -132,12 +132,7 @@ class SumProtocol:
     # -- a run -----------------------------------------------------------------------------------------------
 
     def run(
-        self,
-        vectors: Any,
-        faults: Sequence[Fault] = (),
-        seed: int | np.random.Generator | None = None,
-        *,
-        server_noise: Any = None,
+        self, vectors: Any, faults: Sequence[Fault] = (), seed: Seed = None, *, server_noise: Any = None
     ) -> Transcript:
         """Sum vectors.
 
@@ -309,10 +304,8 @@ class _Run:
         absurd = ~np.asarray((np.abs(whole) < 2.0**62).all(axis=1))
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
         fits = np.asarray((np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2))) & ~absurd
-        for i in np.flatnonzero(~fits).tolist():
-            self.rejected[names[i]] = (
-                f"a share has a number out of range: it does not fit {protocol.bits} bits"
-            )
+        why = f"a share has a number out of range: it does not fit {protocol.bits} bits"
+        self.rejected |= {names[i]: why for i in np.flatnonzero(~fits).tolist()}
         for i in faulty:
             if absurd[i]:
                 continue

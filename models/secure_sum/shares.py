@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum import tolerances
 from forcopt.models.secure_sum.tolerances import COMPARED, ROUNDING
@@ -20,9 +20,7 @@ from forcopt.privacy.noises.draws import exact_scale, negative_binomial
 from forcopt.privacy.tolerances import SMALLEST
 
 
-def shared_noise(
-    noise: Noise, servers: int, corrupted: int, size: int, seed: int | np.random.Generator | None = None
-) -> Array:
+def shared_noise(noise: Noise, servers: int, corrupted: int, size: int, seed: Seed = None) -> Array:
     """Draw each server's part of a noise, so that the honest parts alone have its law.
 
     Parameters
@@ -244,9 +242,8 @@ class Shares:
         if len(members) == self.servers:
             return float("inf")
         covariance, size = self.covariance[np.ix_(members, members)], float(np.abs(self.covariance).max())
-        return _separation(
-            self.split[members], covariance, tolerances.SHARES_NULL, tolerances.SHARES_SEEN, size
-        )
+        limits = (tolerances.SHARES_NULL, tolerances.SHARES_SEEN)
+        return _separation(self.split[members], covariance, *limits, size)
 
     def errors(self) -> dict[str, float]:
         """How far the shares are from summing to the vector, and their covariance from being one.
@@ -410,7 +407,7 @@ class View:
         mean = self.mean @ self._read(vector)
         return _separation(mean, self.covariance, tolerances.VIEW_NULL, tolerances.VIEW_SEEN)
 
-    def draw(self, vector: Any, size: int, seed: int | np.random.Generator | None = None) -> Array:
+    def draw(self, vector: Any, size: int, seed: Seed = None) -> Array:
         """Draw views of a vector, shape ``(size, numbers)``."""
         rng = np.random.default_rng(seed)
         values, basis = np.linalg.eigh(self.covariance)

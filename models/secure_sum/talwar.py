@@ -146,9 +146,8 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
                 trial = [j for j in (k - width, k, k + width) if 1 <= j <= cap]
                 found = []
                 for j in trial:
-                    noise = accounting.least_check_noise(
-                        left, (1 - part) * problem.delta, j, 0.0, problem.honest
-                    )
+                    delta = (1 - part) * problem.delta
+                    noise = accounting.least_check_noise(left, delta, j, 0.0, problem.honest)
                     noise *= candidate.norm
                     rule = exact_gap(j, problem.servers, noise, *tails, candidate.norm)
                     found.append((rule.norm, j, noise, rule.threshold))

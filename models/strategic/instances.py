@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError
 from forcopt.instance import Instance, by_name
 from forcopt.models.strategic.linear import StrategicLinearClassifier
@@ -23,7 +24,7 @@ def random_discrete(
     density: float = 0.7,
     gaming: float = 0.4,
     gameable: float = 1.0,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
     **fields: Any,
 ) -> StrategicClassification:
     """Draw a graph of agents and criteria.
@@ -155,13 +156,7 @@ def hitting_set(
 
 
 def random_linear(
-    agents: int,
-    features: int,
-    *,
-    targets: int = 30,
-    qualified: float = 0.3,
-    seed: int | np.random.Generator | None = None,
-    **fields: Any,
+    agents: int, features: int, *, targets: int = 30, qualified: float = 0.3, seed: Seed = None, **fields: Any
 ) -> StrategicClassification:
     """Draw agents in a box and targets that satisfy the truth; the first half of the features is improvable.
 
@@ -191,9 +186,7 @@ def random_linear(
     return StrategicClassification.from_features(X, points, (a, b), costs, improvable, **fields)
 
 
-def random_plane(
-    agents: int, *, reach: int = 3, seed: int | np.random.Generator | None = None, **fields: Any
-) -> TargetDesign2D:
+def random_plane(agents: int, *, reach: int = 3, seed: Seed = None, **fields: Any) -> TargetDesign2D:
     """Draw agents with whole features in [0, 11] x [0, 6], of whom ``x0 + 2 x1 >= 12`` is asked; x1 is
     gaming.
 
@@ -219,7 +212,7 @@ def random_plane(
 
 
 def credit(
-    agents: int = 200, *, people: Any = None, seed: int | np.random.Generator | None = None, **fields: Any
+    agents: int = 200, *, people: Any = None, seed: Seed = None, **fields: Any
 ) -> StrategicClassification:
     """A lender chooses which of its tiers to offer; applicants adapt to the tiers.
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.criteria import largest_gaming_free_set
 from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification
@@ -72,12 +73,7 @@ def full_information_samples(criteria: int, epsilon: float, delta: float) -> int
 
 
 def learn_full_information(
-    population: Population,
-    epsilon: float,
-    delta: float,
-    *,
-    samples: int | None = None,
-    seed: int | np.random.Generator | None = None,
+    population: Population, epsilon: float, delta: float, *, samples: int | None = None, seed: Seed = None
 ) -> Learned:
     """Run greedy deletion on drawn agents.
 
@@ -131,12 +127,7 @@ def bandit_batch(criteria: int, epsilon: float, delta: float) -> int:
 
 
 def learn_bandit(
-    population: Population,
-    epsilon: float,
-    delta: float,
-    *,
-    online: bool = False,
-    seed: int | np.random.Generator | None = None,
+    population: Population, epsilon: float, delta: float, *, online: bool = False, seed: Seed = None
 ) -> Learned:
     """Publish criteria to batches of agents; withdraw one that somebody games on, until a batch shows no
     gaming.

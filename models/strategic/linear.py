@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
@@ -17,10 +17,6 @@ from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
 from forcopt.problem import Evaluation, Outcome, Problem
 from forcopt.status import Status
-
-if TYPE_CHECKING:
-    pass
-
 
 _NOT_NEGATIVE = "it must not be negative, since lowering a feature is free"
 
@@ -170,9 +166,8 @@ class LinearAgents(Problem):
         """Evaluate by the agents' responses: TP - penalty * FP, subject to at most `most` false positives."""
         over = 0.0 if most is None else responses.false_positives - most
         objective = responses.true_positives - penalty * responses.false_positives
-        return Evaluation(
-            objective, {"max_false_positives": over} if over > ROUNDING else {}, rates(responses)
-        )
+        violations = {"max_false_positives": over} if over > ROUNDING else {}
+        return Evaluation(objective, violations, rates(responses))
 
 
 def rates(responses: Responses) -> Mapping[str, float]:

@@ -71,8 +71,7 @@ def separator_lp(
         return Outcome(None, problem.upper_bound(), Status.LIMIT, tried, deadline.end)
     if found is None:
         message = "no linear classifier accepts the qualified, improves the improvable and rejects all others"
-        bound = problem.upper_bound()
-        return Outcome(None, bound, Status.FAILED, tried, message)
+        return Outcome(None, problem.upper_bound(), Status.FAILED, tried, message)
     return Outcome(found.classifier, bound=problem.upper_bound(), status=Status.OPTIMAL, iterations=tried)
 
 
@@ -141,19 +140,12 @@ def find_separator(
         warnings.warn(message, UserWarning, stacklevel=2)
     features = np.flatnonzero(agents.improvable) if sets["improve"].size else np.arange(agents.X.shape[1])
     clock = deadline or Deadline()
-    along = [_along(agents, j, backend=backend, deadline=clock, **sets) for j in features.tolist()]
+    along = [_along(agents, j, backend=backend, clock=clock, **sets) for j in features.tolist()]
     return max((s for s in along if s is not None), key=lambda s: s.margin, default=None)
 
 
 def _along(
-    agents: LinearAgents,
-    feature: int,
-    *,
-    yes: Array,
-    no: Array,
-    improve: Array,
-    backend: str,
-    deadline: Deadline,
+    agents: LinearAgents, feature: int, yes: Array, no: Array, improve: Array, backend: str, clock: Deadline
 ) -> Separator | None:
     """Solve LP (1) to (5) for one movement feature j, with ``a[j] = 1``.
 
@@ -182,8 +174,8 @@ def _along(
         model.subject_to(meets >= qualifies, name="qualifies")  # (4)
         model.subject_to(meets <= Y[improve, feature] + 1, name="affords")  # (5)
     model.maximize(margin)
-    result = model.solve(backend, time_limit=deadline.left)
-    if deadline.passed:
+    result = model.solve(backend, time_limit=clock.left)
+    if clock.passed:
         raise TimeoutError
     if result.status is Status.INFEASIBLE:
         return None
@@ -302,10 +294,8 @@ def milp(
                 break
         if widest is None or widest >= _THIN:
             # Attained by a margin too thin for the evaluation, or within the gap of the solver.
-            return best.outcome(
-                "classifiers within the tolerance of comparisons may attain the bound; none was confirmed",
-                cuts,
-            )
+            why = "classifiers within the tolerance of comparisons may attain the bound; none was confirmed"
+            return best.outcome(why, cuts)
         relaxed.subject_to(_changes(handles, pattern, conflict) >= 1)
         cuts += 1
     return best.outcome(f"{cuts} conflicts of outcomes excluded" if cuts else "", cuts)
@@ -532,14 +522,8 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
         end = float(result[b]) + float(scaled @ corner)
         return LinearClassifier(scaled * problem.costs, end, problem.feature_names)
 
-    parts: dict[str, Any] = {
-        "weights": a,
-        "threshold": b,
-        "moves_along": along,
-        "accepted": accepted,
-        "unqualified": u,
-    }
-    parts |= {"true_positives": true_weight, "false_positives": false_weight}
+    parts: dict[str, Any] = {"weights": a, "threshold": b, "moves_along": along, "accepted": accepted}
+    parts |= {"unqualified": u, "true_positives": true_weight, "false_positives": false_weight}
     parts |= {"improves": improves, "falls_short": falls_short}
     objective = true_weight - problem.penalty * false_weight
     return Handles(objective, decision, restricts=margin > 0, **parts)

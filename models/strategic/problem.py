@@ -361,10 +361,8 @@ class StrategicGraph(Problem):
             changed["value"] = self.value[drawn]
         if getattr(self, "groups", None) is not None:
             changed["groups"] = getattr(self, "groups")[drawn]  # noqa: B009
-        kept: dict[str, Any] = {
-            name: getattr(self, name) for name in type(self).model_fields if name not in changed
-        }
-        return type(self)(**kept, **changed)
+        kept = [name for name in type(self).model_fields if name not in changed]
+        return type(self)(**{name: getattr(self, name) for name in kept}, **changed)
 
     def _over_limit(self, responses: Responses) -> dict[str, float]:
         limit = self.max_false_positives

@@ -142,12 +142,8 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     if agents is None:
         names = list(dict.fromkeys(joined.agent))
     place = {name: i for i, name in enumerate(names)}
-    rows = [
-        joined.agent.map(place),
-        np.searchsorted(criteria, joined.criterion),
-        joined.cost,
-        joined.improves,
-    ]
+    criterion = np.searchsorted(criteria, joined.criterion)
+    rows = [joined.agent.map(place), criterion, joined.cost, joined.improves]
     named = {"agent_names": tuple(names), "criterion_names": tuple(criteria)}
     counts = {"agents": len(names), "criteria": len(criteria)}
     return {**counts, "edges": np.stack(rows, axis=1).astype(float), **named, **fields}
