@@ -142,6 +142,14 @@ class Row(NamedTuple):
     low: int
     high: int
 
+    def with_vertex(self, v: int) -> Row:
+        """The row that a district satisfies if it satisfies this one and holds a vertex."""
+        most, weights = int(np.abs(self.weights).sum()), self.weights.copy()
+        far = 2 * most + 1  # no district without the vertex reaches it
+        weights[v] += far
+        low, high = max(self.low, -most), min(self.high, most)
+        return Row(weights, min(low, most + 1) + far, max(high, -most - 1) + far)
+
     def holds(self, sets: Array) -> Array:
         """For each district, given as bits."""
         sums = sets @ self.weights

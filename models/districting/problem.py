@@ -292,6 +292,9 @@ class Districting(OfParts):
         for rule in self.all_rules:
             if rule.scope == "each":
                 found += [(row, self.districts, self.districts) for row in self.integer_rows(rule) or ()]
+            elif rule.part is not None:
+                named = self._fixed()[rule.part][0]
+                found += [(row.with_vertex(named), 1, 1) for row in self.integer_rows(rule) or ()]
             elif (single := _single(rule)) is not None and isinstance(single[1], Meets):
                 low, high = sorted(bound / single[0] for bound in (rule.lower, rule.upper))
                 least, most = ceil(max(low, 0.0) - LIMIT), floor(min(high, self.districts) + LIMIT)
@@ -317,7 +320,7 @@ class Districting(OfParts):
         return tuple(rule for rule in self.all_rules if not self._is_counted(rule))
 
     def _is_counted(self, rule: Rule) -> bool:
-        if rule.scope == "each":
+        if rule.scope in ("each", "one"):
             return self.integer_rows(rule) is not None
         factor, node = _single(rule) or (0.0, None)
         if isinstance(node, Meets):
