@@ -528,7 +528,8 @@ def fewest_splits(
     if best is not None and not settled and not trace.over:
         local = within(int(splits))
         start = Plan.from_labels(local, best.labels)
-        found = local_search(local, start=start, restarts=_LONG[0], time_limit=deadline.left, seed=seed)
+        restarts = _ROUNDS[-1][0] if deadline.left is None else _LONG[0]
+        found = local_search(local, start=start, restarts=restarts, time_limit=deadline.left, seed=seed)
         best = Plan.from_labels(problem, found.decision.labels)
     if best is None and bound > most:
         return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
