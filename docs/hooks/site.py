@@ -48,7 +48,8 @@ def on_files(files, config):
     }
     for path in sorted((ROOT / "benchmarks").rglob("*")):
         inner = path.relative_to(ROOT)
-        if path.suffix in (".md", ".png", ".svg") and not any(part.startswith(".") for part in inner.parts):
+        shown = path.suffix in (".md", ".png", ".svg") or path.name == "history.csv"
+        if shown and not any(part.startswith(".") for part in inner.parts):
             files.append(File(inner.as_posix(), **place))
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     for page in ("index.md", "gallery.md"):
