@@ -111,7 +111,7 @@ class Problem(Declared):
     refuses_channel : str
         Why it takes no groups that were seen through a channel; empty if it does.
     reason_first : bool
-        Whether `infeasibility_reason` is so quick that it is asked before an algorithm runs.
+        Whether the driver asks `infeasibility_reason` before it runs an algorithm.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
 

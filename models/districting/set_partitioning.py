@@ -236,7 +236,7 @@ def _meets_row(counted, i, district):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _breaks_a_row(task, chain, d, district):  # type: ignore[no-untyped-def]
-    """Whether too few or too many districts can satisfy a row after one more; else count those that do."""
+    """Whether too few or too many districts would satisfy a row; else count those that satisfy it."""
     for i in range(len(task.counted.least)):
         met = chain.met[d, i] + _meets_row(task.counted, i, district)
         if met > task.counted.most[i] or met + task.parts - d - 1 < task.counted.least[i]:
@@ -314,7 +314,7 @@ def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no
 
 @njit(cache=True)
 def _known(memo, chain, d, value):  # type: ignore[no-untyped-def]
-    """Whether an earlier chain left the same as the first d districts at no higher value; else keep it."""
+    """Whether the memo has what d districts leave, at no higher value; else it gets this."""
     if len(memo.value) == 0:
         return False
     left, met = _pair(chain.left, d), chain.met[d]

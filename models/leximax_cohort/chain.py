@@ -47,7 +47,7 @@ class CohortDraws(NamedTuple):
 
 
 class CohortChain:
-    """Sets of the size, exchanged member by member, with a chance for those that meet all demands.
+    """A Markov chain over sets of the size, which exchanges one member a step and penalises missed demands.
 
     Parameters
     ----------
@@ -58,9 +58,8 @@ class CohortChain:
     steps : int
         Between two states that are looked at.
     chances : Array, optional
-        Of each candidate, shape ``(n,)``. The chain then stays where these are a mean of cohorts: a demand
-        that they meet without slack is met so by each. Its weights follow: a candidate that was in too rarely
-        becomes more likely.
+        Of each candidate, shape ``(n,)``. A demand that these chances meet without slack becomes an equality.
+        The weights follow the chances: a candidate who was drawn too rarely becomes more likely.
 
     Notes
     -----
@@ -96,7 +95,7 @@ class CohortChain:
         return np.concatenate([self.inside, self.forced])
 
     def look(self) -> bool:
-        """Go on; tell if the state meets all demands."""
+        """Walk to the next state; tell whether it meets all demands."""
         from forcopt.models.leximax_cohort.exchanges import walk  # it needs numba
 
         found = True
@@ -109,7 +108,7 @@ class CohortChain:
         return bool(found)
 
     def settle(self) -> bool:
-        """Raise the penalty until enough states meet all demands; tell if some did."""
+        """Raise the penalty until enough states meet all demands; tell whether any does."""
         for heat in _HEATS.tolist():
             self.heat = heat
             share = np.mean([self.look() for _ in range(_LOOKS)])

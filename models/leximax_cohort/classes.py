@@ -101,6 +101,8 @@ def _turns(numbers: Array, weights: Array, size: int) -> Array:
     Whoever lacks most comes first, for the whole weight, so that few chances are neither 0 nor 1. Where that
     leaves somebody with more than the rest can give, all chances are equal.
     """
+    if size == 1:  # most classes of a large pool
+        return numbers[:, None].astype(float)
     total = weights * numbers
     lack, out = np.full(size, total.sum() / size), np.zeros((len(weights), size))
     left = weights[numbers > 0].sum()
