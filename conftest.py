@@ -15,6 +15,8 @@ from collections import Counter
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side; threads that wait for each other spin
+
 import forcopt  # noqa: F401  (before pytest imports a module by its path: else that module exists twice)
 
 CORE = (
