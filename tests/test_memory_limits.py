@@ -313,7 +313,7 @@ resource.setrlimit(resource.RLIMIT_DATA, (used + 4 * 10**9,) * 2)
 for at, ((name, method), some) in enumerate(largest.items()):
     for p in some if at % 3 == int(sys.argv[1]) else ():
         with suppress(fo.DeclarationError, fo.UnsupportedError):
-            s = p.solve(method, memory_limit="20 MB", time_limit=1)
+            s = p.solve(method, memory_limit="20 MB", time_limit=3)
             print(json.dumps([name, method, str(s.status), s.message]), flush=True)
             break
 """
