@@ -6,10 +6,13 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import forcopt
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
@@ -107,3 +110,15 @@ def test_an_example_runs_from_the_wheel(wheel, tmp_path):
         command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=True, timeout=600
     )
     assert json.loads(ended.stdout)["status"] == "optimal"
+
+
+def test_the_recipe_of_conda_has_the_requirements():
+    yaml = pytest.importorskip("yaml")
+    conda = {"ortools-python": "ortools", "matplotlib-base": "matplotlib"}
+    recipe = yaml.safe_load((ROOT / ".github" / "recipe.yaml").read_text(encoding="utf-8"))
+    run = dict(line.split(" ") for line in recipe["requirements"]["run"])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = dict(re.fullmatch(r"([a-z-]+)(.*)", line).groups() for line in project["dependencies"])
+    assert run.pop("python") == project["requires-python"]
+    assert {conda.get(name, name): bounds for name, bounds in run.items()} == ours
+    assert recipe["context"]["version"] == forcopt.__version__
