@@ -16,5 +16,11 @@ has another last digit in another batch."""
 SAME_ANGLE = 1e-9
 """Lines closer than this are one: decimals that are collinear on paper are off by rounding. In radians."""
 
+INSIDE = 1e-9
+"""A point this near to the hull of some points is in it, in units of the range of a coordinate."""
+
+BETTER = 1e-10
+"""By how much an oracle's answer must be better than the known ones to be another one, in the same unit."""
+
 LEAST = 1e-300
 """Stands in for 0 where a logarithm is taken or something is divided."""

@@ -61,8 +61,11 @@ def cutting_planes(
         assert result.x is not None
         bound = max(bound, result.bound)
         x = np.where(session.program.integer == 1, np.round(result.x), result.x)
-        cuts = violated_constraints(model, x, tolerance)
-        if not cuts:
+        try:
+            cuts = violated_constraints(model, x, tolerance, deadline)
+        except TimeoutError:
+            cuts, result.status, result.message = None, Status.LIMIT, deadline.end
+        if cuts == []:
             result.bound = bound
             return result
         if result.status is not Status.OPTIMAL:

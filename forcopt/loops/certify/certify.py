@@ -155,6 +155,7 @@ def _certified(
         return certify_conic(conic, own, tolerance, effort.save)
     if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
         words = "the optimum is not proved: the model is neither linear nor conic, or it is too large"
+        words = words if program or all(f.exact for f in model.lazies) else "an oracle of the model is not exact"
         return certificate_of(own, own, None, None, words)
     if model.lazies:
         program = _with_cuts(model, program)
@@ -213,7 +214,9 @@ def _conic(model: Model) -> Program | None:
 
 
 def _program(model: Model) -> Program | None:
-    """The rows of a linear or quadratic model; None for another."""
+    """The rows of a linear or quadratic model; None for another, or if an oracle is not exact."""
+    if not all(family.exact for family in model.lazies):
+        return None
     method = "compact" if (model.columns().integer == 1).any() else "saturation"
     try:
         program = compile_model(model, CONDITIONS, sorted_by=method, outward=True).with_all_rows()
