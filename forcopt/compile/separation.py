@@ -14,7 +14,7 @@ class Withdrawn(Exception):
 
 
 def violated_constraints(
-    model: Model, x: Array, tolerance: float, deadline: Deadline = Deadline()
+    model: Model, x: Array, tolerance: float, deadline: Deadline | None = None
 ) -> list[Constraint]:
     """Ask all lazy families of a model for the constraints that a point violates.
 
@@ -41,7 +41,7 @@ def violated_constraints(
     found = []
     for family in model.lazies:
         label = f"lazy family {family.name!r}"
-        family.deadline, family.withdrawn = deadline, False
+        family.deadline, family.withdrawn = deadline or Deadline(), False
         for constraint in family.separate(lambda expression: model.lift(expression).evaluate(point)):
             if not isinstance(constraint, Constraint):
                 raise DeclarationError(f"{label} gave {constraint!r}, not a constraint")

@@ -579,7 +579,7 @@ class Lazy:
     separate: Separator
     name: str = ""
     exact: bool = True
-    deadline: Deadline = Deadline()
+    deadline: Deadline = field(default_factory=Deadline)
     withdrawn: bool = False
 
     kind = "lazy"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 
 from forcopt.arrays import Array
@@ -15,7 +16,7 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import Hull, Hypothesis, Oracle, OracleTimeout
-from forcopt.learning.tolerances import BETTER, INSIDE
+from forcopt.learning.tolerances import BETTER, INSIDE, RANK
 from forcopt.loops.solution import ModelSolution
 
 SHARP = 10.0
@@ -34,9 +35,9 @@ Respond = Callable[[Array, Deadline], tuple[Array, Any]]
 class OracleHull:
     """A point in the convex hull of a set that an oracle minimises over, as a lazy family of a model.
 
-    A candidate is projected onto the hull of the members met so far; the oracle answers the direction from the
-    candidate to its projection. Its answer joins the members, and is a halfspace that holds the whole set.
-    This goes on until a halfspace leaves the candidate out, or the candidate is a mixture of members.
+    A candidate is projected onto the hull of the members met so far; the oracle answers the direction from
+    the candidate to its projection. The answer joins the members, and gives a halfspace that holds all
+    members. This goes on until a halfspace leaves the candidate out, or it is a mixture of members.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ class OracleHull:
         worst = np.argsort(-missed, kind="stable")[:AT_ONCE]
         worst = worst[missed[worst] > INSIDE]
         self.given[worst] = True
-        left = self.directions[worst] @ self.point - self.limits[worst] * self._one
+        left = self.point @ self.directions[worst].T - self.limits[worst] * self._one
         return [SHARP * left >= 0] if len(worst) else []
 
     def _explore(self, at: Array) -> None:
@@ -175,7 +176,11 @@ def write_hull(oracle: Oracle, model: Model, linear: sp.csr_array) -> Hull:
     """
     oracle = oracle.fresh()
     size = np.abs(linear).sum(axis=1)
-    rows = sp.csr_array(sp.diags_array(1.0 / np.where(size > 0, size, 1.0)) @ linear)
+    every = linear.toarray() / np.where(size > 0, size, 1.0)[:, None]
+    factor, order = qr(every.T, mode="r", pivoting=True)
+    count = np.count_nonzero(np.abs(np.diag(factor)) > RANK * np.abs(factor[0, 0]))
+    rows, combined = sp.csr_array(every[order[:count]]), np.zeros((len(size), count))
+    combined[order] = solve_triangular(factor[:count, :count], factor[:count]).T
 
     def respond(direction: Array, deadline: Deadline) -> tuple[Array, Hypothesis]:
         oracle.deadline = deadline
@@ -191,4 +196,4 @@ def write_hull(oracle: Oracle, model: Model, linear: sp.csr_array) -> Hull:
     def start(weights: Array, predictions: Array) -> dict[Variable, Array]:
         return {hull.point: rows @ (weights @ predictions)}
 
-    return Hull(size * hull.point, hull.mixture, start)
+    return Hull((size[:, None] * combined) @ hull.point, hull.mixture, start)

@@ -16,6 +16,9 @@ has another last digit in another batch."""
 SAME_ANGLE = 1e-9
 """Lines closer than this are one: decimals that are collinear on paper are off by rounding. In radians."""
 
+RANK = 1e-11
+"""Relative: what is left of a row once others are taken off counts as 0 up to this."""
+
 INSIDE = 1e-9
 """A point this near to the hull of some points is in it, in units of the range of a coordinate."""
 

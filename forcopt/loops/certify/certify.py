@@ -155,7 +155,7 @@ def _certified(
         return certify_conic(conic, own, tolerance, effort.save)
     if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
         words = "the optimum is not proved: the model is neither linear nor conic, or it is too large"
-        words = words if program or all(f.exact for f in model.lazies) else "an oracle of the model is not exact"
+        words += "" if all(f.exact for f in model.lazies) else ", or its oracles are not exact"
         return certificate_of(own, own, None, None, words)
     if model.lazies:
         program = _with_cuts(model, program)

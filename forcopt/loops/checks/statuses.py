@@ -130,7 +130,7 @@ def oracles_are_exact(program: Program, claim: Claim) -> Verdict:
     if all(family.exact for family in claim.model.lazies):
         return Confirmed()
     if claim.status is Status.INFEASIBLE:
-        return Doubt("no point satisfies the model with what the oracles find; this proves nothing", Status.LIMIT)
+        return Doubt("this holds only for what its oracles find, and proves nothing", Status.LIMIT)
     reason = "it is optimal, and its bound holds, only if the answers of the oracles are"
     return Doubt(reason, Status.APPROXIMATE, refutes_bound=True)
 
