@@ -110,13 +110,17 @@ class OracleHull:
         """The halfspaces that hold the set and leave a candidate out, as a `Separator`."""
         at = value(self.point)
         if not np.array_equal(at, self._last[0]):  # a solution is looked at again
-            if (self.limits - self.directions @ at).max(initial=0.0) <= FAR:
+            if self._missed(at).max(initial=0.0) <= FAR:
                 self._explore(at)
             self._last = at, self._cuts(at)
         return self._last[1]
 
+    def _missed(self, at: Array) -> Array:
+        """By how much each halfspace leaves a candidate out."""
+        return np.asarray(self.limits - self.directions @ at)
+
     def _cuts(self, at: Array) -> list[Constraint]:
-        missed = self.limits - self.directions @ at
+        missed = self._missed(at)
         worst = np.argsort(-missed, kind="stable")[:AT_ONCE]
         worst = worst[missed[worst] > INSIDE]
         self.given[worst] = True
@@ -127,11 +131,10 @@ class OracleHull:
         """Find halfspaces that leave the candidate out, or members of which it is a mixture."""
         if not self.items:
             self.meet(*self.respond(np.zeros(len(at)), self.family.deadline))
-        proved = 0.0
         while True:
             _, away = self._projected(at)
             distance = float(np.linalg.norm(away))
-            if distance <= INSIDE or proved >= DEEP * distance:
+            if distance <= INSIDE or self._missed(at).max(initial=0.0) >= DEEP * distance:
                 return
             direction = np.where(np.abs(away) > INSIDE * distance, away / distance, 0.0)
             if self.family.deadline.passed:
@@ -143,7 +146,6 @@ class OracleHull:
             if least >= known - BETTER:
                 return
             self.meet(member, item)
-            proved = max(proved, least - float(direction @ at))
 
     def meet(self, member: Array, item: Any) -> None:
         """Take a member up, and move the halfspaces that do not hold it."""
