@@ -18,6 +18,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
+from forcopt.learning.hull import OracleHull
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.learning.learner import plain_estimator, read_estimator, weight_name
 from forcopt.learning.policy import mixed
@@ -386,9 +387,20 @@ class LexifairRegression(Lexifair):
         return self._linear(self._coefficients(decision))
 
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
-        """Coefficients, and the groups' losses; squares have at most d + 1 terms each."""
+        """Coefficients, and the groups' losses; squares have at most d + 1 terms each.
+
+        With a learner the losses are those of means of fits that it finds, see `OracleHull`.
+        """
         if self.learner is not None:
-            raise DeclarationError("the fits of a learner cannot be listed; use column-generation")
+            count, unit = len(self.groups), self.loss_unit
+
+            def respond(weights: Array, deadline: Deadline) -> tuple[Array, Fit]:
+                fit = self._learn(weights @ self.averages)
+                return fit.losses / unit, fit
+
+            sides = np.zeros(count), np.full(count, np.inf)
+            hull = OracleHull(model, respond, sides, exact=False, upward=True, name="losses")
+            return unit * hull.point, lambda s: self.decide(self.blend(*reversed(hull.mixture(s)))), {}
         return self.write_around(model, np.zeros(self.features.shape[1]))
 
     def write_around(
