@@ -42,6 +42,8 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     column = np.asarray(values)
     if column.ndim != 1:
         raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
+    if column.dtype.kind == "M":  # named as the entries of a frame are
+        values = column = column.astype("datetime64[us]").astype(object)
     given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
     for at, value in enumerate(given):
         if isinstance(value, dict | list | set):

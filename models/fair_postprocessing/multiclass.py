@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers, check_entries, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ClassRates, Classwise, CostTable, Notion, read_groups
+from forcopt.fairness import ERROR, ClassRates, Classwise, CostTable, Notion, read_groups
 from forcopt.fairness.records import same_length
 from forcopt.language import Expression, Model, stack
 from forcopt.models.fair_postprocessing.decision import RandomizedRemix
@@ -27,7 +27,10 @@ class MulticlassPostprocessing(Postprocessing):
 
     A record of group `a` with predicted class `h` gets class `c` with probability ``p[h, a, c]``. Error and
     rates are linear in `p`. A notion over the rates of a binary prediction holds classwise: for each class
-    against all others. A notion over error rates holds once, for the error of all classes.
+    against all others. A notion over error rates holds once, for the error of all classes. If the classes are
+    `ordered`, such as the levels of a regression, a notion holds for each threshold: for the classes from one
+    on against those below. `DemographicParity` is then the statistical parity of a regression: the
+    distribution functions of two groups differ by at most the tolerance.
 
     Attributes
     ----------
@@ -45,17 +48,21 @@ class MulticlassPostprocessing(Postprocessing):
         least mean cost is then sought in place of the least error.
     channel : RandomizedResponse, optional
         The channel of the records' groups, if `counts` are by report, see `FairPostprocessing`.
+    ordered : bool, default False
+        Whether rates are those of thresholds: of each class but the first, or a class above it.
 
     Raises
     ------
     DeclarationError
         For counts that are negative or of another shape, names that do not fit, a group without the records
-        over which a rate of `constraint` is taken, and a constraint on single records.
+        over which a rate of `constraint` is taken, a constraint on single records, and one on error rates if
+        the classes are ordered.
 
     References
     ----------
     Hardt, Price and Srebro (2016), section 4.1, for two classes; Putzel and Lee (2022): Blackbox
-    post-processing for multiclass fairness, with classwise equalized odds.
+    post-processing for multiclass fairness, with classwise equalized odds; Agarwal, Dudík and Wu (2019): Fair
+    regression, section 2, statistical parity over thresholds.
 
     Examples
     --------
@@ -65,6 +72,8 @@ class MulticlassPostprocessing(Postprocessing):
     >>> counts[[0, 1, 2], 0, [0, 1, 2]], counts[[0, 1, 2], 1, [0, 1, 2]] = [4, 4, 2], [2, 4, 4]
     >>> p = MulticlassPostprocessing(counts=counts, constraint=DemographicParity(0.1))
     >>> round(p.solve().objective, 6)
+    0.05
+    >>> round(p.replace(ordered=True).solve().objective, 6)
     0.05
     """
 
@@ -76,6 +85,7 @@ class MulticlassPostprocessing(Postprocessing):
     classes: tuple[Name, ...] = Field(default=(), kw_only=True)
     costs: CostTable | None = Field(default=None, kw_only=True)
     channel: RandomizedResponse | None = Field(default=None, kw_only=True)
+    ordered: bool = Field(default=False, kw_only=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -105,6 +115,8 @@ class MulticlassPostprocessing(Postprocessing):
             if len(names) != count or len(set(names)) < count:
                 raise DeclarationError(f"{name}: {', '.join(names)} are not {count} different names")
         self._check(shape[0])
+        if self.ordered and ERROR in self.constraint.rates:
+            raise DeclarationError("constraint: error rates have no thresholds; leave out ordered=True")
         mass = self.by_group.sum(axis=0)
         if self.channel is not None and (mass < 0).any():
             a, c = (int(i) for i in np.argwhere(mass < 0)[0])
@@ -128,6 +140,7 @@ class MulticlassPostprocessing(Postprocessing):
         classes: Sequence[str] | None = None,
         weights: Any = None,
         costs: Any = None,
+        ordered: bool = False,
     ) -> Self:
         """Count records.
 
@@ -146,6 +159,8 @@ class MulticlassPostprocessing(Postprocessing):
             Of the records, at least 0; 1 each by default.
         costs : array_like, optional
             See the attribute.
+        ordered : bool, default False
+            See the attribute; the order is that of `classes`, and of the values if they are left out.
 
         Raises
         ------
@@ -160,15 +175,19 @@ class MulticlassPostprocessing(Postprocessing):
             if missing:
                 raise DeclarationError(f"{name}[{missing[0]}] is missing; every record must have a class")
         same_length(predictions=columns["predictions"], groups=codes, labels=columns["labels"])
-        known = None if classes is None else tuple(map(str, classes))
-        both, found = read_groups(np.concatenate(list(columns.values())).tolist(), known)
+        known, every = classes, np.concatenate(list(columns.values())).tolist()
+        if ordered and known is None:
+            if any(isinstance(value, str) for value in every):
+                raise DeclarationError("classes is missing; the order of classes that are text must be given")
+            known = sorted(set(every))
+        both, found = read_groups(every, None if known is None else tuple(map(str, known)))
         n, count = len(codes), len(found)
         weight = np.ones(n) if weights is None else as_numbers(weights, "weights")
         same_length(groups=codes, weights=weight)
         check_entries(weight, weight < 0, "weights", "it must not be negative")
         counts = np.zeros((count, len(names), count))
         np.add.at(counts, (both[:n], codes, both[n:]), weight)
-        fields: dict[str, Any] = {"classes": found, "costs": costs, "channel": channel}
+        fields: dict[str, Any] = {"classes": found, "costs": costs, "channel": channel, "ordered": ordered}
         return cls(counts=counts, constraint=constraint, groups=names, **fields)
 
     # -- rates -----------------------------------------------------------------------------------------------
@@ -184,16 +203,27 @@ class MulticlassPostprocessing(Postprocessing):
         return np.repeat(np.eye(len(self.classes))[:, None, :], len(self.groups), axis=1)
 
     def rates(self, probabilities: Any) -> ClassRates:
-        """The rates of each class against all others, and of errors; numbers or expressions."""
-        every, counts, count = range(len(self.classes)), self.by_group, len(self.groups)
-        split = np.stack(  # [class, prediction, group, whether the label is the class]
-            [np.stack([counts.sum(axis=2) - counts[:, :, c], counts[:, :, c]], axis=2) for c in every]
+        """The rates of each class, or of it and those above, against all others; numbers or expressions."""
+        counts, count = self.by_group, len(self.groups)
+        sets = [
+            list(range(c, len(self.classes) if self.ordered else c + 1)) for c in range(len(self.classes))
+        ]
+        sets = sets[1:] if self.ordered else sets
+        split = np.stack(  # [set of classes, prediction, group, whether the label is in the set]
+            [
+                np.stack([counts.sum(axis=2) - (within := counts[:, :, s].sum(axis=2)), within], axis=2)
+                for s in sets
+            ]
         )
         # a person of a group is treated as its reports are on average
         seen = np.eye(count) if self.channel is None else self.channel.transition(count)
-        positives = [(split[c] * (probabilities[:, :, c] @ seen)[:, :, None]).sum(axis=0) for c in every]
+        chance = [probabilities[:, :, s].sum(axis=2) for s in sets]
+        positives = [
+            (part * (p @ seen)[:, :, None]).sum(axis=0) for part, p in zip(split, chance, strict=True)
+        ]
         joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)
-        return ClassRates(joined, split.sum(axis=1), self.groups, self.classes)
+        names = [f"{c} or above" for c in self.classes[1:]] if self.ordered else self.classes
+        return ClassRates(joined, split.sum(axis=1), self.groups, tuple(names))
 
     @property
     def demand(self) -> Classwise:

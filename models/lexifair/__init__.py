@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import needs_sklearn
 from forcopt.learning import Finite, ListedHypotheses, Stumps
-from forcopt.models.lexifair import formulations, no_regret  # noqa: F401  (register the methods)
+from forcopt.models.lexifair import bounded, formulations, no_regret  # noqa: F401  (register the methods)
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.instances import random_regression
 from forcopt.models.lexifair.problem import GroupModel, Level, groups_of, records_needed

@@ -27,8 +27,8 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
     Parameters
     ----------
     bound : float, optional
-        On the mean loss of every group; the loss over all records is minimised, by a linear model. None makes
-        the largest group loss as small as possible, then the next.
+        On the mean loss of every group; the loss over all records is minimised. None makes the largest group
+        loss as small as possible, then the next.
     levels : int, optional
         Without `bound`, how many of the largest group losses matter; all by default, 1 for minimax fairness.
     learner : estimator, optional
@@ -120,8 +120,6 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
         self._check_combine()
         if self.bound is not None and self.levels is not None:
             raise DeclarationError(f"levels is {self.levels!r}; with bound there are no levels")
-        if self.bound is not None and self.learner is not None:
-            raise DeclarationError(f"learner is {self.learner!r}; with bound the model is linear")
         X_given, y_given = X, y
         check_labels(y)
         X, y = self._checked(X, y)
@@ -141,14 +139,13 @@ class FairRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
             "feature_names": self._names(),
             "loss": self.loss,
             "quantile": self.quantile,
+            "learner": self.learner,
         }
         kind = LexifairRegression if self.bound is None else BoundedLossRegression
-        fields |= (
-            {"levels": self.levels, "learner": self.learner} if self.bound is None else {"bound": self.bound}
-        )
+        fields |= {"levels": self.levels} if self.bound is None else {"bound": self.bound}
         solution = kind(**fields).solve(self.method, **dict(self.options or {}))
         if solution.decision is None:
-            raise DeclarationError(f"bound: {solution.status}; {solution.reason}")
+            raise DeclarationError(f"bound: {solution.status}; {solution.reason or solution.message}")
         self.model_ = solution.decision
         self.report_ = TrainingReport.of(solution)
         front = replace(self.model_, features=())

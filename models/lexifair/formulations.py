@@ -141,7 +141,7 @@ def _all_levels(
             if rank == 1:
                 trace = found.trace
                 if found.fit is None and (len(best.moments) or found.status is Status.INFEASIBLE):
-                    return _no_mixture(problem, found)
+                    return no_mixture(problem, found)
             if found.fit is not None:
                 ours, theirs = sums_of_largest(found.fit.losses), sums_of_largest(best.losses)
                 # twice: a solver may exceed its limits by its tolerance
@@ -168,7 +168,8 @@ def _all_levels(
     return Outcome(decision, bound, status, sum(rounds), message, trace)
 
 
-def _no_mixture(problem: Lexifair, found: Found) -> Outcome:
+def no_mixture(problem: Lexifair, found: Found) -> Outcome:
+    """The outcome of a master without a solution; the fits of a learner prove nothing."""
     status, message = found.status, found.message
     if status is Status.INFEASIBLE and not problem.exact:
         status = Status.LIMIT

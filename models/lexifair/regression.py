@@ -124,6 +124,11 @@ Regressor = Annotated[
 ]
 
 
+def _named(data: Any) -> Any:
+    """The fields of a declaration, with the names of the features; a learner gets a frame as it is."""
+    return take_names(take_raw(data, data.get("learner") is not None) if isinstance(data, dict) else data)
+
+
 class LexifairRegression(Lexifair):
     """Fit a model whose sorted vector of group losses is lexicographically smallest.
 
@@ -186,10 +191,7 @@ class LexifairRegression(Lexifair):
     quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
     learner: Regressor | None = Field(default=None, kw_only=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_features(cls, data: Any) -> Any:
-        return take_names(take_raw(data, data.get("learner") is not None) if isinstance(data, dict) else data)
+    _names_features = model_validator(mode="before")(_named)
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:
@@ -442,11 +444,11 @@ def _squares(factor: Array, shift: Any, centre: Array, unit: float) -> Expressio
 
 
 class BoundedLossRegression(Problem):
-    """Fit a linear model of least mean loss, if no group's mean loss may exceed a bound.
+    """Fit a model of least mean loss, if no group's mean loss may exceed a bound.
 
     Attributes
     ----------
-    features, labels, groups, names, weights, radius, feature_names, loss, quantile
+    features, labels, groups, names, weights, radius, feature_names, loss, quantile, learner
         As in `LexifairRegression`.
     bound : float
         On the mean loss of every group, at least 0.
@@ -475,7 +477,7 @@ class BoundedLossRegression(Problem):
     default_method: ClassVar[str] = "conic"
     refuses_channel: ClassVar[str] = LexifairRegression.refuses_channel
 
-    features: Numbers
+    features: Features
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
     bound: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -485,19 +487,30 @@ class BoundedLossRegression(Problem):
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
     loss: LossName = Field(default="squared", kw_only=True)
     quantile: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.5, kw_only=True)
+    learner: Regressor | None = Field(default=None, kw_only=True)
 
-    _names_features = model_validator(mode="before")(take_names)
+    _names_features = model_validator(mode="before")(_named)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         _ = self.lexifair
         return self
 
+    def choose_method(self) -> str:
+        """Choose ``conic`` for linear models, ``column-generation`` with a learner."""
+        return "conic" if self.learner is None else "column-generation"
+
     @cached_property
     def lexifair(self) -> LexifairRegression:
         """The lexicographic problem of the same records; its first level is the least possible bound."""
         shared = [name for name in type(self).model_fields if name != "bound"]
         return LexifairRegression(**{name: getattr(self, name) for name in shared}, levels=1)
+
+    @cached_property
+    def with_everybody(self) -> LexifairRegression:
+        """`lexifair` with one more group, the last: all records."""
+        groups = (*self.groups, tuple(range(len(self.labels))))
+        return self.lexifair.replace(groups=groups, names=())
 
     @cached_property
     def unit(self) -> float:
@@ -515,7 +528,9 @@ class BoundedLossRegression(Problem):
         return float(self.lexifair.solve().objective)
 
     def infeasibility_reason(self) -> str:
-        """The least bound that some linear model keeps."""
+        """The least bound that some linear model keeps; a learner's fits prove none."""
+        if self.learner is not None:
+            return ""
         least = self.least_bound
         rule = f"bound is {self.bound:g}; every linear model has a group loss of at least {least:.6g}"
         return rule if least > self.bound else ""
@@ -525,13 +540,13 @@ class BoundedLossRegression(Problem):
         least = self.least_bound
         return f"the least relaxation: bound {rounded_up(least):.6g}" if least > self.bound else ""
 
-    def evaluate(self, decision: LinearModel | Any) -> Evaluation:
+    def evaluate(self, decision: LinearModel | RegressorMean | Any) -> Evaluation:
         """Evaluate a model: mean loss, and the excess of each group's loss over the bound.
 
         Parameters
         ----------
-        decision : LinearModel or Any
-            A linear model, or its coefficients.
+        decision : LinearModel, RegressorMean or Any
+            A model, or the coefficients of a linear one.
         """
         losses = dict(zip(self.lexifair.group_names, self.lexifair.group_losses(decision), strict=True))
         excess = {f"loss of {g}": float(v) - self.bound for g, v in losses.items()}

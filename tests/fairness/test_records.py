@@ -104,3 +104,19 @@ def test_columns_must_match():
     with pytest.raises(DeclarationError, match="records: labels has the labels of groups in another order"):
         tabulate([0, 1], pd.Series(["a", "b"]), labels)
     assert tabulate([0, 1], pd.Series(["a", "b"]), labels.loc[[0, 1]])[0][0, 0, 0] == 1
+
+
+def test_dates_have_one_name_however_they_are_held():
+    days = ["2020-01-02", "2020-01-01"]
+    stamps = pd.to_datetime(days)
+    for held in (
+        stamps,
+        pd.Series(stamps).astype("datetime64[ns]"),
+        list(stamps),
+        np.array(days, "datetime64[D]"),
+    ):
+        codes, names = read_groups(held)
+        assert codes.tolist() == [1, 0] and names == ("2020-01-01 00:00:00", "2020-01-02 00:00:00")
+        assert read_groups(held[:1], names)[0].tolist() == [1]
+    with pytest.raises(DeclarationError, match=r"groups\[1\] is missing"):
+        read_groups(pd.to_datetime(["2020-01-02", None]))

@@ -201,3 +201,51 @@ def test_a_remix_of_no_numbers_is_refused(number):
     with pytest.raises(fo.DeclarationError, match=r"probabilities.*must be finite"):
         RandomizedRemix(np.full((2, 1, 2), number), ("a", "b"), ("x",))
     assert RandomizedRemix([[[1, 0]], [[0, 1]]], ("a", "b"), ("x",)).probabilities.shape == (2, 1, 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", [DemographicParity, EqualizedOdds])
+def test_levels_of_a_regression_are_fair_at_each_threshold(kind, seed):
+    """Statistical parity over all thresholds, and odds given each side of them, by scipy's linear program."""
+    rng = np.random.default_rng(seed)
+    levels, group = np.array([0.5, 2.0, 10.0, 11.0]), rng.choice(["u", "v", "w"], 600)
+    code = np.clip(rng.integers(-1, 4, 600) + (group == "v"), 0, 3)
+    guess = np.clip(code + rng.integers(-1, 2, 600), 0, 3)
+    costs = np.square(levels[:, None] - levels)
+    p = MulticlassPostprocessing.from_predictions(
+        levels[guess], group, levels[code], kind(0.1), costs=costs, ordered=True
+    )
+    assert p.classes == ("0.5", "2.0", "10.0", "11.0")
+    names, table = sorted(set(group)), np.zeros((4, 3, 4))
+    for h, a, y in zip(guess, group, code, strict=True):
+        table[h, names.index(a), y] += 1
+    index, rates = np.arange(table.size).reshape(table.shape), []
+    for z in (1, 2, 3):
+        for labels in [range(4)] if kind is DemographicParity else [range(z), range(z, 4)]:
+            rows = np.zeros((3, table.size))
+            for a, h in product(range(3), range(4)):
+                rows[a, index[h, a, z:]] = table[h, a, list(labels)].sum() / table[:, a, list(labels)].sum()
+            rates.append(rows)
+    pairs = np.array([r[i] - r[j] for r in rates for i, j in product(range(3), repeat=2) if i != j])
+    one = np.array([np.isin(np.arange(table.size), index[h, a]) for h in range(4) for a in range(3)])
+    own = linprog((table @ costs / 600).ravel(), pairs, [0.1] * len(pairs), one, np.ones(12), (0, 1))
+    s = p.solve()
+    assert s.status == "optimal" and s.evaluation.feasible
+    assert s.objective == pytest.approx(own.fun, abs=1e-7)
+    law = s.decision.probability(levels[guess], group)
+    above = np.array([[law[group == a, z:].sum() / (group == a).sum() for a in names] for z in (1, 2, 3)])
+    assert kind is EqualizedOdds or np.ptp(above, axis=1).max() <= 0.1 + 1e-6
+    assert fo.Problem.from_dict(json.loads(json.dumps(p.to_dict()))) == p
+    if kind is DemographicParity:
+        assert {f"selection rate of class {c} or above" for c in p.classes[1:]} <= set(s.evaluation.metrics)
+
+
+def test_ordered_classes_refuse_error_rates_and_text_without_an_order():
+    with pytest.raises(fo.DeclarationError, match="error rates have no thresholds"):
+        MulticlassPostprocessing(counts(1), ErrorParity(0.1), ordered=True)
+    words = ["low", "high", "mid"]
+    with pytest.raises(fo.DeclarationError, match="the order of classes that are text must be given"):
+        MulticlassPostprocessing.from_predictions(words, list("uvu"), words, DemographicParity(1.0), ordered=True)
+    given = {"classes": ["low", "mid", "high"], "ordered": True}
+    p = MulticlassPostprocessing.from_predictions(words, list("uvu"), words, DemographicParity(1.0), **given)
+    assert p.solve().objective == pytest.approx(0.0, abs=1e-9)

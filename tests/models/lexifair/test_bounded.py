@@ -12,7 +12,7 @@ from forcopt.learning import Finite
 from forcopt.models import BoundedLossRegression, LexifairClassification, LexifairRegression
 
 pytest.importorskip("sklearn")
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -182,8 +182,57 @@ def test_the_front_takes_a_learner_of_tables(tmp_path):
     for asked in (table, table[["job", "z", "x"]], table.convert_dtypes()):
         assert np.array_equal(again.predict(asked), found)
     assert [float(again.predict(table.iloc[[i]])[0]) for i in range(9)] == found[:9].tolist()
-    with pytest.raises(fo.DeclarationError, match="with bound the model is linear"):
-        FairRegressor(1.0, learner=learner).fit(X, y, sensitive_features=a)
+
+
+class Listed(BaseEstimator, RegressorMixin):
+    """The best of the columns of the table: a finite class whose fits are optimal."""
+
+    def fit(self, X, y, sample_weight):
+        self.best_ = int((sample_weight @ np.square(X - y[:, None])).argmin())
+        return self
+
+    def predict(self, X):
+        return X[:, self.best_]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_learner_keeps_the_bound_at_the_least_loss(seed):
+    """The mixture of listed models by scipy's linear program; its mean loses no more."""
+    rng = np.random.default_rng(seed)
+    _, y, a = records(seed, 60)
+    table = y[:, None] + rng.normal(size=(60, 8)) * np.where(a == "u", 1.0, 2.0)[:, None] ** rng.normal(
+        size=8
+    )
+    squares = np.square(table - y[:, None])
+    by_group = np.array([squares[m].mean(axis=0) for m in members(a)])
+    one = np.ones((1, 8))
+    least = linprog(np.r_[np.zeros(8), 1], np.c_[by_group, -np.ones(2)], [0, 0], np.c_[one, 0], [1]).fun
+    free = by_group[:, squares.mean(axis=0).argmin()].max()
+    bound = (least + max(least, free)) / 2
+    mixed = linprog(squares.mean(axis=0), by_group, [bound] * 2, one, [1]).fun
+    p = BoundedLossRegression(table, y, members(a), bound, learner=Listed())
+    s = p.solve()
+    assert s.status == "approximate" and s.evaluation.feasible and s.method == "column-generation"
+    assert s.objective <= mixed * (1 + 1e-3)
+    fair = FairRegressor(bound, learner=Listed()).fit(table, y, sensitive_features=a)
+    assert max(np.square(fair.predict(table)[m] - y[m]).mean() for m in members(a)) <= bound + 1e-6
+    assert fair.report_.error == pytest.approx(s.objective, rel=1e-9)
+    refused = p.replace(bound=least / 100).solve()
+    assert refused.status == "limit" and "this proves nothing" in refused.message
+    with pytest.raises(fo.DeclarationError, match="bound: limit; no mixture of the models"):
+        FairRegressor(least / 100, learner=Listed()).fit(table, y, sensitive_features=a)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_both_methods_of_linear_models_agree(loss):
+    X, y, a = records(7)
+    least = LexifairRegression(labels=y, groups=members(a), features=X, levels=1, loss=loss).solve()
+    p = BoundedLossRegression(X, y, members(a), 1.1 * least.objective, loss=loss)
+    conic, mixed = p.solve(), p.solve("column-generation")
+    assert conic.status == mixed.status == "optimal"
+    assert mixed.objective == pytest.approx(conic.objective, rel=1e-5)
+    assert mixed.bound <= conic.objective + 1e-6
+    assert p.replace(bound=0.5 * least.objective).solve("column-generation").status == "infeasible"
 
 
 def test_several_sensitive_columns_of_the_front():
