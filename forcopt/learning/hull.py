@@ -21,13 +21,8 @@ from forcopt.loops.solution import ModelSolution
 
 SHARP = 10.0
 """What a unit of distance counts as in a row, so that a solver's tolerance of 1e-6 is 1e-7 of a moment."""
-FAR = 1e-3
-"""A point that a known halfspace leaves out by this distance needs no oracle."""
 DEEP = 0.5
 """A halfspace that leaves a point out by this share of its distance from the known members is deep enough."""
-AT_ONCE = 50
-"""So many halfspaces are handed over together at most."""
-
 Respond = Callable[[Array, Deadline], tuple[Array, Any]]
 """The oracle: a member of least ``direction . member``, and what it belongs to."""
 
@@ -110,22 +105,16 @@ class OracleHull:
         """The halfspaces that hold the set and leave a candidate out, as a `Separator`."""
         at = value(self.point)
         if not np.array_equal(at, self._last[0]):  # a solution is looked at again
-            if self._missed(at).max(initial=0.0) <= FAR:
-                self._explore(at)
-            self._last = at, self._cuts(at)
+            self._explore(at)
+            out = np.flatnonzero(self._missed(at) > INSIDE)
+            self.given[out] = True
+            left = self.point @ self.directions[out].T - self.limits[out] * self._one
+            self._last = at, [SHARP * left >= 0] if len(out) else []
         return self._last[1]
 
     def _missed(self, at: Array) -> Array:
         """By how much each halfspace leaves a candidate out."""
         return np.asarray(self.limits - self.directions @ at)
-
-    def _cuts(self, at: Array) -> list[Constraint]:
-        missed = self._missed(at)
-        worst = np.argsort(-missed, kind="stable")[:AT_ONCE]
-        worst = worst[missed[worst] > INSIDE]
-        self.given[worst] = True
-        left = self.point @ self.directions[worst].T - self.limits[worst] * self._one
-        return [SHARP * left >= 0] if len(worst) else []
 
     def _explore(self, at: Array) -> None:
         """Find halfspaces that leave the candidate out, or members of which it is a mixture."""
