@@ -42,14 +42,17 @@ def violated_constraints(
     for family in model.lazies:
         label = f"lazy family {family.name!r}"
         family.deadline, family.withdrawn = deadline or Deadline(), False
-        for constraint in family.separate(lambda expression: model.lift(expression).evaluate(point)):
+        try:
+            given = list(family.separate(lambda expression: model.lift(expression).evaluate(point)))
+        finally:
+            family.deadline = Deadline()
+        for constraint in given:
             if not isinstance(constraint, Constraint):
                 raise DeclarationError(f"{label} gave {constraint!r}, not a constraint")
             model.lift(constraint.expression)
             model.check_curvature(constraint.expression, 0, label)
             if constraint.relative_violation(point).max(initial=0.0) > tolerance:
                 found.append(constraint)
-        family.deadline = Deadline()
         if family.withdrawn:
             raise Withdrawn
     return found

@@ -16,7 +16,7 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import Hull, Hypothesis, Oracle, OracleTimeout
-from forcopt.learning.tolerances import BETTER, INSIDE, RANK
+from forcopt.learning.tolerances import INSIDE, RANK
 from forcopt.loops.solution import ModelSolution
 
 SHARP = 10.0
@@ -40,15 +40,13 @@ class OracleHull:
         To write to.
     respond : Respond
         The oracle.
-    bounds : tuple[Array, Array]
-        Of the point, each of shape ``(q,)``.
+    low, high : Array
+        Bounds of the point, shape ``(q,)``.
     exact : bool
         Whether the oracle finds minima. If not, a halfspace that a later member violates is moved, and the
         model is solved anew; the answer is then the best among the mixtures of the members met.
     upward : bool, default False
         Whether the point may also exceed a mixture in any coordinate.
-    name : str, default "moments"
-        Of the variable.
 
     Attributes
     ----------
@@ -74,7 +72,7 @@ class OracleHull:
     ...     k = int(np.argmin(corners @ direction))
     ...     return corners[k], k
     >>> m = Model()
-    >>> hull = OracleHull(m, respond, (np.zeros(2), np.ones(2)), exact=True)
+    >>> hull = OracleHull(m, respond, np.zeros(2), np.ones(2), exact=True)
     >>> m.maximize(2 * hull.point[0] + 3 * hull.point[1])
     >>> s = m.solve()
     >>> s.objective, hull.mixture(s)[1]
@@ -82,18 +80,10 @@ class OracleHull:
     """
 
     def __init__(
-        self,
-        model: Model,
-        respond: Respond,
-        bounds: tuple[Array, Array],
-        *,
-        exact: bool,
-        upward: bool = False,
-        name: str = "moments",
+        self, model: Model, respond: Respond, low: Array, high: Array, *, exact: bool, upward: bool = False
     ) -> None:
-        low, high = bounds
         self.respond, self.upward = respond, upward
-        self.point: Variable = model.variable(model.unused_name(name), len(low), lower=low, upper=high)
+        self.point: Variable = model.variable(model.unused_name("moments"), len(low), lower=low, upper=high)
         self._one = model.variable(model.unused_name("one"), lower=1.0, upper=1.0)
         self.family = model.lazy(self.separate, name=model.unused_name("hull"), exact=exact)
         self.items: list[Any] = []
@@ -129,10 +119,10 @@ class OracleHull:
             if self.family.deadline.passed:
                 raise OracleTimeout
             member, item = self.respond(direction, self.family.deadline)
-            known, least = float((self.members @ direction).min()), float(member @ direction)
+            known = float((self.members @ direction).min())
             self.directions = np.vstack([self.directions, direction])
-            self.limits, self.given = np.append(self.limits, min(known, least)), np.append(self.given, False)
-            if least >= known - BETTER:
+            self.limits, self.given = np.append(self.limits, known), np.append(self.given, False)
+            if member @ direction >= known - INSIDE / 10:
                 return
             self.meet(member, item)
 
@@ -179,12 +169,9 @@ def write_hull(oracle: Oracle, model: Model, linear: sp.csr_array) -> Hull:
         found = oracle.good(costs / (np.abs(costs).max() or 1.0))
         return rows @ found.predictions, found
 
-    bounds = rows.minimum(0.0).sum(axis=1), rows.maximum(0.0).sum(axis=1)
-    hull = OracleHull(model, respond, bounds, exact=oracle.exact)
+    least, most = rows.minimum(0.0).sum(axis=1), rows.maximum(0.0).sum(axis=1)
+    hull = OracleHull(model, respond, least, most, exact=oracle.exact)
     for h in oracle.constants():
         hull.meet(rows @ h.predictions, h)
-
-    def start(weights: Array, predictions: Array) -> dict[Variable, Array]:
-        return {hull.point: rows @ (weights @ predictions)}
-
-    return Hull((size[:, None] * combined) @ hull.point, hull.mixture, start)
+    mapped = (size[:, None] * combined) @ hull.point
+    return Hull(mapped, hull.mixture, lambda weights, seen: {hull.point: rows @ (weights @ seen)})

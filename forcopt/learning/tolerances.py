@@ -20,10 +20,8 @@ RANK = 1e-11
 """Relative: what is left of a row once others are taken off counts as 0 up to this."""
 
 INSIDE = 1e-9
-"""A point this near to the hull of some points is in it, in units of the range of a coordinate."""
-
-BETTER = 1e-10
-"""By how much an oracle's answer must be better than the known ones to be another one, in the same unit."""
+"""A point this near to the hull of some points is in it, in units of the range of a coordinate; a member that
+is better than these by a tenth of it is another one."""
 
 LEAST = 1e-300
 """Stands in for 0 where a logarithm is taken or something is divided."""

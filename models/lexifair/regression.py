@@ -394,14 +394,13 @@ class LexifairRegression(Lexifair):
         With a learner the losses are those of means of fits that it finds, see `OracleHull`.
         """
         if self.learner is not None:
-            count, unit = len(self.groups), self.loss_unit
+            none, unit = np.zeros(len(self.groups)), self.loss_unit
 
             def respond(weights: Array, deadline: Deadline) -> tuple[Array, Fit]:
                 fit = self._learn(weights @ self.averages)
                 return fit.losses / unit, fit
 
-            sides = np.zeros(count), np.full(count, np.inf)
-            hull = OracleHull(model, respond, sides, exact=False, upward=True, name="losses")
+            hull = OracleHull(model, respond, none, none + np.inf, exact=False, upward=True)
             return unit * hull.point, lambda s: self.decide(self.blend(*reversed(hull.mixture(s)))), {}
         return self.write_around(model, np.zeros(self.features.shape[1]))
 
@@ -565,14 +564,19 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     """Convex program: of squares a quadratic objective, and a second-order cone for each group.
 
     A bound far above the losses of least squares is lowered to twice these losses. Least squares keeps both
-    bounds, so the optimum is the same. Other losses are written record by record.
+    bounds, so the optimum is the same. Other losses are written record by record. With a learner the losses
+    are those of means of fits that it finds.
 
     Returns
     -------
     Handles
-        ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
+        ``losses``, shape ``(K,)``; without a learner ``coefficients``, shape ``(d,)``.
     """
     base = problem.lexifair
+    if problem.learner is not None:
+        losses, decision, _ = problem.with_everybody.write(model)
+        model.subject_to(losses[:-1] <= problem.bound, name="group_loss")
+        return Handles(losses[-1], lambda s: base.decide(base.fit_of(decision(s))), losses=losses[:-1])
     if problem.loss != "squared":
         losses, decision, parts = base.write(model)
         model.subject_to(losses <= problem.bound, name="group_loss")

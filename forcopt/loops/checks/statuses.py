@@ -129,10 +129,8 @@ def oracles_are_exact(program: Program, claim: Claim) -> Verdict:
     """Lazy families of oracles that are not exact: the answer is `APPROXIMATE`, and nothing is proved."""
     if all(family.exact for family in claim.model.lazies):
         return Confirmed()
-    if claim.status is Status.INFEASIBLE:
-        return Doubt("this holds only for what its oracles find, and proves nothing", Status.LIMIT)
-    reason = "it is optimal, and its bound holds, only if the answers of the oracles are"
-    return Doubt(reason, Status.APPROXIMATE, refutes_bound=True)
+    status = Status.LIMIT if claim.status is Status.INFEASIBLE else Status.APPROXIMATE
+    return Doubt("only if the answers of its oracles are optimal: no proof", status, refutes_bound=True)
 
 
 @check_of(Status.UNBOUNDED)

@@ -245,7 +245,9 @@ def test_ordered_classes_refuse_error_rates_and_text_without_an_order():
         MulticlassPostprocessing(counts(1), ErrorParity(0.1), ordered=True)
     words = ["low", "high", "mid"]
     with pytest.raises(fo.DeclarationError, match="the order of classes that are text must be given"):
-        MulticlassPostprocessing.from_predictions(words, list("uvu"), words, DemographicParity(1.0), ordered=True)
+        MulticlassPostprocessing.from_predictions(
+            words, list("uvu"), words, DemographicParity(1.0), ordered=True
+        )
     given = {"classes": ["low", "mid", "high"], "ordered": True}
     p = MulticlassPostprocessing.from_predictions(words, list("uvu"), words, DemographicParity(1.0), **given)
     assert p.solve().objective == pytest.approx(0.0, abs=1e-9)
