@@ -26,8 +26,9 @@ from forcopt.status import Status
 def lp(problem: FairClassification, model: Model) -> Handles:
     """Linear program with a column for each hypothesis (a probability for each row, for `AllFunctions`).
 
-    For classes that can be listed: `Finite`, `Thresholds`, `Halfspaces` of at most two features and few
-    records, `AllFunctions`.
+    A class that cannot be listed (`Halfspaces` of three features or many records, a `Learner`) is written by
+    its oracle, as a lazy family of rows over error and rates, see `OracleHull`. If the oracle is not exact, no
+    optimum is proved, and the status is APPROXIMATE.
 
     Returns
     -------
