@@ -27,8 +27,8 @@ def lp(problem: FairClassification, model: Model) -> Handles:
     """Linear program with a column for each hypothesis (a probability for each row, for `AllFunctions`).
 
     A class that cannot be listed (`Halfspaces` of three features or many records, a `Learner`) is written by
-    its oracle, as a lazy family of rows over error and rates, see `OracleHull`. If the oracle is not exact, no
-    optimum is proved, and the status is APPROXIMATE.
+    its oracle, as a lazy family of rows over error and rates, see `OracleHull`. If the oracle is not exact,
+    no optimum is proved, and the status is APPROXIMATE.
 
     Returns
     -------
