@@ -42,11 +42,7 @@ def violated_constraints(
     for family in model.lazies:
         label = f"lazy family {family.name!r}"
         family.deadline, family.withdrawn = deadline or Deadline(), False
-        try:
-            given = list(family.separate(lambda expression: model.lift(expression).evaluate(point)))
-        finally:
-            family.deadline = Deadline()
-        for constraint in given:
+        for constraint in family.separate(lambda expression: model.lift(expression).evaluate(point)):
             if not isinstance(constraint, Constraint):
                 raise DeclarationError(f"{label} gave {constraint!r}, not a constraint")
             model.lift(constraint.expression)

@@ -359,9 +359,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             raise DeclarationError(f"weights has {given}; they must be probabilities")
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
-        if (
-            abs(total - 1.0) > len(weights) * np.finfo(float).eps
-        ):  # weights that were divided stay as they are
+        if abs(total - 1.0) > len(weights) * np.finfo(float).eps:  # what was divided stays as it is
             weights = weights / total
         object.__setattr__(self, "weights", weights)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, log, sqrt
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GameEnd, GradientDescent, Measurement, run_game
-from forcopt.language.constraint import Constraint
 from forcopt.learning import Hypothesis, OracleTimeout
 from forcopt.models.fair_classification.lagrangian import HypothesisPool, Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -274,18 +273,10 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
     """The Lagrangian in which every pair has an allowance and every budget a price, also a budget of 0."""
     constraint = problem.demand
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
-
-    def demand(rates: Any) -> list[Constraint]:
-        found: list[Constraint] = []
-        for notion in notions:
-            if isinstance(notion, PairwiseFairness):
-                found += notion.rows_with_allowance(rates)
-            else:
-                found += notion.rows(rates)
-        return found
-
-    own = problem.lagrangian
-    return Lagrangian(own.costs, own.base, demand, problem.moments, pairs=problem.privacy is not None)
+    parts = [n.rows_with_allowance if isinstance(n, PairwiseFairness) else n.rows for n in notions]
+    own, pairs = problem.lagrangian, problem.privacy is not None
+    rows = lambda rates: [row for part in parts for row in part(rates)]  # noqa: E731
+    return Lagrangian(own.costs, own.base, rows, problem.moments, pairs=pairs)
 
 
 @FairClassification.algorithm(

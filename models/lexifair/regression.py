@@ -276,9 +276,7 @@ class LexifairRegression(Lexifair):
 
     def group_losses(self, decision: LinearModel | RegressorMean | Any) -> Array:
         """The mean loss in each group, shape ``(K,)``."""
-        if isinstance(decision, RegressorMean):
-            return np.asarray(self.averages @ self.criterion.value(self._scores(decision), self.labels))
-        return self._losses(self._coefficients(decision))
+        return self.fit_of(decision).losses
 
     def overall_loss(self, decision: LinearModel | RegressorMean | Any) -> float:
         """The mean loss over all records."""
