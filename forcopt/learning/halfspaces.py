@@ -293,11 +293,7 @@ class _WrittenOracle(Oracle):
             return np.ones(1), [Hypothesis(found, np.round(solution[inside]).astype(np.int64)[place])]
 
         first = np.unique(place, return_index=True)[1]
-        return Hull(
-            sp.csr_array(linear @ members) @ inside,
-            read,
-            lambda _, predictions: {inside: predictions[0, first]},
-        )
+        return Hull(sp.csr_array(linear @ members) @ inside, read, lambda _, seen: {inside: seen[0, first]})
 
     def constants(self) -> list[Hypothesis]:
         """Both: halfspaces that hold all points or none."""
@@ -337,7 +333,6 @@ class PlaneOracle(_WrittenOracle):
 
     def __init__(self, features: Array, margin: float) -> None:
         super().__init__(features, margin)
-        self.features = features
         points = self.scaled.points
         line = points.shape[1] == 1
         self.plane = Plane(np.column_stack([points, np.zeros(len(points))]) if line else points)

@@ -510,10 +510,8 @@ class HypothesisPool:
                 if not deadline.passed:
                     count = len(self.hypotheses)
                     raise BackendError(f"mixing {count} classifiers failed: {solution.message}")
-                return best or (
-                    self.averaged if sum(self.counts) else np.eye(1, len(self.hypotheses))[0],
-                    None,
-                )
+                first = self.averaged if sum(self.counts) else np.eye(1, len(self.hypotheses))[0]
+                return best or (first, None)
             weights, multipliers = np.maximum(solution[weight], 0.0), np.maximum(-solution.dual(fair), 0.0)
             best = weights / weights.sum(), multipliers
             known = len(self.hypotheses)
