@@ -110,10 +110,8 @@ class Plane:
             value = np.minimum(left, right) + np.minimum(ahead, behind) + min(costs[pivot], 0.0)
             k = int(np.argmin(value))
             if value[k] < found:
-                found = float(value[k])
-                at = Cut(
-                    pivot, k, bool(left[k] < right[k]), bool(ahead[k] < behind[k]), bool(costs[pivot] < 0)
-                )
+                sides = left[k] < right[k], ahead[k] < behind[k], costs[pivot] < 0
+                found, at = float(value[k]), Cut(pivot, k, *map(bool, sides))
         return found, at
 
     @staticmethod

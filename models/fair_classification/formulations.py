@@ -47,15 +47,8 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     rates = moments.rates(hull.mapped[1:])
     fairness = problem.demand.rows(rates)
     model.subject_to(fairness)
-
-    return Handles(
-        error,
-        lambda solution: problem.policy(*hull.mixture(solution)),
-        lambda decision: hull.start(*problem.mixture(decision)),
-        rates=rates,
-        error=error,
-        fairness=fairness,
-    )
+    reads = lambda s: problem.policy(*hull.mixture(s)), lambda d: hull.start(*problem.mixture(d))
+    return Handles(error, *reads, rates=rates, error=error, fairness=fairness)
 
 
 @FairClassification.algorithm("milp", cites="Jung et al. (2021), section 3.2", rank="published")
@@ -143,9 +136,8 @@ def generate(
         if on_improvement is not None and on_improvement(now):
             price.reason = "the caller stopped the run"
             return True
-        near = accuracy
-        if near is None:
-            near = 0.0 if oracle.exact else problem.noise(now.objective)
+        usual = 0.0 if oracle.exact else problem.noise(now.objective)
+        near = usual if accuracy is None else accuracy
         gap = now.objective - price.lower
         if gap <= near:
             price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"

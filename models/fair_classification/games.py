@@ -102,10 +102,9 @@ class LagrangianGame:
             return
         self.total += prices
         self.plays += 1
-        place = self.met.add(answer, plays=1)
-        lagrangian = self.lagrangian
-        slack = lagrangian.slack @ lagrangian.best_slack(prices)
-        self.auditor.learn(self.met.activities[place] + slack - lagrangian.bounds)
+        self.met.add(answer, plays=1)
+        slack = self.lagrangian.best_slack(prices)
+        self.auditor.learn(self.lagrangian.excess(answer.predictions, slack))
 
     def measure(self) -> Measurement:
         """The gap between the penalised error of the mixture and the bound that prices prove."""
@@ -242,12 +241,9 @@ def exponentiated_gradient(
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and (bound is None or rounds is None):
         raise DeclarationError("accuracy is 0; then bound and rounds must be given")
-    if bound is None:
-        bound = multiplier_bound(problem, accuracy)
-    if rounds is None:
-        rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS)
-    if step is None:
-        step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds)
+    bound = multiplier_bound(problem, accuracy) if bound is None else bound
+    rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS) if rounds is None else rounds
+    step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds) if step is None else step
     auditor = ExponentiatedGradient(game.size, bound, step)
     trace = Trace(Deadline(time_limit), on_improvement)
     state = LagrangianGame(problem, auditor, bound=bound, repair=repair, backend=backend, trace=trace)

@@ -457,8 +457,8 @@ class HypothesisPool:
         self.activities: list[Array] = []
         self._place: dict[bytes, int] = {}
 
-    def add(self, found: Hypothesis, plays: int = 0) -> int:
-        """Add a hypothesis if it is new, count its plays, and return its place."""
+    def add(self, found: Hypothesis, plays: int = 0) -> None:
+        """Add a hypothesis if it is new, and count its plays."""
         key = np.packbits(found.predictions.astype(bool)).tobytes()
         at = self._place.setdefault(key, len(self.hypotheses))
         if at == len(self.hypotheses):
@@ -467,7 +467,6 @@ class HypothesisPool:
             self.errors.append(self.lagrangian.error(found.predictions))
             self.activities.append(self.lagrangian.activity(found.predictions))
         self.counts[at] += plays
-        return at
 
     @property
     def averaged(self) -> Array:

@@ -195,12 +195,11 @@ class LexifairRegression(Lexifair):
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:
-        if self.features.ndim != 2 or self.features.shape[1] == 0:
-            raise DeclarationError(
-                f"features: the shape is {self.features.shape}; it must be (n, d), d at least 1"
-            )
-        if self.features.shape[0] != len(self.labels):
-            raise DeclarationError(f"features has {self.features.shape[0]} rows, labels {len(self.labels)}")
+        shape = self.features.shape
+        if len(shape) != 2 or shape[1] == 0:
+            raise DeclarationError(f"features: the shape is {shape}; it must be (n, d), d at least 1")
+        if shape[0] != len(self.labels):
+            raise DeclarationError(f"features has {shape[0]} rows, labels {len(self.labels)}")
         if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):
             raise DeclarationError("features: linear models take dense features without missing values")
         if self.learner is not None and self.radius is not None:
