@@ -16,6 +16,7 @@ address = os.environ.get("FORCOPT_REPOSITORY", "").rstrip("/")
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
 urls = {}
 if address:
+    readme = re.sub(r"(!\[[^\]]*\]\()(?![a-z]+:)", rf"\1{address}/raw/main/", readme)  # a page is no picture
     readme = re.sub(r"\]\((?![a-z]+:|#)", f"]({address}/blob/main/", readme)
     urls = {
         "Repository": address,

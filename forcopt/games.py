@@ -355,13 +355,15 @@ def run_game(
     played = 0
     for until in checkpoints(rounds, first, factor):
         game.prepare(until)
+        measured = played
         while played < until and not (played and trace.over):
             game.step()
             played += 1
-        found = game.measure()
-        trace.add(found.objective, found.bound)
-        if found.gap <= accuracy:
-            return GameEnd(played, "gap", found)
+        if played > measured:
+            found = game.measure()
+            trace.add(found.objective, found.bound)
+            if found.gap <= accuracy:
+                return GameEnd(played, "gap", found)
         if trace.over:
             return GameEnd(played, "caller" if trace.stopped else "time", found)
     return GameEnd(played, "rounds", found)

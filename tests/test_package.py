@@ -66,7 +66,8 @@ def test_links_work_on_a_package_index(copy, tmp_path):
     text = public.read_text(encoding="utf-8")
     assert f"Project-URL: Repository, {address}\n" in text
     assert not relative_links(text)
-    assert {f"{address}/blob/main/{link}" for link in relative_links(readme)} <= set(
+    kinds = {link: "raw" if Path(link).suffix == ".svg" else "blob" for link in relative_links(readme)}
+    assert {f"{address}/{kind}/main/{link}" for link, kind in kinds.items()} <= set(
         re.findall(r"\]\(([^)]+)\)", text)
     )
 

@@ -58,6 +58,8 @@ def on_files(files, config):
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         for name, content in notebook_page(path).items():
             files.append(File.generated(config, f"notebooks/{name}", content=content))
+    certificate = (ROOT / "models/districting/certificates/UT-tract.json").read_bytes()
+    files.append(File.generated(config, "img/utah-certificate.json", content=certificate))
     files.append(File.generated(config, "releases.md", content=releases()))
     return files
 

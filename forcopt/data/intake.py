@@ -738,6 +738,10 @@ def nearest_level(level: str, known: Iterable[str]) -> str:
     return plain[near[0]] if near else ""
 
 
+_TRUTH = {"yes": "true", "y": "true", "no": "false", "n": "false"}
+"""Words for truth values that tables mix."""
+
+
 def _plain_level(value: str) -> str:
     """A level without case and accents, with one space for other signs; + < > tell 60 and 60+ apart."""
     text = unicodedata.normalize("NFKD", value.replace("\u00df", "ss")).casefold()
@@ -770,6 +774,7 @@ def _level_faults(
     usual = [value for value, _ in counts.most_common()]
     first: dict[str, str] = {}
     plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in usual}  # 1 is 01
+    plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
     for value in usual:
         first.setdefault(plain[value], value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows

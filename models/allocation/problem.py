@@ -149,8 +149,8 @@ class Allocation(FrozenArrays):
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """
-        title = f"{self.size:.10g} of {self.strata.sum():,} records are sampled"
-        of = [f"{m:.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
+        title = f"{self.size:,.10g} of {self.strata.sum():,} records are sampled"
+        of = [f"{m:,.10g} of {n:,}" for m, n in zip(self.sizes, self.strata.tolist(), strict=True)]
         return Sketch(title, self.sizes, self.names, unit="sampled records", labels=of).plot(path, ax=ax)
 
 

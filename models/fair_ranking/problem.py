@@ -23,7 +23,7 @@ from forcopt.models.fair_ranking.tolerances import SHARE
 from forcopt.notebook import picture_html
 from forcopt.numeric import birkhoff, decompose_permutahedron
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
-from forcopt.problem.drawing import MARKERS, finished, panel, titled
+from forcopt.problem.drawing import MARKERS, Sketch, finished, panel, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -535,6 +535,16 @@ class FairRanking(Problem):
             violations |= self.constraint.violation(ranked)
         broken = {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE}
         return Evaluation(objective, broken, self._metrics(lottery, objective))
+
+    def _sketch(self, decision: Ranking, evaluation: Evaluation) -> Any:
+        order, place = decision.order, np.arange(len(decision.order))
+        worth = self.utilities[order, place] if self.scores is None else self.scores[order]
+        names, codes, _ = self.candidates.cells(None)
+        rows = [f"{c}, {names[codes[c]]}" if self.groups else f"{c}" for c in order.tolist()]
+        title = (
+            f"The first {len(order)} of {self.size} candidates have a utility of {evaluation.objective:.4g}"
+        )
+        return Sketch(title, worth, rows, unit="score" if self.utilities is None else "utility")
 
     @cached_property
     def best(self) -> float:

@@ -21,7 +21,7 @@ def city():
     g = grid(SIDE, SIDE, population=a + b)
     for v in g:
         g.nodes[v].update(a=int(a[v]), b=int(b[v]))
-    return Districting(graph=g, districts=DISTRICTS, tolerance=0.15), a, b
+    return Districting(graph=g, districts=DISTRICTS, tolerance=0.05), a, b
 
 
 def connected_sets(graph, weight, low, high):

@@ -44,6 +44,10 @@ def test_it_ends_by_gap_rounds_time_or_caller():
     trace = Trace(Deadline(), lambda step: step.objective < 1.3)
     end = run_game(Halving(), rounds=1000, accuracy=0.0, trace=trace)
     assert (end.reason, end.rounds) == ("caller", 4)
+    game, trace = Halving(), Trace(Deadline())
+    game.prepare = lambda rounds: setattr(trace, "deadline", Deadline(None if rounds == 1 else 0.0))
+    end = run_game(game, rounds=10, accuracy=0.0, trace=trace)  # the time ends between a measurement and a round
+    assert (end.reason, end.rounds, game.measured) == ("time", 1, [1])
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, True, "10"])

@@ -194,6 +194,7 @@ MESSES = [
     ("fair", cell(9, "sex", "femle"), "row 9 sex femle female"),
     ("fair", cell(9, "hired", "yess"), "row 9 hired yess"),
     ("fair", cell(9, "hired", "Yes"), "row 9 hired Yes yes"),
+    ("fair", each("hired", lambda v, i: {"yes": "TRUE"}.get(v, v) if i % 5 == 0 else v), "hired TRUE yes"),
     ("fair", cell(9, "degree", "bachelors"), "row 9 degree bachelors bachelor"),
     ("fair", cell(9, "sex", "male (m)"), "row 9 sex"),
     ("sample", cell(9, "region", "costa"), "row 9 region costa coast"),

@@ -382,7 +382,7 @@ def test_among_plans_of_fewest_splits_the_cut_is_least(seed):
     for v in graph:
         graph.nodes[v]["county"] = (v + seed) // 6
     p = Districting(graph, 4, tolerance=0.2, objective="splits")
-    s = p.solve(time_limit=20, seed=seed)
+    s = p.solve(seed=seed)
     rule = SplitLimit(limit=int(s.objective))
     within = p.replace(objective="cut", side_constraints=[rule]).solve("set-partitioning")
     assert s.status == within.status == "optimal" and s.decision.cost == within.objective
