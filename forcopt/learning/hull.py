@@ -16,7 +16,7 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import Hull, Hypothesis, Oracle, OracleTimeout
-from forcopt.learning.tolerances import INSIDE, RANK
+from forcopt.learning.tolerances import INSIDE, RANK, WORTH_A_MEMBER
 from forcopt.loops.solution import ModelSolution
 
 SHARP = 10.0
@@ -122,7 +122,7 @@ class OracleHull:
             known = float((self.members @ direction).min())
             self.directions = np.vstack([self.directions, direction])
             self.limits, self.given = np.append(self.limits, known), np.append(self.given, False)
-            if member @ direction >= known - INSIDE / 10:
+            if member @ direction >= known - (INSIDE / 10 if self.family.exact else WORTH_A_MEMBER):
                 return
             self.meet(member, item)
 
