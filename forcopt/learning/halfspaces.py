@@ -170,8 +170,6 @@ class Plane:
             for k in range(star.lines)
             for sides in product((False, True), repeat=3)
         ]
-        if not cuts:
-            return []
         return [cuts[k] for k in np.unique([self.labels(cut) for cut in cuts], axis=0, return_index=True)[1]]
 
 
@@ -357,9 +355,8 @@ class PlaneOracle(_WrittenOracle):
         normal, offset = self.plane.halfplane(cut)
         found = self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
         if (found.predict(self.features) != self.plane.labels(cut)[self.scaled.place]).any():
-            raise DeclarationError(
-                "features: some points lie so close to a line that no halfspace separates its sides"
-            )
+            close = "some points lie so close to a line that no halfspace separates its sides"
+            raise DeclarationError(f"features: {close}")
         return found
 
 

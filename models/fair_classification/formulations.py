@@ -28,7 +28,8 @@ def lp(problem: FairClassification, model: Model) -> Handles:
 
     A class that cannot be listed (`Halfspaces` of three features or many records, a `Learner`) is written by
     its oracle, as a lazy family of rows over error and rates, see `OracleHull`. If the oracle is not exact,
-    no optimum is proved, and the status is APPROXIMATE.
+    no optimum is proved, and the status is APPROXIMATE. The calls grow with the number of moments (two for a
+    group, one for a record in a pair): a thousand for sixty pairs, where ``column-generation`` takes dozens.
 
     Returns
     -------
@@ -75,8 +76,7 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
         message = "proved: no single classifier is fair; a mixture may be" if none else solution.message
         return Outcome(None, status=Status.FAILED if none else solution.status, message=message)
     best = solution.status is Status.OPTIMAL
-    proved = "the best single classifier" if best else "not proved to be the best"
-    message = f"{proved}; {solution.message}"
+    message = f"{'the best single classifier' if best else 'not proved to be the best'}; {solution.message}"
     return Outcome(handles.decision(solution), iterations=solution.nodes, message=message)
 
 
