@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 
 
-def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Constraint]:
+class Withdrawn(Exception):
+    """A lazy family took constraints back that it gave before; the solve must begin anew."""
+
+
+def violated_constraints(
+    model: Model, x: Array, tolerance: float, deadline: Deadline | None = None
+) -> list[Constraint]:
     """Ask all lazy families of a model for the constraints that a point violates.
 
     Parameters
@@ -20,16 +27,21 @@ def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Const
     tolerance : float
         A constraint violated by no more than this, relative to the larger of 1 and its bound, is left out: a
         solver of that accuracy could give the same point again.
+    deadline : Deadline, optional
+        Of the oracles.
 
     Raises
     ------
     DeclarationError
         If an oracle yields something else than an affine constraint of the model.
+    Withdrawn
+        If an oracle takes back what it yielded before.
     """
     point = model.complete(x[: model.column_count])
     found = []
     for family in model.lazies:
         label = f"lazy family {family.name!r}"
+        family.deadline, family.withdrawn = deadline or Deadline(), False
         for constraint in family.separate(lambda expression: model.lift(expression).evaluate(point)):
             if not isinstance(constraint, Constraint):
                 raise DeclarationError(f"{label} gave {constraint!r}, not a constraint")
@@ -37,4 +49,6 @@ def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Const
             model.check_curvature(constraint.expression, 0, label)
             if constraint.relative_violation(point).max(initial=0.0) > tolerance:
                 found.append(constraint)
+        if family.withdrawn:
+            raise Withdrawn
     return found

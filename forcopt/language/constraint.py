@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, describe_entry
+from forcopt.clock import Deadline
 from forcopt.errors import CurvatureError, DeclarationError, Guarded, counterpart
 from forcopt.language.alignment import Arrangement, aligned
 from forcopt.language.expression import Expression
@@ -554,6 +555,15 @@ class Connected(Condition):
 class Lazy:
     """A family of constraints too large to list, given by a separation oracle.
 
+    Attributes
+    ----------
+    model, separate, name, exact
+        See `Model.lazy`.
+    deadline : Deadline
+        Of the call of `separate`, which may raise `TimeoutError` once it has passed.
+    withdrawn : bool
+        `separate` sets it if a constraint that it gave before was wrong: then the solve begins anew.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -568,6 +578,9 @@ class Lazy:
     model: Model
     separate: Separator
     name: str = ""
+    exact: bool = True
+    deadline: Deadline = field(default_factory=Deadline)
+    withdrawn: bool = False
 
     kind = "lazy"
 

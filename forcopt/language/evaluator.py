@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, spread
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
@@ -126,6 +127,7 @@ def violations(model: Structure, values: Array) -> dict[str, float]:
         elif isinstance(relation, Condition):
             note(relation.name, relation.violation(values))
     for family in model.lazies:
+        family.deadline = Deadline()
         for constraint in family.separate(lambda e: model.lift(e).evaluate(values)):
             note(family.name, constraint.relative_violation(values))
     return found

@@ -363,7 +363,7 @@ class Model(Guarded, Structure):
             raise DeclarationError("subject_to: the same constraint is given twice")
         return list(taken)
 
-    def lazy(self, separate: Separator, name: str = "") -> Lazy:
+    def lazy(self, separate: Separator, name: str = "", *, exact: bool = True) -> Lazy:
         """Add a family of constraints too large to list.
 
         Parameters
@@ -374,6 +374,9 @@ class Model(Guarded, Structure):
             which it yields nothing is accepted.
         name : str, default ""
             For messages.
+        exact : bool, default True
+            Whether every allowed point satisfies what `separate` yields. If that is not known, the answer is
+            APPROXIMATE, without a bound, and no model is proved to be infeasible.
 
         Examples
         --------
@@ -392,7 +395,7 @@ class Model(Guarded, Structure):
             raise DeclarationError(f"lazy needs a function of a point, not {separate!r}")
         self._check_name(name, "lazy")
         name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
-        family = Lazy(self._model, separate, name)
+        family = Lazy(self._model, separate, name, exact)
         self.lazies.append(family)
         self._names[name] = family
         return family

@@ -14,7 +14,6 @@ from pydantic import field_validator
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import (
@@ -410,26 +409,19 @@ class AllFunctionsOracle(Oracle):
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """One probability for each distinct row; with several classes, for each row and class."""
         m, n = len(self.rows), len(self.place)
-        name = model.unused_name("probability")
+        name, shape = model.unused_name("probability"), (m,) if self.classes == 2 else (m, self.classes)
         first = np.unique(self.place, return_index=True)[1]
-        members = sp.csr_array((np.ones(n), (np.arange(n), self.place)))
-        if self.classes == 2:
-            probability = model.variable(name, m, lower=0.0, upper=1.0, integer=single)
-            chosen: Expression = probability
-        else:
-            probability = model.variable(name, (m, self.classes), lower=0.0, upper=1.0, integer=single)
+        probability = model.variable(name, shape, lower=0.0, upper=1.0, integer=single)
+        if len(shape) > 1:
             model.subject_to(probability.sum(axis=1) == 1, name=model.unused_name("one_class"))
-            members = sp.csr_array(sp.kron(members, sp.eye_array(self.classes)))
-            chosen = probability.reshape((m * self.classes,))
+        members = sp.csr_array((np.ones(n), (np.arange(n), self.place)))
+        members = sp.csr_array(sp.kron(members, sp.eye_array(probability.size // m)))
 
         def start(weights: Array, predictions: Array) -> dict[Variable, Array]:
             return {probability: (weights @ predictions).reshape(n, -1)[first].reshape(probability.shape)}
 
-        return Hull(
-            sp.csr_array(linear @ members) @ chosen,
-            lambda solution: self.decompose(solution[probability]),
-            start,
-        )
+        mapped = sp.csr_array(linear @ members) @ probability.reshape((probability.size,))
+        return Hull(mapped, lambda solution: self.decompose(solution[probability]), start)
 
     def decompose(self, probability: Array) -> tuple[Array, list[Hypothesis]]:
         """A mixture of at most m (C - 1) + 1 functions with these probabilities of the distinct rows.

@@ -110,10 +110,8 @@ class Plane:
             value = np.minimum(left, right) + np.minimum(ahead, behind) + min(costs[pivot], 0.0)
             k = int(np.argmin(value))
             if value[k] < found:
-                found = float(value[k])
-                at = Cut(
-                    pivot, k, bool(left[k] < right[k]), bool(ahead[k] < behind[k]), bool(costs[pivot] < 0)
-                )
+                sides = left[k] < right[k], ahead[k] < behind[k], costs[pivot] < 0
+                found, at = float(value[k]), Cut(pivot, k, *map(bool, sides))
         return found, at
 
     @staticmethod
@@ -172,8 +170,6 @@ class Plane:
             for k in range(star.lines)
             for sides in product((False, True), repeat=3)
         ]
-        if not cuts:
-            return []
         return [cuts[k] for k in np.unique([self.labels(cut) for cut in cuts], axis=0, return_index=True)[1]]
 
 
@@ -293,11 +289,7 @@ class _WrittenOracle(Oracle):
             return np.ones(1), [Hypothesis(found, np.round(solution[inside]).astype(np.int64)[place])]
 
         first = np.unique(place, return_index=True)[1]
-        return Hull(
-            sp.csr_array(linear @ members) @ inside,
-            read,
-            lambda _, predictions: {inside: predictions[0, first]},
-        )
+        return Hull(sp.csr_array(linear @ members) @ inside, read, lambda _, seen: {inside: seen[0, first]})
 
     def constants(self) -> list[Hypothesis]:
         """Both: halfspaces that hold all points or none."""
@@ -337,7 +329,6 @@ class PlaneOracle(_WrittenOracle):
 
     def __init__(self, features: Array, margin: float) -> None:
         super().__init__(features, margin)
-        self.features = features
         points = self.scaled.points
         line = points.shape[1] == 1
         self.plane = Plane(np.column_stack([points, np.zeros(len(points))]) if line else points)
@@ -364,9 +355,8 @@ class PlaneOracle(_WrittenOracle):
         normal, offset = self.plane.halfplane(cut)
         found = self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
         if (found.predict(self.features) != self.plane.labels(cut)[self.scaled.place]).any():
-            raise DeclarationError(
-                "features: some points lie so close to a line that no halfspace separates its sides"
-            )
+            close = "some points lie so close to a line that no halfspace separates its sides"
+            raise DeclarationError(f"features: {close}")
         return found
 
 

@@ -143,7 +143,7 @@ Listing = tuple[int, Array, Callable[[int], Hypothesis], Callable[[], Array]]
 """See `Oracle.listing`."""
 
 
-class OracleTimeout(Exception):
+class OracleTimeout(TimeoutError):
     """The deadline of an oracle has passed before it could prove its answer."""
 
 
@@ -187,6 +187,11 @@ class Oracle(ABC):
         """Good hypotheses that earlier calls left behind, for oracles whose calls take long; best first."""
         return []
 
+    def good(self, costs: Array) -> Hypothesis:
+        """The answer of `best`, or one that earlier calls left behind if that is better."""
+        answers = [self.best(costs), *self.recall(costs)]
+        return min(answers, key=lambda h: float((costs * h.predictions).sum()))
+
     def fresh(self) -> Oracle:
         """An oracle that remembers nothing; itself, unless calls leave something behind."""
         return self
@@ -211,6 +216,8 @@ class Oracle(ABC):
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """Write the mixtures of the class into a model: by default, a weight for each hypothesis.
 
+        If they cannot be listed, by the oracle: see `OracleHull`.
+
         Parameters
         ----------
         model : Model
@@ -220,7 +227,14 @@ class Oracle(ABC):
         single : bool, default False
             Only the hypotheses themselves, by integer variables.
         """
-        count, mapped, pick, table = self.listing(linear)
+        try:
+            count, mapped, pick, table = self.listing(linear)
+        except DeclarationError:
+            if single:
+                raise
+            from forcopt.learning.hull import write_hull
+
+            return write_hull(self, model, linear)
         weights = model.variable(model.unused_name("weight"), count, lower=0.0, upper=1.0, integer=single)
         model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
 

@@ -151,20 +151,13 @@ class ThresholdOracle(Oracle):
         distinct, self.place = np.unique(values, return_inverse=True)
         self.cuts = middles(distinct)
         """Between neighbours; cut k has the first k + 1 distinct values below it."""
+        self.above = [a for a in (True, False) if direction in ("both", "above" if a else "below")]
 
     def best(self, costs: Array) -> Hypothesis:
         """The best cut; a constant if none is better."""
-        below = np.cumsum(np.bincount(self.place, costs, len(self.cuts) + 1))
-        below, total = below[:-1], below[-1]
-        found: list[tuple[float, Hypothesis | tuple[int, bool]]] = [
-            (float(h.predictions[0]) * float(total), h) for h in self.constants()
-        ]
-        for above, value in ((True, total - below), (False, below)):
-            if len(value) and self.direction in ("both", "above" if above else "below"):
-                at = int(np.argmin(value))
-                found.append((float(value[at]), (at, above)))
-        best = min(found, key=lambda pair: pair[0])[1]
-        return best if isinstance(best, Hypothesis) else self._cut(*best)
+        sums = np.cumsum(np.bincount(self.place, costs, len(self.cuts) + 1))
+        cut = [sums[-1] - sums[:-1] if above else sums[:-1] for above in self.above]
+        return self._numbered(int(np.argmin(np.concatenate([[0.0, sums[-1]], *cut]))))
 
     def constants(self) -> list[Hypothesis]:
         """Both: a cut beyond either end."""
@@ -172,12 +165,14 @@ class ThresholdOracle(Oracle):
 
     def all(self) -> list[Hypothesis]:
         """The constants and all cuts."""
-        kinds = [a for a in (True, False) if self.direction in ("both", "above" if a else "below")]
-        return self.constants() + [self._cut(k, above) for above in kinds for k in range(len(self.cuts))]
+        return [self._numbered(k) for k in range(2 + len(self.above) * len(self.cuts))]
 
-    def _cut(self, k: int, above: bool) -> Hypothesis:
-        predictions = ((self.place > k) == above).astype(np.int64)
-        return Hypothesis(Threshold(self.column, float(self.cuts[k]), above), predictions)
+    def _numbered(self, number: int) -> Hypothesis:
+        if number < 2:
+            return self.constants()[number]
+        kind, k = divmod(number - 2, len(self.cuts))
+        predictions = ((self.place > k) == self.above[kind]).astype(np.int64)
+        return Hypothesis(Threshold(self.column, float(self.cuts[k]), self.above[kind]), predictions)
 
 
 class Stumps(ListedHypotheses):

@@ -11,6 +11,7 @@ from forcopt.clock import Deadline
 from forcopt.compile.assemble import assemble
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
+from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.status import Status
 
@@ -61,11 +62,15 @@ def cutting_planes(
         assert result.x is not None
         bound = max(bound, result.bound)
         x = np.where(session.program.integer == 1, np.round(result.x), result.x)
-        cuts = violated_constraints(model, x, tolerance)
-        if not cuts:
+        cuts: list[Constraint] | None = None
+        try:
+            cuts = violated_constraints(model, x, tolerance, deadline)
+        except TimeoutError:
+            result.message = deadline.end
+        if cuts == []:
             result.bound = bound
             return result
-        if result.status is not Status.OPTIMAL:
+        if cuts is None or result.status is not Status.OPTIMAL:
             return replace(result, status=Status.LIMIT, x=None, objective=float("nan"), bound=bound)
         session.add_rows(assemble([(c.expression, *c.row_bounds()) for c in cuts]))
     raise BackendError(f"the cutting-plane loop found violated constraints in each of {rounds} rounds")

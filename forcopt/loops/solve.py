@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -17,6 +18,7 @@ from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import Capabilities, compile_model, compile_parametric, fits
 from forcopt.compile.program import Program
+from forcopt.compile.separation import Withdrawn
 from forcopt.errors import DeclarationError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model
@@ -109,9 +111,12 @@ def solve_model(
     asked = SolveOptions(
         time_limit, gap, seed, threads, log, point, on_improvement, {} if options is None else options
     )
-    program, session = _opened(model, chosen, asked, int(mccormick))
-    opened = deadline.seconds
-    claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
+    claim: Claim | None = None
+    while claim is None:
+        program, session = _opened(model, chosen, asked, int(mccormick))
+        opened = deadline.seconds
+        with suppress(Withdrawn):
+            claim = _run(model, chosen, program, session, _fitted(asked, model, program, session), deadline)
     ran = deadline.seconds
     solved = session.program if model.lazies else program  # with the rows of the lazy families
     solution = read_claim(examined(solved, claim))

@@ -370,11 +370,11 @@ class Problem(Declared):
         """
         try:
             model, handles = self.formulate(method, **options)
+            rows = getattr(handles, part)
+            rows = rows if isinstance(rows, Sequence) else [rows]
+            found = model.feasibility_relaxation(constraints=rows, time_limit=time_limit)
         except DeclarationError:
             return ""
-        rows = getattr(handles, part)
-        rows = rows if isinstance(rows, Sequence) else [rows]
-        found = model.feasibility_relaxation(constraints=rows, time_limit=time_limit)
         changes = [
             f"{'raise' if c.side == '<=' else 'lower'} the limit of {c.name} by {rounded_up(c.amount):.6g}"
             for c in found.changes

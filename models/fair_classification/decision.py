@@ -359,26 +359,16 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             raise DeclarationError(f"weights has {given}; they must be probabilities")
         weights = np.maximum(weights, 0.0)
         total = weights.sum()
-        if (
-            abs(total - 1.0) > len(weights) * np.finfo(float).eps
-        ):  # weights that were divided stay as they are
+        if abs(total - 1.0) > len(weights) * np.finfo(float).eps:  # what was divided stays as it is
             weights = weights / total
         object.__setattr__(self, "weights", weights)
 
     @classmethod
-    def of(
-        cls,
-        weights: Any,
-        hypotheses: Sequence[Hypothesis],
-        multipliers: Array | None = None,
-        multiplier_bound: float | None = None,
-        classes: int = 2,
-        features: tuple[str, ...] = (),
-        raw: bool = False,
-    ) -> RandomizedClassifier:
+    def of(cls, weights: Any, hypotheses: Sequence[Hypothesis], *fields: Any, **named: Any) -> Self:
         """A mixture of hypotheses; equal ones are joined, and ones without weight left out.
 
-        A solver may leave probabilities by its tolerance: weights below 0 are taken for 0.
+        A solver may leave probabilities by its tolerance: weights below 0 are taken for 0. The other fields
+        follow as they are, from `multipliers` on.
         """
         joined: dict[bytes, tuple[Classifier, float]] = {}
         for weight, h in zip(np.asarray(weights, dtype=float), hypotheses, strict=True):
@@ -388,9 +378,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 first, before = joined.get(key, (h.classifier, 0.0))
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])
-        kept = tuple(c for c, _ in joined.values())
-        law = total / total.sum()
-        return cls(kept, law, multipliers, multiplier_bound, classes, features, raw=raw)
+        return cls(tuple(c for c, _ in joined.values()), total / total.sum(), *fields, **named)
 
     def votes(self, X: Any) -> Array:
         """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``.

@@ -97,6 +97,10 @@ class Sensitivity:
     spread: float
 
 
+Mechanism = Callable[[Laplace], AdditiveMechanism]
+"""Adds the noise that it is given."""
+
+
 class _Free(GroupRates):
     """Rates that are free columns of a model, to read a notion's rows."""
 
@@ -279,7 +283,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     ledger: Ledger | str | None = None,
-    mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
+    mechanism: Mechanism = AdditiveMechanism,
     time_limit: float | None = None,
     seed: Seed = None,
 ) -> Outcome:
@@ -339,11 +343,8 @@ def dp_oracle_learner(
     noise = _laplace(mechanism, planned.noise)
     louder = noise.error**2 > noise.noise.variance * (1 + LOUDER)
     rows, ends = rate_rows(problem.constraint, problem.groups.names)
-    choose = (
-        _regression(problem, planned, mechanism, rng)
-        if isinstance(oracle, RegressionOracle)
-        else _exponential(problem, planned, rng)
-    )
+    regresses, asked = isinstance(oracle, RegressionOracle), (problem, planned, rng)
+    choose = _regression(*asked, mechanism) if regresses else _exponential(*asked)
     auditor = ExponentiatedGradient(game.size, bound, planned.step)
     plays: dict[Hypothesis, int] = {}
     total = np.zeros(game.size)
@@ -362,7 +363,7 @@ def dp_oracle_learner(
     return Outcome(*facts, private=True, profile=profile, guarantee=gap)
 
 
-def _laplace(mechanism: Callable[[Laplace], AdditiveMechanism], scale: float) -> AdditiveMechanism:
+def _laplace(mechanism: Mechanism, scale: float) -> AdditiveMechanism:
     """The mechanism of this noise; all privacy rests on it."""
     noise = Laplace(scale=scale)
     made = mechanism(noise)
@@ -396,10 +397,7 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
 
 
 def _regression(
-    problem: FairClassification,
-    planned: PrivatePlan,
-    mechanism: Callable[[Laplace], AdditiveMechanism],
-    rng: Randomness,
+    problem: FairClassification, planned: PrivatePlan, rng: Randomness, mechanism: Mechanism
 ) -> Choice:
     """Least squares of the costs on the features, with noise on their products.
 

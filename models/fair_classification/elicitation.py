@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from math import e, log
 from typing import NamedTuple
@@ -105,11 +106,9 @@ def elicitation_sample(dimension: int, epsilon: float, delta: float) -> tuple[in
 
 
 def _least(holds: Callable[[int], bool], low: int) -> int:
-    """The least number from which on a rule holds that fails at first, by doubling and bisection."""
-    high = 2 * low
-    while not holds(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    """The least number above `low` from which on a rule holds that fails at first, by bisection."""
+    return low + 1 + bisect_left(range(low + 1, MOST), True, key=holds)
+
+
+MOST = 2**60
+"""No study has as many records or pairs."""

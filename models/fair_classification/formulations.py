@@ -26,8 +26,10 @@ from forcopt.status import Status
 def lp(problem: FairClassification, model: Model) -> Handles:
     """Linear program with a column for each hypothesis (a probability for each row, for `AllFunctions`).
 
-    For classes that can be listed: `Finite`, `Thresholds`, `Halfspaces` of at most two features and few
-    records, `AllFunctions`.
+    A class that cannot be listed (`Halfspaces` of three features or many records, a `Learner`) is written by
+    its oracle, as a lazy family of rows over error and rates, see `OracleHull`. If the oracle is not exact,
+    no optimum is proved, and the status is APPROXIMATE. The calls grow with the number of moments (two for a
+    group, one for a record in a pair): a thousand for sixty pairs, where ``column-generation`` takes dozens.
 
     Returns
     -------
@@ -46,15 +48,8 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     rates = moments.rates(hull.mapped[1:])
     fairness = problem.demand.rows(rates)
     model.subject_to(fairness)
-
-    return Handles(
-        error,
-        lambda solution: problem.policy(*hull.mixture(solution)),
-        lambda decision: hull.start(*problem.mixture(decision)),
-        rates=rates,
-        error=error,
-        fairness=fairness,
-    )
+    reads = lambda s: problem.policy(*hull.mixture(s)), lambda d: hull.start(*problem.mixture(d))
+    return Handles(error, *reads, rates=rates, error=error, fairness=fairness)
 
 
 @FairClassification.algorithm("milp", cites="Jung et al. (2021), section 3.2", rank="published")
@@ -81,8 +76,7 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
         message = "proved: no single classifier is fair; a mixture may be" if none else solution.message
         return Outcome(None, status=Status.FAILED if none else solution.status, message=message)
     best = solution.status is Status.OPTIMAL
-    proved = "the best single classifier" if best else "not proved to be the best"
-    message = f"{proved}; {solution.message}"
+    message = f"{'the best single classifier' if best else 'not proved to be the best'}; {solution.message}"
     return Outcome(handles.decision(solution), iterations=solution.nodes, message=message)
 
 
@@ -142,9 +136,8 @@ def generate(
         if on_improvement is not None and on_improvement(now):
             price.reason = "the caller stopped the run"
             return True
-        near = accuracy
-        if near is None:
-            near = 0.0 if oracle.exact else problem.noise(now.objective)
+        usual = 0.0 if oracle.exact else problem.noise(now.objective)
+        near = usual if accuracy is None else accuracy
         gap = now.objective - price.lower
         if gap <= near:
             price.reason = price.reason or f"the gap {max(gap, 0.0):.3g} is within the accuracy {near:.3g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, log, sqrt
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GameEnd, GradientDescent, Measurement, run_game
-from forcopt.language.constraint import Constraint
 from forcopt.learning import Hypothesis, OracleTimeout
 from forcopt.models.fair_classification.lagrangian import HypothesisPool, Lagrangian, check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -103,10 +102,9 @@ class LagrangianGame:
             return
         self.total += prices
         self.plays += 1
-        place = self.met.add(answer, plays=1)
-        lagrangian = self.lagrangian
-        slack = lagrangian.slack @ lagrangian.best_slack(prices)
-        self.auditor.learn(self.met.activities[place] + slack - lagrangian.bounds)
+        self.met.add(answer, plays=1)
+        slack = self.lagrangian.best_slack(prices)
+        self.auditor.learn(self.lagrangian.excess(answer.predictions, slack))
 
     def measure(self) -> Measurement:
         """The gap between the penalised error of the mixture and the bound that prices prove."""
@@ -243,12 +241,9 @@ def exponentiated_gradient(
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and (bound is None or rounds is None):
         raise DeclarationError("accuracy is 0; then bound and rounds must be given")
-    if bound is None:
-        bound = multiplier_bound(problem, accuracy)
-    if rounds is None:
-        rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS)
-    if step is None:
-        step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds)
+    bound = multiplier_bound(problem, accuracy) if bound is None else bound
+    rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS) if rounds is None else rounds
+    step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds) if step is None else step
     auditor = ExponentiatedGradient(game.size, bound, step)
     trace = Trace(Deadline(time_limit), on_improvement)
     state = LagrangianGame(problem, auditor, bound=bound, repair=repair, backend=backend, trace=trace)
@@ -274,18 +269,10 @@ def elicitation_game(problem: FairClassification) -> Lagrangian:
     """The Lagrangian in which every pair has an allowance and every budget a price, also a budget of 0."""
     constraint = problem.demand
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
-
-    def demand(rates: Any) -> list[Constraint]:
-        found: list[Constraint] = []
-        for notion in notions:
-            if isinstance(notion, PairwiseFairness):
-                found += notion.rows_with_allowance(rates)
-            else:
-                found += notion.rows(rates)
-        return found
-
-    own = problem.lagrangian
-    return Lagrangian(own.costs, own.base, demand, problem.moments, pairs=problem.privacy is not None)
+    parts = [n.rows_with_allowance if isinstance(n, PairwiseFairness) else n.rows for n in notions]
+    own, pairs = problem.lagrangian, problem.privacy is not None
+    rows = lambda rates: [row for part in parts for row in part(rates)]  # noqa: E731
+    return Lagrangian(own.costs, own.base, rows, problem.moments, pairs=pairs)
 
 
 @FairClassification.algorithm(

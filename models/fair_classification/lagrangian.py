@@ -13,7 +13,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.fairness import ClassRates, GroupRates, Notion
-from forcopt.language import Constraint, Expression, Model
+from forcopt.language import Constraint, Expression, Model, Variable
 from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.tolerances import DUST, WORTH_RECALLING
@@ -457,8 +457,8 @@ class HypothesisPool:
         self.activities: list[Array] = []
         self._place: dict[bytes, int] = {}
 
-    def add(self, found: Hypothesis, plays: int = 0) -> int:
-        """Add a hypothesis if it is new, count its plays, and return its place."""
+    def add(self, found: Hypothesis, plays: int = 0) -> None:
+        """Add a hypothesis if it is new, and count its plays."""
         key = np.packbits(found.predictions.astype(bool)).tobytes()
         at = self._place.setdefault(key, len(self.hypotheses))
         if at == len(self.hypotheses):
@@ -467,7 +467,6 @@ class HypothesisPool:
             self.errors.append(self.lagrangian.error(found.predictions))
             self.activities.append(self.lagrangian.activity(found.predictions))
         self.counts[at] += plays
-        return at
 
     @property
     def averaged(self) -> Array:
@@ -503,15 +502,17 @@ class HypothesisPool:
         game = self.lagrangian
         best: tuple[Array, Array | None] | None = None
         while True:
-            solution, weights, multipliers = self._mix(None, backend, deadline)
+            solution, weight, fair = self._mix(None, backend, deadline)
             if solution.status is Status.INFEASIBLE:
-                solution, weights, multipliers = self._mix(bound, backend, deadline)
+                solution, weight, fair = self._mix(bound, backend, deadline)
             if solution.status is not Status.OPTIMAL:
                 if not deadline.passed:
                     count = len(self.hypotheses)
                     raise BackendError(f"mixing {count} classifiers failed: {solution.message}")
-                return best or (self.averaged if sum(self.counts) else self._first(), None)
-            best = weights, multipliers
+                first = self.averaged if sum(self.counts) else np.eye(1, len(self.hypotheses))[0]
+                return best or (first, None)
+            weights, multipliers = np.maximum(solution[weight], 0.0), np.maximum(-solution.dual(fair), 0.0)
+            best = weights / weights.sum(), multipliers
             known = len(self.hypotheses)
             for found in () if deadline.passed else oracle.recall(game.price(multipliers)):
                 if game.value(found.predictions, multipliers) < solution.objective - WORTH_RECALLING:
@@ -519,12 +520,10 @@ class HypothesisPool:
             if len(self.hypotheses) == known:
                 return best
 
-    def _first(self) -> Array:
-        return np.asarray(np.eye(1, len(self.hypotheses))[0])
-
     def _mix(
         self, penalty: float | None, backend: str, deadline: Deadline
-    ) -> tuple[ModelSolution, Array, Array]:
+    ) -> tuple[ModelSolution, Variable, Constraint]:
+        """The mixture of least error, with a price on the largest excess; its weights and its rows."""
         game = self.lagrangian
         model = Model("mixture")
         weight = model.variable("weight", len(self.hypotheses), lower=0.0)
@@ -539,8 +538,4 @@ class HypothesisPool:
         model.minimize(goal)
         left = deadline.left
         solution = model.solve(backend, time_limit=None if left is None else max(left, GRACE))
-        if solution.status is not Status.OPTIMAL:
-            return solution, np.zeros(0), np.zeros(0)
-        multipliers = np.maximum(-solution.dual(fair), 0.0)
-        weights = np.maximum(solution[weight], 0.0)
-        return solution, weights / weights.sum(), multipliers
+        return solution, weight, fair

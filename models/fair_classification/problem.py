@@ -358,10 +358,8 @@ class FairClassification(Problem):
         multiplier_bound: float | None = None,
     ) -> RandomizedClassifier:
         """The decision that mixes hypotheses, see `RandomizedClassifier.of`."""
-        return RandomizedClassifier.of(
-            weights, hypotheses, multipliers, multiplier_bound, self.class_count, self.feature_names,
-            hasattr(self.features, "iloc"),
-        )  # fmt: skip
+        facts = self.class_count, self.feature_names, hasattr(self.features, "iloc")
+        return RandomizedClassifier.of(weights, hypotheses, multipliers, multiplier_bound, *facts)
 
     def rates(self, predicted: Any) -> Any:
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``.

@@ -162,13 +162,10 @@ class LexifairClassification(Lexifair):
             raise DeclarationError(
                 "learner: there are hypotheses, too; the class of classifiers is one of both"
             )
-        sizes = {}
-        if isinstance(self.hypotheses, ListedHypotheses):
-            sizes["hypotheses"] = self.hypotheses.records
-        if self.features is not None:
-            sizes["features"] = self.features.shape[0]
-        for name, n in sizes.items():
-            if n != len(self.labels):
+        listed = self.hypotheses.records if isinstance(self.hypotheses, ListedHypotheses) else None
+        table = None if self.features is None else self.features.shape[0]
+        for name, n in (("hypotheses", listed), ("features", table)):
+            if n not in (None, len(self.labels)):
                 raise DeclarationError(f"{name} has {n} records, labels {len(self.labels)} entries")
         if isinstance(self.hypotheses, Finite) and self.hypotheses.table.max() > 1:
             most = self.hypotheses.table.max()
@@ -351,8 +348,7 @@ class LexifairClassification(Lexifair):
             costs = weights @ self.signed
             if self.moments is not None and len(prices):
                 costs = costs + (prices / self._scales) @ self.moments.matrix
-            answers = [oracle.best(costs), *oracle.recall(costs)]
-            return self.fit([1.0], [min(answers, key=lambda h: float((costs * h.predictions).sum()))])
+            return self.fit([1.0], [oracle.good(costs)])
 
         return respond
 

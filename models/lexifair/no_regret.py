@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -182,55 +183,43 @@ def ftpl(
     return play_levels(problem, leader, alpha, rounds, time_limit, on_improvement)
 
 
-class _Ball:
-    """The ball of coefficients within the radius: a start, the diameter, and the losses at a point."""
+class _Space(NamedTuple):
+    """Where the models lie: a start, the diameter, losses and gradients at a point, and the projection."""
 
-    def __init__(self, problem: LexifairRegression) -> None:
-        if problem.radius is None:
-            raise DeclarationError(
-                "radius is None; 'no-regret' needs a bounded set of coefficients: give one"
-            )
-        self.problem, self.radius, self.loss = problem, problem.radius, problem.criterion
-        self.start = np.zeros(problem.features.shape[1])
-        self.diameter = 2.0 * self.radius
-
-    def losses(self, point: Array) -> Array:
-        scores = self.problem.features @ point
-        return np.asarray(self.problem.averages @ self.loss.value(scores, self.problem.labels))
-
-    def gradient(self, point: Array, weights: Array) -> Array:
-        slope = self.loss.slope(self.problem.features @ point, self.problem.labels)
-        return np.asarray(((weights @ self.problem.averages) * slope) @ self.problem.features)
-
-    def project(self, point: Array) -> Array:
-        length = float(np.linalg.norm(point))
-        return np.asarray(point * (self.radius / max(length, self.radius)))
-
-    def model(self, point: Array) -> Fit:
-        return self.problem.fit_of(point)
+    start: Array
+    diameter: float
+    losses: Callable[[Array], Array]
+    gradient: Callable[[Array, Array], Array]
+    project: Callable[[Array], Array]
 
 
-class _Simplex:
-    """Probabilities of all classifiers, as `_Ball`; errors are linear."""
+def _ball(problem: LexifairRegression) -> _Space:
+    """The coefficients within the radius."""
+    X, labels, radius, loss = problem.features, problem.labels, problem.radius, problem.criterion
+    if radius is None:
+        raise DeclarationError("radius is None; 'no-regret' needs a bounded set of coefficients: give one")
+    return _Space(
+        np.zeros(X.shape[1]),
+        2.0 * radius,
+        lambda point: np.asarray(problem.averages @ loss.value(X @ point, labels)),
+        lambda point, weights: np.asarray(((weights @ problem.averages) * loss.slope(X @ point, labels)) @ X),
+        lambda point: np.asarray(point * (radius / max(float(np.linalg.norm(point)), radius))),
+    )
 
-    def __init__(self, problem: Any) -> None:
-        self.problem, self.table = problem, problem.error_table
-        self.start = np.full(len(self.table), 1.0 / len(self.table))
-        self.diameter = float(np.sqrt(2.0))
 
-    def losses(self, point: Array) -> Array:
-        return np.asarray(point @ self.table)
+def _simplex(problem: Any) -> _Space:
+    """The probabilities of all classifiers, in which errors are linear."""
+    table = problem.error_table
 
-    def gradient(self, point: Array, weights: Array) -> Array:
-        return np.asarray(self.table @ weights)
-
-    def project(self, point: Array) -> Array:
+    def project(point: Array) -> Array:
         ordered = -np.sort(-point)
         excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(point) + 1)
         return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
-    def model(self, point: Array) -> Fit:
-        return self.problem.fit_of(point)  # type: ignore[no-any-return]
+    start = np.full(len(table), 1.0 / len(table))
+    return _Space(
+        start, float(np.sqrt(2.0)), lambda p: p @ table, lambda _, weights: table @ weights, project
+    )
 
 
 class Descent:
@@ -243,7 +232,8 @@ class Descent:
     """
 
     def __init__(self, problem: Lexifair) -> None:
-        self.space = space = _Ball(problem) if isinstance(problem, LexifairRegression) else _Simplex(problem)
+        self.problem = problem
+        self.space = space = _ball(problem) if isinstance(problem, LexifairRegression) else _simplex(problem)
         self._player = GradientDescent(space.start, space.project, diameter=space.diameter)
         self._point = space.start
         self._total, self._count = np.zeros_like(space.start), 0
@@ -269,7 +259,7 @@ class Descent:
         """The mean of the points played."""
         mean = self._total / self._count
         self._total, self._count = np.zeros_like(mean), 0
-        return self.space.model(mean)
+        return self.problem.fit_of(mean)
 
 
 @LexifairRegression.algorithm("no-regret", cites="Diana et al. (2021), Algorithm 2", rank="published")

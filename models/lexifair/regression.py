@@ -18,6 +18,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
+from forcopt.learning.hull import OracleHull
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.learning.learner import plain_estimator, read_estimator, weight_name
 from forcopt.learning.policy import mixed
@@ -194,12 +195,11 @@ class LexifairRegression(Lexifair):
 
     @model_validator(mode="after")
     def _has_features(self) -> Self:
-        if self.features.ndim != 2 or self.features.shape[1] == 0:
-            raise DeclarationError(
-                f"features: the shape is {self.features.shape}; it must be (n, d), d at least 1"
-            )
-        if self.features.shape[0] != len(self.labels):
-            raise DeclarationError(f"features has {self.features.shape[0]} rows, labels {len(self.labels)}")
+        shape = self.features.shape
+        if len(shape) != 2 or shape[1] == 0:
+            raise DeclarationError(f"features: the shape is {shape}; it must be (n, d), d at least 1")
+        if shape[0] != len(self.labels):
+            raise DeclarationError(f"features has {shape[0]} rows, labels {len(self.labels)}")
         if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):
             raise DeclarationError("features: linear models take dense features without missing values")
         if self.learner is not None and self.radius is not None:
@@ -275,9 +275,7 @@ class LexifairRegression(Lexifair):
 
     def group_losses(self, decision: LinearModel | RegressorMean | Any) -> Array:
         """The mean loss in each group, shape ``(K,)``."""
-        if isinstance(decision, RegressorMean):
-            return np.asarray(self.averages @ self.criterion.value(self._scores(decision), self.labels))
-        return self._losses(self._coefficients(decision))
+        return self.fit_of(decision).losses
 
     def overall_loss(self, decision: LinearModel | RegressorMean | Any) -> float:
         """The mean loss over all records."""
@@ -388,9 +386,19 @@ class LexifairRegression(Lexifair):
         return self._linear(self._coefficients(decision))
 
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
-        """Coefficients, and the groups' losses; squares have at most d + 1 terms each."""
+        """Coefficients, and the groups' losses; squares have at most d + 1 terms each.
+
+        With a learner the losses are those of means of fits that it finds, see `OracleHull`.
+        """
         if self.learner is not None:
-            raise DeclarationError("the fits of a learner cannot be listed; use column-generation")
+            none, unit = np.zeros(len(self.groups)), self.loss_unit
+
+            def respond(weights: Array, deadline: Deadline) -> tuple[Array, Fit]:
+                fit = self._learn(weights @ self.averages)
+                return fit.losses / unit, fit
+
+            hull = OracleHull(model, respond, none, none + np.inf, exact=False, upward=True)
+            return unit * hull.point, lambda s: self.decide(self.blend(*reversed(hull.mixture(s)))), {}
         return self.write_around(model, np.zeros(self.features.shape[1]))
 
     def write_around(
@@ -553,14 +561,19 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     """Convex program: of squares a quadratic objective, and a second-order cone for each group.
 
     A bound far above the losses of least squares is lowered to twice these losses. Least squares keeps both
-    bounds, so the optimum is the same. Other losses are written record by record.
+    bounds, so the optimum is the same. Other losses are written record by record. With a learner the losses
+    are those of means of fits that it finds.
 
     Returns
     -------
     Handles
-        ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
+        ``losses``, shape ``(K,)``; without a learner ``coefficients``, shape ``(d,)``.
     """
     base = problem.lexifair
+    if problem.learner is not None:
+        losses, decision, _ = problem.with_everybody.write(model)
+        model.subject_to(losses[:-1] <= problem.bound, name="group_loss")
+        return Handles(losses[-1], lambda s: base.decide(base.fit_of(decision(s))), losses=losses[:-1])
     if problem.loss != "squared":
         losses, decision, parts = base.write(model)
         model.subject_to(losses <= problem.bound, name="group_loss")

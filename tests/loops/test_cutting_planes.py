@@ -247,3 +247,71 @@ def test_a_side_is_measured_by_its_own_size(backend):
     row = m.subject_to(x.sum().between(-1e9, 1e3))
     assert row.relative_violation(np.array([2e3, 0, 0])) == 1
     assert row.relative_violation(np.array([-2e9, 0, 0])) == 1
+
+
+def oracle_of_a_disc(m, radius, **options):
+    """A variable in a disc, by tangents."""
+    x = m.variable("x", 2, lower=-2, upper=2)
+
+    def separate(value):
+        size = np.hypot(*value(x))
+        if size > radius + 1e-6:
+            yield value(x) / size @ x <= radius
+
+    return x, m.lazy(separate, **options)
+
+
+def test_a_family_that_is_not_exact_proves_nothing():
+    m = fo.Model()
+    x, family = oracle_of_a_disc(m, 1.0, exact=False)
+    m.maximize(x.sum())
+    s = m.solve()
+    assert s.status is fo.Status.APPROXIMATE and s.bound == np.inf and not family.exact
+    assert s.objective == pytest.approx(np.sqrt(2), abs=1e-5)
+    assert s.message.endswith("but only if the answers of its oracles are optimal: no proof")
+    assert s.certify().optimal is None and s.certify().bound is None
+    m.subject_to(x.sum() >= 1.5)
+    s = m.solve()
+    assert s.status is fo.Status.LIMIT and s.point is None and "no proof" in s.message
+    assert not s.certify().optimal and s.certify().feasible is None
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "pyscipopt"])
+def test_constraints_that_are_withdrawn(backend):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=2)
+    limits, asked = [1.0], []
+
+    def separate(value):
+        asked.append(limits[-1])
+        if limits[-1] == 1.0 and len(asked) > 1:  # it was wrong
+            limits.append(3.0)
+            family.withdrawn = True
+        return [x.sum() <= limits[-1]] if value(x).sum() > limits[-1] + 1e-6 else []
+
+    family = m.lazy(separate, exact=False)
+    m.maximize(x.sum())
+    s = m.solve(backend)
+    assert s.objective == pytest.approx(3.0, abs=1e-5) and asked[0] == 1.0
+    assert not family.withdrawn
+
+
+def test_an_oracle_out_of_time():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=2)
+    left = []
+
+    def separate(value):
+        left.append(family.deadline.left)
+        if len(left) > 1:
+            raise TimeoutError
+        return [x.sum() <= 3]
+
+    family = m.lazy(separate)
+    m.maximize(x.sum())
+    s = m.solve(time_limit=30)
+    assert s.status is fo.Status.LIMIT and s.bound == pytest.approx(3.0)
+    assert all(0 < seconds <= 30 for seconds in left)
+    left.clear()
+    m.violations(np.zeros(2))
+    assert left == [None]  # the deadline belonged to that solve

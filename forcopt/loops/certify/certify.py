@@ -141,7 +141,7 @@ def _certified(
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-            program = _with_cuts(model, program)
+            program = _with_cuts(model, program, effort.deadline)
         conic = _conic(model) if program is None and solution.status is Status.INFEASIBLE else None
         if conic is not None and (dual := conic_farkas(conic, effort.save)) is not None:
             how = "infeasibility proved by rational multipliers of rows and cones"
@@ -154,10 +154,10 @@ def _certified(
     if conic is not None:
         return certify_conic(conic, own, tolerance, effort.save)
     if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
-        words = "the optimum is not proved: the model is neither linear nor conic, or it is too large"
+        words = "the optimum is not proved: the model is too large, its oracles inexact, or it is not convex"
         return certificate_of(own, own, None, None, words)
     if model.lazies:
-        program = _with_cuts(model, program)
+        program = _with_cuts(model, program, effort.deadline)
     if program.stages[-1].quadratic is not None:
         return _quadratic(program, own, tolerance, effort.save)
     return certify_linear(program, own, tolerance, effort)
@@ -213,7 +213,9 @@ def _conic(model: Model) -> Program | None:
 
 
 def _program(model: Model) -> Program | None:
-    """The rows of a linear or quadratic model; None for another."""
+    """The rows of a linear or quadratic model; None for another, or if an oracle is not exact."""
+    if not all(family.exact for family in model.lazies):
+        return None
     method = "compact" if (model.columns().integer == 1).any() else "saturation"
     try:
         program = compile_model(model, CONDITIONS, sorted_by=method, outward=True).with_all_rows()
@@ -224,12 +226,12 @@ def _program(model: Model) -> Program | None:
     return program
 
 
-def _with_cuts(model: Model, program: Program) -> Program:
+def _with_cuts(model: Model, program: Program, deadline: Deadline) -> Program:
     """Return the program with the lazy constraints that floating-point cutting planes need."""
     highs = get_backend("highs")
     plain = compile_model(model, QUADRATIC, outward=True) if program.indicators else program
     session = open_session(highs, plain)
-    cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
+    cutting_planes(session, model, SolveOptions(), deadline, highs.accuracy)
     found = session.program.rows.from_row(plain.rows.count)
     return replace(program, rows=program.rows.extended(found), lazies=())
 

@@ -5,7 +5,8 @@
    integers; infeasibility has multipliers or no integers; unboundedness has a ray and a point. The first
    doubt ends this part, and the program is solved again in another way (`second_opinion`).
 3. `CONCLUDING`: cuts exclude nothing, a ray decides where no arithmetic did, lazy families bound the model,
-   the point is within the accuracy of cones and conditions, too; then the model itself evaluates the point.
+   the point is within the accuracy of cones and conditions, too; then the model itself evaluates the point;
+   oracles that are not exact prove nothing.
 
 A check is a function of a program and a claim that gives `Confirmed` or a `Doubt` with a reason and a remedy.
 It changes nothing. A new one is a function here and a place in a list.
@@ -35,6 +36,7 @@ from forcopt.loops.checks.statuses import (
     finds_an_answer,
     no_point_in_the_cones,
     nothing_else_bounds_it,
+    oracles_are_exact,
 )
 from forcopt.status import Status
 
@@ -76,6 +78,7 @@ CONCLUDING: tuple[Check, ...] = (
     a_relaxation_only_bounds,
     within_accuracy_at_last,
     *EVALUATING,
+    oracles_are_exact,
 )
 
 CHECKS = DECIDING + PROVING + CONCLUDING

@@ -124,6 +124,15 @@ def a_ray_decides(program: Program, claim: Claim) -> Verdict:
     return Doubt("", decided(get_backend(name), program, plain, claim.deadline))
 
 
+@check_of(Status.OPTIMAL, Status.FEASIBLE, Status.INFEASIBLE)
+def oracles_are_exact(program: Program, claim: Claim) -> Verdict:
+    """Lazy families of oracles that are not exact: the answer is `APPROXIMATE`, and nothing is proved."""
+    if all(family.exact for family in claim.model.lazies):
+        return Confirmed()
+    status = Status.LIMIT if claim.status is Status.INFEASIBLE else Status.APPROXIMATE
+    return Doubt("only if the answers of its oracles are optimal: no proof", status, refutes_bound=True)
+
+
 @check_of(Status.UNBOUNDED)
 def nothing_else_bounds_it(program: Program, claim: Claim) -> Verdict:
     """Lazy families, products or a relaxation: the status is `FAILED`, since a ray does not prove it."""
