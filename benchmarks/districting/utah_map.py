@@ -2,8 +2,8 @@
 
     python benchmarks/districting/utah_map.py docs/img/utah.svg
 
-The plan is that of the certificate, see `BoundCertificate.stored`. A tract is drawn as the points of the state
-that are nearer to its centre than to any other's, in the sinusoidal projection (equal areas).
+The plan is that of the certificate, see `BoundCertificate.stored`. A tract is drawn as the points of the
+state that are nearer to its centre than to any other's, in the sinusoidal projection (equal areas).
 """
 
 from __future__ import annotations

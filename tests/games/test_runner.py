@@ -46,7 +46,9 @@ def test_it_ends_by_gap_rounds_time_or_caller():
     assert (end.reason, end.rounds) == ("caller", 4)
     game, trace = Halving(), Trace(Deadline())
     game.prepare = lambda rounds: setattr(trace, "deadline", Deadline(None if rounds == 1 else 0.0))
-    end = run_game(game, rounds=10, accuracy=0.0, trace=trace)  # the time ends between a measurement and a round
+    end = run_game(
+        game, rounds=10, accuracy=0.0, trace=trace
+    )  # the time ends between a measurement and a round
     assert (end.reason, end.rounds, game.measured) == ("time", 1, [1])
 
 
