@@ -99,7 +99,7 @@ class SharedNoise(AdditiveMechanism):
         See `shared_noise`.
     servers, corrupted : int
         S, and the largest coalition, by default all servers but one.
-    sensitivity, norm, dimension
+    sensitivity, norm, dimension : Any
         See `AdditiveMechanism`.
 
     Raises
