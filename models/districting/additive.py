@@ -19,6 +19,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Trace
 from forcopt.errors import DeclarationError
+from forcopt.graphs.cut_bound import most_within
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.atom import atom_named
 from forcopt.models.districting.column_generation import _MOST, _Run, _Stopped, ended
@@ -46,6 +47,8 @@ class _Line(NamedTuple):
 
     least: float
     most: float
+    lowest: float
+    """No such district costs less."""
     fixed: float
     edges: Array
     nodes: Array
@@ -73,7 +76,7 @@ def _lines(problem: Districting) -> tuple[list[_Line], float]:
             edges = edges + factor * (g.costs / problem.cost_scale if node.name == "cut" else 1.0)
     lowest = fixed + nodes.clip(max=0).sum() + sum(factor for factor, _ in scores)
     if not scores:
-        return [_Line(0.0, np.inf, fixed, edges, nodes)], lowest
+        return [_Line(0.0, np.inf, lowest, fixed, edges, nodes)], lowest
     ((factor, name), *more), (area, outer, *_), found = scores, problem.border, []
     if more or (factor < 0) != (name == "polsby_popper"):
         return [], 0.0
@@ -86,7 +89,7 @@ def _lines(problem: Districting) -> tuple[list[_Line], float]:
         length, size = slope * 2 * t / (4 * np.pi), slope * t * t / (4 * np.pi)
         more_nodes = length * outer - size * area
         line = (fixed + low - slope * least, edges + length * problem.lengths, nodes + more_nodes)
-        found.append(_Line(float(least), float(most), *line))
+        found.append(_Line(float(least), float(most), lowest + float(low - cost[0]), *line))
     return found, lowest
 
 
@@ -142,6 +145,9 @@ class _Additive(_Run):
         free = np.zeros(self.graph.size) if prizes is None else prizes
         for line, graph, cycles in self.lines:
             room = threshold + 4 - (line.fixed + self.shift) / _UNIT
+            high = self.problem.population_bounds[1]
+            if (line.lowest + self.shift) / _UNIT > threshold + 4 + most_within(free, graph.weights, high):
+                continue
             gains = free - line.nodes[self.order] / _UNIT
             for sets, _ in self.listed_on(graph, cycles, room, gains, branches):
                 costs = self.costs(sets)
