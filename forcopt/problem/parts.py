@@ -403,9 +403,10 @@ class Parts(Model):
         DeclarationError
             If it is no sum over all parts of the same function of each.
         """
-        found, count = self.rules(expression <= 0 if sense == "min" else expression >= 0), self._problem.part_count
+        count = self._problem.part_count
+        found = self.rules(expression <= 0 if sense == "min" else expression >= 0)
         if [rule.scope for rule in found] != (["sum"] if count > 1 else ["each"]):
-            raise DeclarationError("an objective over parts is a sum over all parts of the same function of each")
+            raise DeclarationError("an objective is a sum over all parts of the same function of each")
         (rule,) = found
         constant = -(rule.upper if sense == "min" else rule.lower) / count
         return Goal(function=Function.of(rule.function.terms, rule.function.constant + constant), sense=sense)

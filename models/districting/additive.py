@@ -35,12 +35,13 @@ _UNIT = 2.0**-24
 """Costs are multiples of twice this unit."""
 
 _STEP, _CLASSES = 1.25, 20
-"""The ends of the intervals of x grow by this factor from 1 on; so many intervals, the last without an end."""
+"""The intervals of x, which begin at 1, grow by this factor; so many, the last without an end."""
 
 _INVERSE = Measure(name="inverse_polsby_popper")
 
 _USUAL = 3.0
 """The x of a usual district."""
+
 
 class _Line(NamedTuple):
     """Districts with `least` <= x < `most` cost at least ``fixed + edges(boundary) + nodes(S)``."""
@@ -55,7 +56,7 @@ class _Line(NamedTuple):
 
 
 def _lines(problem: Districting) -> tuple[list[_Line], float]:
-    """Lines below the costs of districts, none if a term has no line; no district costs less than the number."""
+    """Lines below the costs of districts, none if a term has no line; and a bound on all costs."""
     goal, g = problem.goal, problem.arrays
     assert goal is not None
     fixed, edges, nodes, scores = goal.function.constant, np.zeros(len(g.edges)), np.zeros(g.size), []
@@ -99,6 +100,7 @@ class _Additive(_Run):
     def __init__(self, problem: Districting, plan: Plan | None, trace: Trace) -> None:
         super().__init__(problem, None, "highs", trace)
         planar, self.cycles, self.plain, self.smooth = self.cycles is not None, None, False, True
+        self.many = 1
         (lines, lowest), arrays = _lines(problem), problem.arrays
         self.lines, self.shift, self.beat = [], -lowest, 2**60
         for line in lines:
@@ -116,7 +118,8 @@ class _Additive(_Run):
 
     def costs(self, sets: Array) -> Array:
         """The costs of districts."""
-        return 2 * np.floor((self.problem.values(sets[:, self.place]) + self.shift) / (2 * _UNIT)).astype(np.int64)
+        values = self.problem.values(sets[:, self.place]) + self.shift
+        return 2 * np.floor(values / (2 * _UNIT)).astype(np.int64)
 
     def paid(self, plan: Plan) -> int:
         """The cost of a plan."""
@@ -208,7 +211,10 @@ def additive(problem: Districting, start: Plan | None, trace: Trace, seed: Any, 
     """
     for rule in problem.all_rules:
         if rule.scope == "plan":
-            raise DeclarationError(f"lists of districts take no {RULES['plan'][2:]} ({rule}) beside {problem.goal}")
+            raise DeclarationError(
+                f"a list of districts does not take {RULES['plan']} ({rule}); integer programs on labels do, "
+                f"if they take {problem.goal}, and 'local-search' does"
+            )
     run = _Additive(problem, feasible_start(problem, start), trace)
     run.seed = seed
     if not priced:
@@ -218,6 +224,8 @@ def additive(problem: Districting, start: Plan | None, trace: Trace, seed: Any, 
         for sets, _ in rounder._all_districts(-4.0, None, np.inf):
             for district in sets:
                 nodes = [problem.nodes[v] for v in run.order[district][:3].tolist()]
-                raise DeclarationError(f"the district of {nodes} and others has more area than a disc of its "
-                    "perimeter; areas and borders must be measured in one projection")
+                raise DeclarationError(
+                    f"the district of {nodes} and others has more area than a disc of its "
+                    "perimeter; areas and borders must be measured in one projection"
+                )
     return ended(run)

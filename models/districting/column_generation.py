@@ -248,6 +248,7 @@ class _Run:
         # Whether districts that partition the nodes are a plan.
         self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
+        self.many = _LISTED
         self.smooth = False  # whether prices go from the best ones to those of the master
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
@@ -384,7 +385,7 @@ class _Run:
                 bits.append(np.packbits(some, axis=1))
                 costs.append(paid)
                 ones += int(some.sum())
-                if sum(map(len, bits)) > _LISTED * wanted:
+                if sum(map(len, bits)) > self.many * wanted:
                     break
             if sum(map(len, bits)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(bits), np.concatenate(costs)

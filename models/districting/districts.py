@@ -19,12 +19,12 @@ from forcopt.problem.parts import Function, Measure, Meets, Parts, Quotient, Rul
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-OBJECTIVES = ("cut", "inertia", "deviation", "splits", "polsby-popper", "inverse-polsby-popper", "schwartzberg")
+SCORES = ("polsby_popper", "inverse_polsby_popper", "schwartzberg")
+"""Measures of compactness: ratios of areas and perimeters."""
+
+OBJECTIVES = ("cut", "inertia", "deviation", "splits", *(name.replace("_", "-") for name in SCORES))
 CUT, INERTIA, DEVIATION, SPLITS, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(7)
 """Their numbers, for compiled code."""
-
-SCORES = tuple(name.replace("-", "_") for name in OBJECTIVES[POLSBY_POPPER:])
-"""Measures of compactness: ratios of areas and perimeters."""
 
 SUMS = ("total", "nodes")
 """Measures that are sums over the nodes of a district."""

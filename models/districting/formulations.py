@@ -196,8 +196,8 @@ def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:
         return member.T @ problem.border[0]
     if leaf.name in SCORES:
         raise DeclarationError(
-            f"an integer program does not take {leaf.name}, which is no linear function of areas and lengths; "
-            "'portfolio', 'column-generation', 'set-partitioning' and 'local-search' do"
+            f"an integer program does not take {leaf.name}, a ratio of areas and lengths; 'portfolio', "
+            "'column-generation', 'set-partitioning', 'local-search' and 'recom' do"
         )
     if leaf.name == "units":
         return _units_met(base, leaf.of, exact).sum(axis=0)

@@ -428,7 +428,7 @@ def local_search(
     return Outcome(best, iterations=run * steps, trace=trace.steps)
 
 
-def _kind(problem: Districting) -> int:
+def annealed_kind(problem: Districting) -> int:
     """The number of the objective that is annealed: the cut in place of most sums over districts."""
     if problem.goal is None:
         return OBJECTIVES.index(str(problem.objective))
@@ -442,7 +442,7 @@ def _kind(problem: Districting) -> int:
 def _task(problem: Districting) -> _Task:
     """What the annealer needs of a problem."""
     g = problem.arrays
-    kind = _kind(problem)
+    kind = annealed_kind(problem)
     first, ends, edge = g.links
     costs = g.costs[edge]
     bond = np.zeros((0, 0), np.int64)

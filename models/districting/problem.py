@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +24,6 @@ from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, bord
 from forcopt.models.districting.districts import (
     OBJECTIVES,
     POLSBY_POPPER,
-    SCORES,
     Counted,
     Districts,
     Row,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from forcopt.data.intake import Fixes
     from forcopt.language.expression import Expression
     from forcopt.language.model import Model
+    from forcopt.loops.certify import Certificate
     from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.ensemble import Ensemble
     from forcopt.models.districting.plan import Plan
@@ -215,7 +216,7 @@ class Districting(OfParts):
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
         functions = [rule.function for rule in (*self.all_rules, self.goal) if rule is not None]
-        read = [leaf.of for function in functions for leaf in _measures(function) if leaf.of]
+        read = [leaf.of for function in functions for leaf in measures(function) if leaf.of]
         known = (self.population, "name", "x", "y", "geometry", AREA, PERIMETER, self.county, *read)
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
@@ -243,7 +244,7 @@ class Districting(OfParts):
             _ = self.inertia
         if self.objective == "splits":
             _ = self.units(self.county)
-        for leaf in () if self.goal is None else _measures(self.goal.function):
+        for leaf in () if self.goal is None else measures(self.goal.function):
             check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}
         for item in self.side_constraints:
@@ -264,7 +265,7 @@ class Districting(OfParts):
                     f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
                 )
         for rule in self.all_rules:
-            for leaf in _measures(rule.function):
+            for leaf in measures(rule.function):
                 check_measure(self, leaf.name, leaf.of)
             if rule.part is not None and rule.part not in fixed.values():
                 raise DeclarationError(
@@ -929,7 +930,7 @@ class Districting(OfParts):
         return Evaluation(float(self.values(sets[sets.any(axis=1)]).sum()), violations, metrics)
 
     def values(self, sets: Array) -> Array:
-        """The objective's part of each district, given as bits, shape (count, n), for a sum over districts."""
+        """The cost of each district, given as bits, shape (count, n), if the objective is a sum of these."""
         assert self.goal is not None
         found = np.broadcast_to(self.goal.function.value(reader(self, sets)), len(sets))
         if not np.isfinite(found).all():
@@ -978,6 +979,25 @@ class Districting(OfParts):
             "with different numbers of seats 'set-partitioning' does, on at most 128 nodes, "
             "and 'local-search', without a proof"
         )
+
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """Check a plan as `Problem.certify` does; of an objective that no formulation takes, the plan alone.
+
+        Parameters
+        ----------
+        decision, method, options
+            See `Problem.certify`.
+
+        Returns
+        -------
+        Certificate
+        """
+        found = super().certify(decision, method, **options)
+        if found.feasible is not None or self.goal is None or decision is None:
+            return found
+        plain = self.replace(objective="cut").certify(decision, **{**options, "time_limit": 0.0})
+        unknown = {"objective": None, "bound": None, "optimal": None, "stages": ()}
+        return replace(plain, **unknown, how=f"the plan without its objective, {plain.how}")
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
@@ -1108,13 +1128,13 @@ class Districting(OfParts):
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
 
 
-def _measures(function: Function) -> Iterator[Measure]:
+def measures(function: Function) -> Iterator[Measure]:
     """The measures in a function, also those within rules that count."""
     for leaf in function.leaves:
         if isinstance(leaf, Measure):
             yield leaf
         else:
-            yield from _measures(leaf.function)
+            yield from measures(leaf.function)
 
 
 def _single(rule: Rule) -> tuple[float, Measure | Meets] | None:
