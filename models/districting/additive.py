@@ -39,6 +39,9 @@ _STEP, _CLASSES = 1.25, 20
 
 _INVERSE = Measure(name="inverse_polsby_popper")
 
+_FINE = 2e-3
+"""The first target exceeds the bound by at least this share of the best plan's cost."""
+
 _USUAL = 3.0
 """The x of a usual district."""
 
@@ -77,7 +80,7 @@ def _lines(problem: Districting) -> tuple[list[_Line], float]:
             edges = edges + factor * (g.costs / problem.cost_scale if node.name == "cut" else 1.0)
     lowest = fixed + nodes.clip(max=0).sum() + sum(factor for factor, _ in scores)
     if not scores:
-        return [_Line(0.0, np.inf, lowest, fixed, edges, nodes)], lowest
+        return [_Line(0.0, np.inf, lowest, fixed, edges, nodes)] if edges.any() else [], lowest
     ((factor, name), *more), (area, outer, *_), found = scores, problem.border, []
     if more or (factor < 0) != (name == "polsby_popper"):
         return [], 0.0
@@ -136,7 +139,7 @@ class _Additive(_Run):
         plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
         beat = self.paid(plan)
         if beat < self.beat and self.problem.evaluate(plan).feasible:
-            self.plan, self.beat = plan, beat
+            self.plan, self.beat, self.finest = plan, beat, max(1.0, _FINE * beat)
             self.note()
 
     def _all_districts(

@@ -248,7 +248,7 @@ class _Run:
         # Whether districts that partition the nodes are a plan.
         self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
-        self.many = _LISTED
+        self.many, self.finest = _LISTED, 1.0
         self.smooth = False  # whether prices go from the best ones to those of the master
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
@@ -565,7 +565,7 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
+        slack = max(self.finest, _STEP * self.linear)  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * ceil(self.low / 2 - ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))

@@ -339,7 +339,8 @@ class _Run:
         """Search locally for a better plan."""
         steps = steps_each * len(self.problem.nodes)
         found = self.by(local_search, share, restarts=restarts, steps=steps).decision
-        if found is not None and self.problem.goal is not None and annealed_kind(self.problem) == CUT:
+        by_cut = self.problem.goal is not None and annealed_kind(self.problem) == CUT
+        if found is not None and by_cut and not self.problem.unequal_seats:
             steps //= _MOVES
             found = self.by(recom, share, start=found, steps=steps, burst=_BURST).decision
         if self.plan is None or (

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
+from pydantic import (
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
 from forcopt.models.districting.districts import (
@@ -147,18 +155,7 @@ class Districting(OfParts):
     bounds: tuple[int, int] | None = None
     population: str = "population"
     cost: str = "cost"
-    objective: (
-        Literal[
-            "cut",
-            "inertia",
-            "deviation",
-            "splits",
-            "polsby-popper",
-            "inverse-polsby-popper",
-            "schwartzberg",
-        ]
-        | Goal
-    ) = "cut"
+    objective: Literal[OBJECTIVES] | Goal = "cut"  # type: ignore[valid-type]
     county: str = "county"
     seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
@@ -212,6 +209,13 @@ class Districting(OfParts):
         )
         found.refuse()
         return cls(graph=graph, population=population, **fields)
+
+    @field_validator("objective", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        if isinstance(value, Goal | Mapping) or value in OBJECTIVES:
+            return value
+        raise unknown("objective", str(value), list(OBJECTIVES))
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
@@ -996,8 +1000,8 @@ class Districting(OfParts):
         if found.feasible is not None or self.goal is None or decision is None:
             return found
         plain = self.replace(objective="cut").certify(decision, **{**options, "time_limit": 0.0})
-        unknown = {"objective": None, "bound": None, "optimal": None, "stages": ()}
-        return replace(plain, **unknown, how=f"the plan without its objective, {plain.how}")
+        open_ = {"objective": None, "bound": None, "optimal": None, "stages": ()}
+        return replace(plain, **open_, how=f"the plan without its objective, {plain.how}")
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
