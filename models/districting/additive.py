@@ -86,7 +86,9 @@ def _lines(problem: Districting) -> tuple[list[_Line], float]:
         return [], 0.0
     ends = _STEP ** np.arange(1 if name == "inverse_polsby_popper" else _CLASSES)
     cost = factor * score(name, np.ones(len(ends)), np.sqrt(4 * np.pi * ends))
-    ends, slopes = [*ends, np.inf], [*(np.diff(cost) / np.diff(ends)), 0.0 if len(ends) > 1 else factor]
+    last = 0.0 if len(ends) > 1 else factor
+    slopes = np.append(np.diff(cost) / np.diff(ends), last)
+    ends = np.append(ends, np.inf)
     for least, most, low, slope in zip(ends[:-1], ends[1:], cost, slopes, strict=True):
         usual = np.sqrt(least * most) if most < np.inf else _USUAL
         t = np.sqrt(4 * np.pi * usual * problem.districts / area.sum())

@@ -177,10 +177,9 @@ def _grows(function: Function) -> bool:
 def _total(base: _Base, function: Function, least: bool) -> Expression:
     """The sum of a function over districts; where the least is sought or bounded, it may be larger."""
     exact = not (least and _grows(function))
-    values: Any = function.value(lambda leaf: _measured(base, leaf, exact))
-    empty = float(function.value(lambda _: 0.0))
-    values = values + np.zeros(base.member.shape[1])
-    return values.sum() - empty * (base.member.shape[1] - base.problem.districts)
+    columns, empty = base.member.shape[1], float(function.value(lambda _: 0.0))
+    values: Expression = function.value(lambda leaf: _measured(base, leaf, exact)) + np.zeros(columns)
+    return values.sum() - empty * (columns - base.problem.districts)
 
 
 def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:

@@ -1000,8 +1000,8 @@ class Districting(OfParts):
         if found.feasible is not None or self.goal is None or decision is None:
             return found
         plain = self.replace(objective="cut").certify(decision, **{**options, "time_limit": 0.0})
-        open_ = {"objective": None, "bound": None, "optimal": None, "stages": ()}
-        return replace(plain, **open_, how=f"the plan without its objective, {plain.how}")
+        how = f"the plan without its objective, {plain.how}"
+        return replace(plain, objective=None, bound=None, optimal=None, stages=(), how=how)
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
