@@ -359,7 +359,7 @@ class Method:
         annotation = inspect.signature(self.function).parameters[option].annotation
         if isinstance(annotation, str):
             with suppress(NameError):
-                annotation = eval(annotation, self.function.__globals__)
+                annotation = eval(annotation, inspect.unwrap(self.function).__globals__)
         found: list[Any] = []
         for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):
             found += get_args(part) if get_origin(part) is Literal else [None if part is NoneType else part]

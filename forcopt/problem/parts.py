@@ -293,7 +293,33 @@ class Rule(Declared):
         return f"<rule, {self}>"
 
 
-for _node in (Meets, Applied, Function, Rule):
+class Goal(Declared):
+    """A sum over all parts of a function of a part, to minimize or to maximize.
+
+    Attributes
+    ----------
+    function : Function
+        Of a part.
+    sense : {"min", "max"}, default "min"
+        Whether less or more of the sum is better.
+    """
+
+    tag = "goal"
+
+    function: Function
+    sense: Literal["min", "max"] = "min"
+
+    @property
+    def turned(self) -> Goal:
+        """The same goal in the other sense: the sum has the other sign."""
+        function = Function.of(((-c, n) for c, n in self.function.terms), -self.function.constant)
+        return Goal(function=function, sense="max" if self.sense == "min" else "min")
+
+    def __str__(self) -> str:
+        return f"{self.sense} sum over parts: {self.function}"
+
+
+for _node in (Meets, Applied, Function, Rule, Goal):
     _node.model_rebuild()
 
 
@@ -357,6 +383,33 @@ class Parts(Model):
                 function = Function.of(turned, sign * rule.function.constant)
                 total = total + self._column(Meets(function=function, least=bound), 0.0, 1.0) - 1.0
         return total + 1.0
+
+    def goal(self, expression: Expression, sense: Literal["min", "max"] = "min") -> Goal:
+        """Read an expression as a sum over all parts of a function of a part.
+
+        Parameters
+        ----------
+        expression : Expression
+            A scalar of this model; convex to be minimized, concave to be maximized.
+        sense : {"min", "max"}, optional
+            Whether less or more is better.
+
+        Returns
+        -------
+        Goal
+
+        Raises
+        ------
+        DeclarationError
+            If it is no sum over all parts of the same function of each.
+        """
+        count = self._problem.part_count
+        found = self.rules(expression <= 0 if sense == "min" else expression >= 0)
+        if [rule.scope for rule in found] != (["sum"] if count > 1 else ["each"]):
+            raise DeclarationError("an objective is a sum over all parts of the same function of each")
+        (rule,) = found
+        constant = -(rule.upper if sense == "min" else rule.lower) / count
+        return Goal(function=Function.of(rule.function.terms, rule.function.constant + constant), sense=sense)
 
     def _column(self, node: Node, lower: float, upper: float) -> Variable:
         if node not in self._made:

@@ -26,6 +26,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.connected_sets import ConnectedSets
+from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
@@ -34,7 +35,7 @@ from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.districts import bounded, holds, reader
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start, only_plan
+from forcopt.models.districting.plan import Plan, feasible_start, minimizing, only_plan
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import ROUNDING
 from forcopt.problem import Outcome
@@ -130,6 +131,7 @@ class _Stopped(TimeoutError):
     prepare=jit_warmup("local-search", "column-generation"),
     rules=("each", "one", "sum"),
 )
+@minimizing
 def column_generation(
     problem: Districting,
     *,
@@ -144,8 +146,8 @@ def column_generation(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut`` and any side constraints. Districts of up to about twenty nodes are
-        proved, on graphs of any size; on larger districts the bound is weaker.
+        With the objective ``cut``, or a sum over districts, and any side constraints. Districts of up to
+        about twenty nodes are proved, on graphs of any size; on larger districts the bound is weaker.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default, of two districts
         on a planar graph only if the search for their cycle takes long.
@@ -173,12 +175,22 @@ def column_generation(
        Research 1975.
     """
     deadline = Deadline(time_limit)
-    problem.require("column-generation", "cut", takes=("seats",))
+    trace = Trace(deadline, on_improvement)
+    problem.require("column-generation", "cut", "goal", takes=("seats",))
     if (outcome := only_plan(problem)) is not None:
         return outcome
+    if problem.goal is not None:
+        from forcopt.models.districting.additive import additive
+
+        return additive(problem, start, trace, seed, True)
     start = feasible_start(problem, start)
-    run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
+    run = _Run(problem, start, backend or "highs", trace)
     run.seed = seed
+    return ended(run)
+
+
+def ended(run: _Run) -> Outcome:
+    """The outcome of a run to its end, or to its limits."""
     try:
         run.solve()
     except (_Stopped, MemoryError) as stop:
@@ -236,9 +248,12 @@ class _Run:
         # Whether districts that partition the nodes are a plan.
         self.plain = not (problem.unequal_seats or problem.all_rules)
         self.cycles: CycleDistricts | None = None
+        self.many, self.finest = _LISTED, 1.0
+        self.smooth = False  # whether prices go from the best ones to those of the master
         if not _grows(problem):
             with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
                 self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
+                self.smooth = True
                 if problem.districts == 2:
                     links = self.must_link, self.cannot_link
                     self.cycles.cheapest.must_link, self.cycles.cheapest.cannot_link = links
@@ -253,10 +268,14 @@ class _Run:
         """Whether nothing better than the plan can exist."""
         return 2 * ceil(self.low / 2 - ROUNDING) >= self.beat
 
+    @property
+    def value(self) -> float:
+        """The objective of the plan."""
+        return float("inf") if self.plan is None else self.plan.cost
+
     def note(self) -> None:
         """Report a better plan or bound to the caller."""
-        value = float("inf") if self.plan is None else self.plan.cost
-        steps = self.trace.steps
+        value, steps = self.value, self.trace.steps
         if not steps or (value, self.bound) != (steps[-1].objective, steps[-1].bound):
             self.trace.add(value, self.bound)
             self.pause()
@@ -325,16 +344,27 @@ class _Run:
     def _all_districts(
         self, threshold: float, prizes: Array | None, branches: float
     ) -> Iterator[tuple[Array, Array]]:
+        yield from self.listed_on(self.graph, self.cycles, threshold, prizes, branches)
+
+    def listed_on(
+        self,
+        graph: WeightedGraph,
+        cycles: CycleDistricts | None,
+        threshold: float,
+        prizes: Array | None,
+        branches: float,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Connected sets by the costs of a graph, as its cycles or by growth; see `districts`."""
         low, high = self.problem.population_bounds
-        if self.cycles is not None:
-            before = self.cycles.paths
-            free = np.zeros(self.graph.size) if prizes is None else prizes
-            for sets, costs in self.cycles.sets(threshold, free, self.pause):
-                self.looked_at += self.cycles.paths - before
-                before = self.cycles.paths
+        if cycles is not None:
+            before = cycles.paths
+            free = np.zeros(graph.size) if prizes is None else prizes
+            for sets, costs in cycles.sets(threshold, free, self.pause):
+                self.looked_at += cycles.paths - before
+                before = cycles.paths
                 yield sets, costs
             return
-        search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
+        search = ConnectedSets(graph, low, high, self.problem.districts, threshold, prizes)
         while not search.done:
             self.pause()
             self.cut_short = search.looked_at > branches
@@ -355,7 +385,7 @@ class _Run:
                 bits.append(np.packbits(some, axis=1))
                 costs.append(paid)
                 ones += int(some.sum())
-                if sum(map(len, bits)) > _LISTED * wanted:
+                if sum(map(len, bits)) > self.many * wanted:
                     break
             if sum(map(len, bits)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(bits), np.concatenate(costs)
@@ -466,7 +496,7 @@ class _Run:
             known = columns(*self.from_list(prizes, fee, tiny))
             if known:
                 return Pricing(known, -np.inf)
-            if self.cycles is not None:
+            if self.smooth:
                 return Pricing(columns(*self.between(prizes, fee, tiny)), -np.inf)
             reduced, found = [-tiny], []
             for some, paid in self.districts(fee - tiny, prizes):
@@ -535,7 +565,7 @@ class _Run:
 
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
+        slack = max(self.finest, _STEP * self.linear)  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * ceil(self.low / 2 - ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))

@@ -14,6 +14,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.models.districting.districts import reader
+from forcopt.problem.parts import Measure
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -42,20 +44,10 @@ def polsby_popper(problem: Districting, labels: Array) -> Array:
     .. [1] Polsby and Popper, The third criterion: compactness as a procedural safeguard against partisan
        gerrymandering, Yale Law and Policy Review 1991.
     """
-    measures = borders(problem)
-    if measures is None:
+    if borders(problem) is None:
         return np.zeros(0)
-    area, outer, ends, length = measures
-    inside = (labels >= 0) & (labels < problem.districts)
-    k = problem.districts
-    total = np.bincount(labels[inside], area[inside], k)
-    around = np.bincount(labels[inside], outer[inside], k)
-    cut = labels[ends[:, 0]] != labels[ends[:, 1]]
-    for end in ends[cut].T:
-        known = inside[end]
-        around += np.bincount(labels[end][known], length[cut][known], k)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(4 * np.pi * total / around**2)
+    read = reader(problem, labels == np.arange(problem.districts)[:, None])
+    return read(Measure(name="polsby_popper"))
 
 
 def borders(problem: Districting) -> tuple[Array, Array, Array, Array] | None:

@@ -19,14 +19,17 @@ from forcopt.problem.parts import Function, Measure, Meets, Parts, Quotient, Rul
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-OBJECTIVES = ("cut", "inertia", "deviation", "splits")
-CUT, INERTIA, DEVIATION, SPLITS = range(4)
+SCORES = ("polsby_popper", "inverse_polsby_popper", "schwartzberg")
+"""Measures of compactness: ratios of areas and perimeters."""
+
+OBJECTIVES = ("cut", "inertia", "deviation", "splits", *(name.replace("_", "-") for name in SCORES))
+CUT, INERTIA, DEVIATION, SPLITS, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(7)
 """Their numbers, for compiled code."""
 
 SUMS = ("total", "nodes")
 """Measures that are sums over the nodes of a district."""
 
-MEASURES = (*SUMS, "cut", "cut_edges", "perimeter", "units")
+MEASURES = (*SUMS, "cut", "cut_edges", "perimeter", "units", "area", *SCORES)
 
 _FAR = 2**62
 """Stands for a bound that is infinite."""
@@ -85,6 +88,26 @@ class District:
     def perimeter(self) -> Expression:
         """The length of the border, by ``boundary_perim`` of nodes and ``shared_perim`` of edges."""
         return self._of("perimeter")
+
+    @property
+    def area(self) -> Expression:
+        """The sum of ``area`` of the nodes."""
+        return self._of("area")
+
+    @property
+    def polsby_popper(self) -> Expression:
+        """4 pi times the area over the square of the perimeter: 1 for a disc, less for others."""
+        return self._of("polsby_popper")
+
+    @property
+    def inverse_polsby_popper(self) -> Expression:
+        """1 over the Polsby-Popper score."""
+        return self._of("inverse_polsby_popper")
+
+    @property
+    def schwartzberg(self) -> Expression:
+        """The perimeter over that of a disc of the same area."""
+        return self._of("schwartzberg")
 
     def units(self, attribute: str = "county") -> Expression:
         """The number of counties (or other units) that it meets."""
@@ -252,10 +275,20 @@ def reader(problem: Districting, sets: Array) -> Callable[[Any], Array]:
             for v, unit in enumerate(units.tolist()):
                 met[:, unit] |= sets[:, v]
             return np.asarray(met.sum(axis=1), dtype=float)
-        _, outer, ends, length = problem.border
-        return np.asarray(sets @ outer + (sets[:, ends[:, 0]] != sets[:, ends[:, 1]]) @ length)
+        area, outer, ends, length = problem.border
+        if node.name == "area":
+            return np.asarray(sets @ area)
+        around = np.asarray(sets @ outer + (sets[:, ends[:, 0]] != sets[:, ends[:, 1]]) @ length)
+        return around if node.name == "perimeter" else score(node.name, sets @ area, around)
 
     return read
+
+
+def score(name: str, area: Array, perimeter: Array) -> Array:
+    """Give a measure of compactness of districts; NaN for an empty one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = perimeter**2 / (4 * np.pi * area)
+        return np.asarray({"polsby_popper": 1 / inverse, "schwartzberg": np.sqrt(inverse)}.get(name, inverse))
 
 
 def holds(problem: Districting, rule: Rule, sets: Array) -> Array:
@@ -296,9 +329,13 @@ def check_measure(problem: Districting, name: str, of: str) -> tuple[float, floa
         return float(numbers.clip(max=0).sum()), float(numbers.clip(min=0).sum())
     if name == "units":
         return 0.0, float(problem.units(of).max() + 1)
-    if name == "perimeter":
-        _, outer, _, length = problem.border
-        return 0.0, float(outer.sum() + length.sum())
+    if name in ("perimeter", "area", *SCORES):
+        area, outer, _, length = problem.border
+        if name in SCORES and not area.all():
+            node = problem.nodes[int(np.argmin(area))]
+            raise DeclarationError(f"node {node!r}: area is 0; for {name} it must be above 0")
+        size = {"perimeter": outer.sum() + length.sum(), "area": area.sum()}
+        return 0.0, float(size.get(name, np.inf))
     arrays = problem.arrays
     costs = arrays.costs / problem.cost_scale
     return 0.0, float({"nodes": arrays.size, "cut": costs.sum(), "cut_edges": len(costs)}[name])

@@ -26,12 +26,12 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.districting.districts import _FAR, MEASURES, bounded
+from forcopt.models.districting.districts import _FAR, MEASURES, SCORES, bounded
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Fixed
 from forcopt.problem import Handles
-from forcopt.problem.parts import RULES, Measure, Meets, Rule
+from forcopt.problem.parts import RULES, Function, Measure, Meets, Rule
 
 _LARGE = 2.0**24
 """Weights of a rule are scaled to at most this sum: solvers keep rows to 1e-6, far less than it."""
@@ -81,6 +81,8 @@ class _Base:
 
     def objective(self) -> Expression:
         problem = self.problem
+        if problem.goal is not None:
+            return _total(self, problem.goal.function, problem.goal.sense == "min")
         if problem.objective == "cut":
             return (self.cut * (problem.arrays.costs / problem.cost_scale)).sum()
         if problem.objective == "inertia":
@@ -142,11 +144,14 @@ def _rule_rows(base: _Base, rule: Rule) -> None:
     if rows is not None:
         return
     function = rule.function
-    falls = rule.lower == -np.inf and function.only(*MEASURES) and all(c > 0 for c, _ in function.terms)
+    falls = rule.lower == -np.inf and _grows(function)
     if falls and rule.scope == "sum" and function.only("cut", "cut_edges"):
         costs = {"cut": problem.arrays.costs / problem.cost_scale, "cut_edges": np.ones(len(base.cut))}
         weights = sum(2 * c * costs[node.name] for c, node in function.terms if isinstance(node, Measure))
         _rows(model, "rule", (base.cut * weights).sum() <= rule.upper)
+        return
+    if rule.scope == "sum":
+        _rows(model, "rule", bounded(_total(base, function, rule.lower == -np.inf), rule))
         return
 
     def read(leaf: Measure | Meets) -> Expression:
@@ -156,14 +161,25 @@ def _rule_rows(base: _Base, rule: Rule) -> None:
 
     empty = 0.0 if roots is None else float(function.value(lambda _: 0.0))
     value = function.value(read)
-    if rule.scope == "sum":
-        value = value.sum() - empty * (base.member.shape[1] - problem.districts)
-    elif roots is not None:
+    if roots is not None:
         more = [max(0.0, end) for end in (rule.lower - empty, empty - rule.upper)]
         _rows(model, "rule", bounded(value + more[0] * (1 - roots), rule.replace(upper=np.inf)))
         _rows(model, "rule", bounded(value - more[1] * (1 - roots), rule.replace(lower=-np.inf)))
         return
     _rows(model, "rule", bounded(value if rule.part is None else value[rule.part], rule))
+
+
+def _grows(function: Function) -> bool:
+    """Whether a function does not fall with any measure in it."""
+    return function.only(*MEASURES) and all(c > 0 for c, _ in function.terms)
+
+
+def _total(base: _Base, function: Function, least: bool) -> Expression:
+    """The sum of a function over districts; where the least is sought or bounded, it may be larger."""
+    exact = not (least and _grows(function))
+    columns, empty = base.member.shape[1], float(function.value(lambda _: 0.0))
+    values: Expression = function.value(lambda leaf: _measured(base, leaf, exact)) + np.zeros(columns)
+    return values.sum() - empty * (columns - base.problem.districts)
 
 
 def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:
@@ -175,6 +191,13 @@ def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:
         return member.T @ problem.numbers(leaf.of)
     if leaf.name == "nodes":
         return member.sum(axis=0)
+    if leaf.name == "area":
+        return member.T @ problem.border[0]
+    if leaf.name in SCORES:
+        raise DeclarationError(
+            f"an integer program does not take {leaf.name}, a ratio of areas and lengths; 'portfolio', "
+            "'column-generation', 'set-partitioning', 'local-search' and 'recom' do"
+        )
     if leaf.name == "units":
         return _units_met(base, leaf.of, exact).sum(axis=0)
     boundary = _boundary(base, exact)
@@ -182,11 +205,7 @@ def _measured(base: _Base, leaf: Measure | Meets, exact: bool) -> Expression:
         return boundary.T @ (problem.arrays.costs / problem.cost_scale)
     if leaf.name == "cut_edges":
         return boundary.sum(axis=0)
-    _, outer, ends, length = problem.border
-    spots = {tuple(sorted(edge)): i for i, edge in enumerate(problem.arrays.edges.tolist())}
-    lengths = np.zeros(len(spots))
-    np.add.at(lengths, [spots[tuple(sorted(edge))] for edge in ends.tolist()], length)
-    return member.T @ outer + boundary.T @ lengths
+    return member.T @ problem.border[1] + boundary.T @ problem.lengths
 
 
 def _boundary(base: _Base, exact: bool) -> Expression:
@@ -260,7 +279,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
 
 def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     problem.require(
-        "a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("each", "sum")
+        "a formulation with roots", "cut", "inertia", "deviation", "splits", "goal", takes=("each", "sum")
     )
     g, k = problem.arrays, problem.districts
     n = g.size

@@ -21,11 +21,22 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
-from forcopt.models.districting.districts import CUT, DEVIATION, INERTIA, OBJECTIVES, SPLITS
-from forcopt.models.districting.plan import Plan, feasible_start
+from forcopt.models.districting.districts import (
+    CUT,
+    DEVIATION,
+    INERTIA,
+    INVERSE,
+    OBJECTIVES,
+    POLSBY_POPPER,
+    SCHWARTZBERG,
+    SCORES,
+    SPLITS,
+)
+from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import NOT_ZERO
 from forcopt.problem import Outcome
+from forcopt.problem.parts import Measure
 from forcopt.status import Status
 
 _MOMENT = 500_000
@@ -46,6 +57,9 @@ _PENALTY = 8.0
 _OUTSIDE = 0.25
 """The part of the penalty that a district outside its bounds pays, however near to them it is."""
 
+_TYPICAL = {POLSBY_POPPER: 0.05, INVERSE: 0.3, SCHWARTZBERG: 0.1}
+"""Typical changes of sums of scores."""
+
 _SLACKS = (0.7, 1.0)
 """Cycles are searched up to these shares of the cost to beat; the first search is quick."""
 
@@ -62,6 +76,9 @@ class _Task(NamedTuple):
     means: Array
     kind: int
     inertia: Array
+    """Of vertices about each other; for a score of compactness area and perimeter of each vertex."""
+    length: Array
+    """Of the border to each of `ends`, for a score of compactness."""
     bond: Array
     """1 for pairs of vertices that share a district, -1 for pairs that do not; empty without such pairs."""
     cut_limit: int
@@ -89,7 +106,7 @@ class _Sums(NamedTuple):
     people: Array
     size: Array
     moments: Array
-    """``[d, j]``: the moment of district d about vertex j; without columns for other objectives."""
+    """``[d, j]``: the moment of district d about vertex j; or its area and its perimeter; else no columns."""
     inside: Array
     """``[i, u, d]``: the number of vertices of district d in county u of row i."""
     met: Array
@@ -191,6 +208,12 @@ def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no
         for d in range(k):
             worst = max(worst, abs(people[d] - means[d]))
         return k * worst
+    if kind >= POLSBY_POPPER:
+        total = 0.0
+        for d in range(k):
+            x = max(moments[d, 1], NOT_ZERO) ** 2 / (4 * np.pi * moments[d, 0])
+            total += x if kind == INVERSE else np.sqrt(x) if kind == SCHWARTZBERG else -1 / x
+        return total
     best = np.full(k, np.inf)
     for j in range(len(label)):
         best[label[j]] = min(best[label[j]], moments[label[j], j])
@@ -204,7 +227,7 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
     sums = _Sums(
         np.zeros(k, np.int64),
         np.zeros(k, np.int64),
-        np.zeros((k, n if task.kind == INERTIA else 0)),
+        np.zeros((k, task.inertia.shape[1])),
         np.zeros((len(task.units), task.units.max() + 1, k), np.int64),
         np.zeros(len(task.units), np.int64),
         np.zeros((len(task.counted.least), k), np.int64),
@@ -215,12 +238,14 @@ def _counted(task, label):  # type: ignore[no-untyped-def]
         d = label[v]
         sums.people[d] += task.weight[v]
         sums.size[d] += 1
-        if task.kind == INERTIA:
+        if task.inertia.shape[1] > 0:
             sums.moments[d] += task.inertia[v]
         for e in range(task.first[v], task.first[v + 1]):
             if v < task.ends[e] and d != label[task.ends[e]]:
                 cut += task.costs[e]
                 pairs += 1
+            elif v < task.ends[e] and len(task.length) > 0:
+                sums.moments[d, 1] -= 2 * task.length[e]
         for u in range(task.bond.shape[0]):
             if u < v and task.bond[u, v] != 0:
                 broken += (task.bond[u, v] > 0) != (label[u] == d)
@@ -251,7 +276,8 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
     sums, totals = _counted(task, label)
     people, size, moments, inside, met, held = sums
     cut, pairs, broken, over, lacking, outside = totals
-    n, by_moment, ruled = len(label), task.kind == INERTIA, len(rows) > 0
+    n, by_moment, ruled = len(label), task.inertia.shape[1] > 0, len(rows) > 0
+    length, scored, inner, outer = task.length, len(task.length) > 0, 0.0, 0.0
     seen, queue, more_met = np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(len(units), np.int64)
     value = _value(task.kind, cut, people, task.means, moments, label, met[0])
     best, found = np.inf, label.copy()
@@ -275,6 +301,11 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             d = label[ends[e]]
             more += costs[e] * (d == a) - costs[e] * (d == b)
             more_pairs += (d == a) - (d == b)
+        if scored:
+            inner, outer = 0.0, 0.0
+            for e in range(first[v], first[v + 1]):
+                inner += 2 * length[e] * (label[ends[e]] == a)
+                outer += 2 * length[e] * (label[ends[e]] == b)
         more_broken = _more_broken(task.bond, label, v, a, b)
         change = (
             _charge(people[a] - w, low[a], high[a], unit, fixed)
@@ -301,6 +332,9 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
         if by_moment:
             moments[a] -= task.inertia[v]
             moments[b] += task.inertia[v]
+        if scored:
+            moments[a, 1] += inner
+            moments[b, 1] -= outer
         after = _value(task.kind, cut + more, people, task.means, moments, label, met[0] + more_met[0])
         change += after - value
         label[v] = a
@@ -311,6 +345,9 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             if by_moment:
                 moments[a] += task.inertia[v]
                 moments[b] -= task.inertia[v]
+            if scored:
+                moments[a, 1] -= inner
+                moments[b, 1] += outer
             if ruled:
                 held[:, a] += rows[:, v]
                 held[:, b] -= rows[:, v]
@@ -338,6 +375,7 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
     prepare=jit_warmup("local-search"),
     rules=("each", "one", "sum", "plan"),
 )
+@minimizing
 def local_search(
     problem: Districting,
     *,
@@ -390,10 +428,21 @@ def local_search(
     return Outcome(best, iterations=run * steps, trace=trace.steps)
 
 
+def annealed_kind(problem: Districting) -> int:
+    """The number of the objective that is annealed: the cut in place of most sums over districts."""
+    if problem.goal is None:
+        return OBJECTIVES.index(str(problem.objective))
+    for factor, node in problem.goal.function.terms:
+        for kind, name in enumerate(SCORES, POLSBY_POPPER):
+            if len(problem.goal.function.terms) == 1 and node == Measure(name=name):
+                return kind if (factor < 0) == (kind == POLSBY_POPPER) else CUT
+    return CUT
+
+
 def _task(problem: Districting) -> _Task:
     """What the annealer needs of a problem."""
     g = problem.arrays
-    kind = OBJECTIVES.index(problem.objective)
+    kind = annealed_kind(problem)
     first, ends, edge = g.links
     costs = g.costs[edge]
     bond = np.zeros((0, 0), np.int64)
@@ -406,13 +455,18 @@ def _task(problem: Districting) -> _Task:
     units = [problem.units(problem.county) if kind == SPLITS else np.zeros(g.size, np.int64)]
     units += [problem.units(name) for name, _ in problem.limits("units")]
     counted = problem.counted
-    typical = 1.0
+    typical, inertia, length = _TYPICAL.get(kind, 1.0), np.zeros((0, 0)), np.zeros(0)
     if kind == CUT and len(costs):
         typical = max(1.0, float(costs.mean()))
     elif kind == INERTIA:
-        typical = max(NOT_ZERO, float(problem.inertia.sum(axis=0).min()) / g.size)
+        inertia = problem.inertia
+        typical = max(NOT_ZERO, float(inertia.sum(axis=0).min()) / g.size)
     elif kind == DEVIATION:
         typical = max(1.0, float(g.weights.mean()) * problem.districts)
+    elif kind >= POLSBY_POPPER:
+        length = problem.lengths[edge]
+        around = problem.border[1] + np.bincount(np.repeat(np.arange(g.size), np.diff(first)), length, g.size)
+        inertia = np.column_stack([problem.border[0], around])
     return _Task(
         first=first,
         ends=ends,
@@ -421,7 +475,8 @@ def _task(problem: Districting) -> _Task:
         windows=problem.windows,
         means=problem.means,
         kind=kind,
-        inertia=problem.inertia if kind == INERTIA else np.zeros((0, 0)),
+        inertia=inertia,
+        length=length,
         bond=bond,
         cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
         units=np.array(units),
@@ -455,7 +510,7 @@ def _one_run(
             break
     if not np.isfinite(value):
         return None
-    if task.kind == CUT and not problem.unequal_seats and not problem.all_rules:
+    if problem.objective == "cut" and not problem.unequal_seats and not problem.all_rules:
         found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_level
 from forcopt.errors import DeclarationError, required
@@ -489,6 +490,28 @@ class Plan:
         graph = nx.Graph(self.problem.graph)  # merges parallel edges, is not frozen
         updaters = {"population": Tally(self.problem.population, alias="population"), "cut_edges": cut_edges}
         return Partition(Graph.from_networkx(graph), dict(self.assignment), updaters)
+
+
+def minimizing(method: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """Let a method that minimizes solve problems to be maximized, by the same with the other sign."""
+
+    @wraps(method)
+    def run(problem: Districting, **options: Any) -> Outcome:
+        if problem.goal is None or problem.sense == "min":
+            return method(problem, **options)
+
+        def turned(step: Improvement) -> Improvement:
+            return replace(step, objective=-step.objective, bound=-step.bound)
+
+        show = options.pop("on_improvement", None)
+        if show is not None:
+            options["on_improvement"] = lambda step: show(turned(step))
+        found = method(problem.replace(objective=problem.goal.turned), **options)
+        plan = None if found.decision is None else Plan(problem, found.decision.parts)
+        bound = None if found.bound is None else -found.bound
+        return replace(found, decision=plan, bound=bound, trace=list(map(turned, found.trace)))
+
+    return run
 
 
 def feasible_start(problem: Districting, start: Plan | Mapping[Any, int] | None) -> Plan | None:

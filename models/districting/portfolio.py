@@ -20,10 +20,13 @@ from forcopt.language.model import Model
 from forcopt.models.districting.cluster_search import warm as warm_clusters
 from forcopt.models.districting.clustering import CountyClustering
 from forcopt.models.districting.column_generation import column_generation
+from forcopt.models.districting.compactness import BORDER, PERIMETER
+from forcopt.models.districting.districts import CUT, SCORES
 from forcopt.models.districting.dynamic import frontier, sweep_of
-from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start
-from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.local_search import annealed_kind, local_search
+from forcopt.models.districting.plan import Plan, feasible_start, minimizing
+from forcopt.models.districting.problem import Districting, jit_warmup, measures
+from forcopt.models.districting.recom import recom
 from forcopt.models.districting.screen import completable, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
@@ -37,6 +40,7 @@ _SECONDS = 60.0
 @Districting.algorithm(
     "large-neighbourhood", cites="Shaw (1998)", prepare=jit_warmup("local-search", "column-generation")
 )
+@minimizing
 def large_neighbourhood(
     problem: Districting,
     *,
@@ -51,7 +55,7 @@ def large_neighbourhood(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``, equal seats, and no limits on shares or splits.
+        With the objective ``cut`` or a sum over districts, equal seats, and no limits on shares or splits.
     start : Plan, optional
         A feasible plan. A local search gives one by default.
     backend : str, optional
@@ -71,8 +75,8 @@ def large_neighbourhood(
 
     Notes
     -----
-    In plans of three districts, two are drawn anew. Plans of two districts are left to the local search. The
-    search for three districts runs once, for at most 60 s.
+    In plans of three districts, and for a sum over districts, two are drawn anew. Plans of two districts
+    are left to the local search. The search for three districts runs once, for at most 60 s.
 
     References
     ----------
@@ -87,7 +91,7 @@ def large_neighbourhood(
     >>> p.solve("large-neighbourhood", start=first.decision).objective <= first.objective
     True
     """
-    problem.require("large-neighbourhood", "cut")
+    problem.require("large-neighbourhood", "cut", "goal")
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     plan = feasible_start(problem, start)
@@ -99,7 +103,7 @@ def large_neighbourhood(
     value = problem.evaluate(plan).objective
     trace.add(value, float("-inf"))
     done: set[frozenset[tuple[int, ...]]] = set()
-    number = min(3, problem.districts - 1)
+    number = min(3 if problem.goal is None else 2, problem.districts - 1)
     improved = number > 1
     while improved and not trace.over:
         improved = False
@@ -125,6 +129,9 @@ def large_neighbourhood(
 def _part(problem: Districting, nodes: Array, districts: int, rules: Sequence[object]) -> Districting:
     """The problem of some nodes alone, in the same order, with other rules."""
     graph, kept = problem.graph.copy(), {problem.nodes[v] for v in nodes}
+    for v in kept if problem.goal is not None else ():  # the border with other districts stays a border
+        apart = sum(data.get(BORDER, 0) for _, u, data in graph.edges(v, data=True) if u not in kept)
+        graph.nodes[v][PERIMETER] = graph.nodes[v].get(PERIMETER, 0) + apart
     graph.remove_nodes_from([v for v in problem.nodes if v not in kept])
     given = {"graph": graph, "districts": districts, "bounds": problem.population_bounds}
     return problem.replace(**given, tolerance=None, seats=None, side_constraints=rules)
@@ -169,6 +176,10 @@ _FIRST_PROOF, _DRAWN_AFTER = 1 / 4, 2 / 3
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
+_MOVES, _BURST = 1000, 10
+"""Where the local search takes the cut for the objective, a chain follows: a step for so many moves, in
+bursts of so many steps."""
+
 _LONG = (1000, 40_000)
 """With rules or seats such schedules follow for at most a minute, in place of the drawing."""
 
@@ -197,6 +208,7 @@ def _warm() -> None:
     prepare=_warm,
     rules=("each", "one", "sum", "plan"),
 )
+@minimizing
 def portfolio(
     problem: Districting,
     *,
@@ -243,7 +255,7 @@ def portfolio(
         For the objective ``inertia`` on more than 128 nodes, or with different numbers of seats and `Fixed`.
     """
     finish = _last(problem)
-    if finish is None and not _searchable(problem):
+    if finish is None and not _searchable(problem) and problem.objective == "inertia":
         raise DeclarationError(
             f"method 'portfolio' does not take the objective inertia here; {problem.inertia_takers}"
         )
@@ -327,6 +339,10 @@ class _Run:
         """Search locally for a better plan."""
         steps = steps_each * len(self.problem.nodes)
         found = self.by(local_search, share, restarts=restarts, steps=steps).decision
+        by_cut = self.problem.goal is not None and annealed_kind(self.problem) == CUT
+        if found is not None and by_cut and not self.problem.unequal_seats:
+            steps //= _MOVES
+            found = self.by(recom, share, start=found, steps=steps, burst=_BURST).decision
         if self.plan is None or (
             found is not None and _value(self.problem, found) < _value(self.problem, self.plan)
         ):
@@ -408,12 +424,18 @@ def _value(problem: Districting, plan: Plan) -> float:
 
 def _searchable(problem: Districting) -> bool:
     """Whether set partitioning takes the problem."""
+    if problem.goal is not None:
+        return False
     seats = problem.unequal_seats and (problem.objective == "deviation" or bool(problem._fixed()))
     return len(problem.nodes) <= LARGEST and not seats
 
 
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
+    if problem.goal is not None:
+        tied = any(rule.scope == "plan" for rule in problem.all_rules)
+        scored = any(leaf.name in SCORES for leaf in measures(problem.goal.function))
+        return column_generation if not tied else None if scored else _by_cuts
     if problem.objective != "cut":
         return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
     listed = len(problem.nodes) <= _FEW * problem.districts or _planar(problem)

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor, lcm
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
+from pydantic import (
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
-from forcopt.models.districting.districts import Counted, Districts, Row, check_measure, rows_of, violation
+from forcopt.models.districting.districts import (
+    OBJECTIVES,
+    POLSBY_POPPER,
+    Counted,
+    Districts,
+    Row,
+    check_measure,
+    reader,
+    rows_of,
+    violation,
+)
 from forcopt.models.districting.side_constraints import CannotLink, Fixed, MustLink, SideConstraint
 from forcopt.models.districting.tolerances import LESS, LIMIT
 from forcopt.problem import Evaluation, Handles
-from forcopt.problem.parts import RULES, Function, Measure, Meets, OfParts, Parts, Rule
+from forcopt.problem.parts import RULES, Function, Goal, Measure, Meets, OfParts, Parts, Rule
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -33,7 +52,9 @@ if TYPE_CHECKING:
     from pandas import Series
 
     from forcopt.data.intake import Fixes
+    from forcopt.language.expression import Expression
     from forcopt.language.model import Model
+    from forcopt.loops.certify import Certificate
     from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.ensemble import Ensemble
     from forcopt.models.districting.plan import Plan
@@ -93,11 +114,14 @@ class Districting(OfParts):
     cost : str, default "cost"
         The edge attribute of the cost of cutting an edge: a decimal number, not negative; 1 where the edge
         has none. A name other than the default must be on some edge.
-    objective : {"cut", "inertia", "deviation", "splits"}, default "cut"
+    objective : str or Goal, default "cut"
         ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times squared
         distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``),
-        ``deviation`` (the largest distance of a district's population from the mean), or ``splits`` (the
-        sum over counties of the number of districts that the county meets, less 1).
+        ``deviation`` (the largest distance of a district's population from the mean), ``splits`` (the
+        sum over counties of the number of districts that the county meets, less 1); the mean over districts
+        of a score of compactness: ``polsby-popper`` (4 pi area / perimeter**2, maximized),
+        ``inverse-polsby-popper`` (1 over that) or ``schwartzberg`` (the square root of the latter); or a sum
+        over districts of one's own, see `minimize`.
     county : str, default "county"
         The node attribute that names the county of a node, for the objective ``splits``.
     seats : tuple of int, optional
@@ -131,7 +155,7 @@ class Districting(OfParts):
     bounds: tuple[int, int] | None = None
     population: str = "population"
     cost: str = "cost"
-    objective: Literal["cut", "inertia", "deviation", "splits"] = "cut"
+    objective: Literal[OBJECTIVES] | Goal = "cut"  # type: ignore[valid-type]
     county: str = "county"
     seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
@@ -186,9 +210,17 @@ class Districting(OfParts):
         found.refuse()
         return cls(graph=graph, population=population, **fields)
 
+    @field_validator("objective", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        if isinstance(value, Goal | Mapping) or value in OBJECTIVES:
+            return value
+        raise unknown("objective", str(value), list(OBJECTIVES))
+
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
-        read = [leaf.of for rule in self.all_rules for leaf in _measures(rule.function) if leaf.of]
+        functions = [rule.function for rule in (*self.all_rules, self.goal) if rule is not None]
+        read = [leaf.of for function in functions for leaf in measures(function) if leaf.of]
         known = (self.population, "name", "x", "y", "geometry", AREA, PERIMETER, self.county, *read)
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
@@ -216,6 +248,8 @@ class Districting(OfParts):
             _ = self.inertia
         if self.objective == "splits":
             _ = self.units(self.county)
+        for leaf in () if self.goal is None else measures(self.goal.function):
+            check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}
         for item in self.side_constraints:
             for node in item.named():
@@ -235,7 +269,7 @@ class Districting(OfParts):
                     f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
                 )
         for rule in self.all_rules:
-            for leaf in _measures(rule.function):
+            for leaf in measures(rule.function):
                 check_measure(self, leaf.name, leaf.of)
             if rule.part is not None and rule.part not in fixed.values():
                 raise DeclarationError(
@@ -261,6 +295,79 @@ class Districting(OfParts):
     def part_count(self) -> int:
         """The number of districts."""
         return self.districts
+
+    @cached_property
+    def goal(self) -> Goal | None:
+        """The objective, if it is a sum over districts of a function of a district by `parts`."""
+        if isinstance(self.objective, Goal):
+            return self.objective
+        if OBJECTIVES.index(self.objective) < POLSBY_POPPER:
+            return None
+        mean = Function(terms=((1 / self.districts, Measure(name=self.objective.replace("-", "_"))),))
+        return Goal(function=mean, sense="max" if self.objective == "polsby-popper" else "min")
+
+    @property
+    def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
+        """Whether the objective is minimized or maximized."""
+        return "min" if self.goal is None else self.goal.sense
+
+    def minimize(self, total: Expression) -> Self:
+        """Give the same problem with a sum over districts as its objective.
+
+        Parameters
+        ----------
+        total : Expression
+            A sum over all districts of the same function of each, of the columns of `parts`.
+
+        Returns
+        -------
+        Self
+            With a `Goal` as its `objective`.
+
+        Raises
+        ------
+        DeclarationError
+            For another expression.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> from forcopt.data import grid
+        >>> g = grid(2, 4)
+        >>> for v in g:
+        ...     g.nodes[v].update(old=v % 4, young=3 - v % 4)
+        >>> p = Districting(g, districts=2, tolerance=0)
+        >>> d = p.parts().districts
+        >>> q = p.minimize(fo.abs(d.total("old") - d.total("young")).sum())
+        >>> q.solve().objective, q.evaluate(p.solve().decision).objective
+        (0.0, 16.0)
+        """
+        return self._aiming(total, "min")
+
+    def maximize(self, total: Expression) -> Self:
+        """Give the same problem with a sum over districts, to be maximized, as its objective.
+
+        Parameters
+        ----------
+        total : Expression
+            See `minimize`.
+
+        Returns
+        -------
+        Self
+            With a `Goal` as its `objective`.
+
+        Raises
+        ------
+        DeclarationError
+            For another expression.
+        """
+        return self._aiming(total, "max")
+
+    def _aiming(self, total: Expression, sense: Literal["min", "max"]) -> Self:
+        if not isinstance(getattr(total, "model", None), Parts):
+            raise DeclarationError("an objective over parts is made of the columns of parts(), not of others")
+        return self.replace(objective=cast(Parts, total.model).goal(total, sense))
 
     def check_measure(self, name: str, of: str) -> tuple[float, float]:
         """Check that districts have a measure, and give bounds on it."""
@@ -539,6 +646,13 @@ class Districting(OfParts):
         return found
 
     @cached_property
+    def lengths(self) -> Array:
+        """The lengths of the borders of adjacent nodes, in the order of the edges of `arrays`."""
+        _, _, ends, length = self.border
+        spots = {tuple(sorted(edge)): i for i, edge in enumerate(self.arrays.edges.tolist())}
+        return np.bincount([spots[tuple(sorted(edge))] for edge in ends.tolist()], length, len(spots))
+
+    @cached_property
     def inertia(self) -> Array:
         """``[i, j]``: population of node i times its squared distance to node j."""
         try:
@@ -814,7 +928,19 @@ class Districting(OfParts):
         broken |= {f"rules[{i}] {rule}": violation(self, rule, labels) for i, rule in enumerate(self.rules)}
         violations |= {name: much for name, much in broken.items() if much > 0}
         metrics = self.metrics(labels, people)
-        return Evaluation(metrics[self.objective], violations, metrics)
+        if self.goal is None:
+            return Evaluation(metrics[str(self.objective)], violations, metrics)
+        sets = labels == np.arange(self.districts)[:, None]
+        return Evaluation(float(self.values(sets[sets.any(axis=1)]).sum()), violations, metrics)
+
+    def values(self, sets: Array) -> Array:
+        """The cost of each district, given as bits, shape (count, n), if the objective is a sum of these."""
+        assert self.goal is not None
+        found = np.broadcast_to(self.goal.function.value(reader(self, sets)), len(sets))
+        if not np.isfinite(found).all():
+            nodes = [self.nodes[v] for v in np.flatnonzero(sets[np.argmin(np.isfinite(found))])[:3].tolist()]
+            raise DeclarationError(f"the district of {nodes} and others has no finite {self.goal.function}")
+        return found
 
     def metrics(self, labels: Array, people: Array) -> dict[str, float]:
         """The objectives, and the measures of compactness and of splits for which the graph has data."""
@@ -857,6 +983,25 @@ class Districting(OfParts):
             "with different numbers of seats 'set-partitioning' does, on at most 128 nodes, "
             "and 'local-search', without a proof"
         )
+
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """Check a plan as `Problem.certify` does; of an objective that no formulation takes, the plan alone.
+
+        Parameters
+        ----------
+        decision, method, options
+            See `Problem.certify`.
+
+        Returns
+        -------
+        Certificate
+        """
+        found = super().certify(decision, method, **options)
+        if found.feasible is not None or self.goal is None or decision is None:
+            return found
+        plain = self.replace(objective="cut").certify(decision, **{**options, "time_limit": 0.0})
+        how = f"the plan without its objective, {plain.how}"
+        return replace(plain, objective=None, bound=None, optimal=None, stages=(), how=how)
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
@@ -965,9 +1110,10 @@ class Districting(OfParts):
         DeclarationError
             Naming the features of the method, or the methods that take the feature.
         """
-        if self.objective not in objectives:
+        if (self.objective if self.goal is None else "goal") not in objectives:
+            named = " or ".join(x for x in objectives if x != "goal")
             raise DeclarationError(
-                f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}; "
+                f"method {method!r} takes the objective {named}, not {self.objective}; "
                 "'portfolio' and 'set-partitioning' take every objective"
             )
         taken = {*takes, *(self.methods[method].rules if method in self.methods else ())}
@@ -986,13 +1132,13 @@ class Districting(OfParts):
                 raise DeclarationError(f"method {method!r} does not take {feature}; {others}")
 
 
-def _measures(function: Function) -> Iterator[Measure]:
+def measures(function: Function) -> Iterator[Measure]:
     """The measures in a function, also those within rules that count."""
     for leaf in function.leaves:
         if isinstance(leaf, Measure):
             yield leaf
         else:
-            yield from _measures(leaf.function)
+            yield from measures(leaf.function)
 
 
 def _single(rule: Rule) -> tuple[float, Measure | Meets] | None:

@@ -11,8 +11,9 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
 from forcopt.errors import unknown
+from forcopt.models.districting.districts import OBJECTIVES, POLSBY_POPPER
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start
+from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -300,7 +301,7 @@ class ReCom:
     ) -> None:
         if tree not in ("uniform", "least"):
             raise unknown("law of trees", tree, ["uniform", "least"])
-        problem.require("recom", "cut", "inertia", "deviation", "splits")
+        problem.require("recom", *OBJECTIVES[:POLSBY_POPPER], "goal")
         g, k, label = problem.arrays, problem.districts, start.labels.copy()
         n, m, (first, ends, number) = g.size, len(g.edges), g.links
         low, high = problem.population_bounds
@@ -377,6 +378,7 @@ def started(
     rank="published",
     rules=("each", "one", "sum", "plan"),
 )
+@minimizing
 def recom(
     problem: Districting,
     *,
@@ -419,7 +421,7 @@ def recom(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require("recom", "cut", "inertia", "deviation", "splits")
+    problem.require("recom", *OBJECTIVES[:POLSBY_POPPER], "goal")
     rng = np.random.default_rng(0 if seed is None else seed)
     plan = started(problem, start, rng, None if deadline.left is None else deadline.left / 2)
     if plan is None:
@@ -428,6 +430,8 @@ def recom(
     def value(labels: Array) -> float:
         if problem.objective == "cut":
             return problem.arrays.cut_cost(labels) / problem.cost_scale
+        if problem.goal is not None:
+            return float(problem.values(labels == np.arange(problem.districts)[:, None]).sum())
         return problem.evaluate(Plan.from_labels(problem, labels)).objective
 
     chain, step, ended = ReCom(problem, plan, rng, tree), 0, ""

@@ -41,7 +41,7 @@ from forcopt.models.districting.districts import (
     violation,
 )
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan, feasible_start
+from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup
 from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
@@ -508,6 +508,7 @@ class Cover:
     prepare=jit_warmup("local-search", "set-partitioning"),
     rules=("each", "one", "sum", "plan"),
 )
+@minimizing
 def set_partitioning(
     problem: Districting,
     *,
@@ -545,7 +546,7 @@ def set_partitioning(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats",))
+    problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", "goal", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
         others = (
             problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
@@ -559,6 +560,10 @@ def set_partitioning(
             f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "
             "'column-generation' takes larger ones"
         )
+    if problem.goal is not None:
+        from forcopt.models.districting.additive import additive
+
+        return additive(problem, start, trace, seed, False)
     plan = start = feasible_start(problem, start)
     cover = search_for(problem, plan)
     sought = start is not None
@@ -594,7 +599,7 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
     """Set up the search for a plan better than `plan`."""
     order = problem_order(problem)
     place = {v: i for i, v in enumerate(order)}
-    kind = OBJECTIVES.index(problem.objective)
+    kind = OBJECTIVES.index(str(problem.objective))
     limits = problem.limits("units")
 
     def accept(parts: list[list[int]]) -> bool:
@@ -633,4 +638,4 @@ def _in_units(problem: Districting, plan: Plan) -> float:
         "deviation": float(round(value * problem.districts)),
         "inertia": value * (1 - LESS),
         "splits": value + (problem.units(problem.county).max() + 1.0 if problem.objective == "splits" else 0),
-    }[problem.objective]
+    }[str(problem.objective)]
