@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import MemoryLimitOption, Screen
 from forcopt.clock import stop_on_interrupt
@@ -26,16 +27,14 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def certify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.mps", help="A linear or integer model.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.vipr", help="Where the proof goes.")
-    ],
+    model: Annotated[Path, Argument(metavar="MODEL.mps", help="A linear or integer model.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE.vipr", help="Where the proof goes.")],
     solution: Annotated[
         Path | None,
-        typer.Option("--solution", metavar="FILE", help="A point: lines of a column's name and its value."),
+        Option("--solution", metavar="FILE", help="A point: lines of a column's name and its value."),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
+        float, Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
     ] = 600.0,
     memory_limit: MemoryLimitOption = None,
 ) -> None:

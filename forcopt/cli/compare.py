@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import (
     DRAWN,
@@ -33,33 +34,29 @@ if TYPE_CHECKING:
 
 MethodsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--methods",
         "-m",
         metavar="A,B@BACKEND,...",
         help="The methods to run; NAME@* stands for every installed backend that can.",
     ),
 ]
-HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a sortable page.")]
-CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a table.")]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw it (.png, .svg, .pdf).")
-]
+HtmlOption = Annotated[Path | None, Option("--html", metavar="FILE", help="Write a sortable page.")]
+CsvOption = Annotated[Path | None, Option("--csv", metavar="FILE", help="Write a table.")]
+PlotOption = Annotated[Path | None, Option("--plot", metavar="FILE", help="Draw it (.png, .svg, .pdf).")]
 KindOption = Annotated[
     str,
-    typer.Option(
-        "--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."
-    ),
+    Option("--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."),
 ]
 XOption = Annotated[
-    str | None, typer.Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
+    str | None, Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
 ]
 YOption = Annotated[
-    str | None, typer.Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
+    str | None, Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
+    Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
 ]
 
 
@@ -116,16 +113,14 @@ class Report:
 def compare(
     specs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SPEC...",
             help="Declarations (JSON or TOML; - is standard input), .mps or .lp files, examples, instances.",
             autocompletion=complete_spec,
         ),
     ],
     methods: MethodsOption = None,
-    repeats: Annotated[
-        int, typer.Option("--repeats", "-r", help="The number of times that each run is made.")
-    ] = 1,
+    repeats: Annotated[int, Option("--repeats", "-r", help="The number of times that each run is made.")] = 1,
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
     seed: SeedOption = None,
@@ -165,7 +160,7 @@ def sweep(
     spec: SpecArgument,
     over: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--over",
             "-p",
             metavar="NAME=V1,V2,...",
@@ -174,12 +169,12 @@ def sweep(
     ] = None,
     methods: MethodsOption = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
+        int | None, Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
     ] = None,
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
     isolate: Annotated[
-        bool, typer.Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
+        bool, Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
     ] = False,
     html: HtmlOption = None,
     csv: CsvOption = None,

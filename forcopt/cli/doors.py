@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import (
     EncodingOption,
@@ -25,9 +26,9 @@ from forcopt.cli.output import (
 from forcopt.errors import DeclarationError
 
 PeopleArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
+    Path, Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
 ]
-IdOption = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Names the rows or units.")]
+IdOption = Annotated[str | None, Option("--id", metavar="COLUMN", help="Names the rows or units.")]
 
 _NORMAL = 1.96
 """The 97.5 % point of the normal distribution, for margins."""
@@ -64,20 +65,16 @@ def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **pa
 
 def districts(
     units: Annotated[
-        Path, typer.Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
+        Path, Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
     ],
-    count: Annotated[int, typer.Option("--districts", "-k", metavar="K", help="How many.")],
-    tolerance: Annotated[str, typer.Option(help="The largest deviation from the mean population.")] = ".5%",
-    population: Annotated[str, typer.Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
+    count: Annotated[int, Option("--districts", "-k", metavar="K", help="How many.")],
+    tolerance: Annotated[str, Option(help="The largest deviation from the mean population.")] = ".5%",
+    population: Annotated[str, Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
     identifier: IdOption = None,
-    adjacency: Annotated[
-        Literal["rook", "queen"], typer.Option(help="By a border, or by a corner.")
-    ] = "rook",
-    bridge: Annotated[bool, typer.Option("--bridge", help="Join islands to the nearest unit.")] = False,
-    plan: Annotated[
-        Path | None, typer.Option("--map", help="The plan as .geojson, or as .csv of units.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
+    adjacency: Annotated[Literal["rook", "queen"], Option(help="By a border, or by a corner.")] = "rook",
+    bridge: Annotated[bool, Option("--bridge", help="Join islands to the nearest unit.")] = False,
+    plan: Annotated[Path | None, Option("--map", help="The plan as .geojson, or as .csv of units.")] = None,
+    out: Annotated[Path, Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
     fix: FixOption = None,
     time_limit: TimeLimitOption = 60,
     as_json: JsonOption = False,
@@ -128,17 +125,13 @@ def districts(
 
 def fair(
     people: PeopleArgument,
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The outcome, of two values.")],
-    sensitive: Annotated[str, typer.Option(metavar="COLUMNS", help="Of the groups, such as sex or sex,age.")],
-    notion: Annotated[
-        str, typer.Option(help="Also demographic_parity, equal_opportunity.")
-    ] = "equalized_odds=5%",
-    positive: Annotated[str | None, typer.Option(metavar="VALUE", help="The better label.")] = None,
-    leave_out: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Is no feature.")] = None,
-    policy: Annotated[Path, typer.Option("--policy", "-o", help="For 'forcopt predict'.")] = Path(
-        "policy.json"
-    ),
-    out: Annotated[Path, typer.Option("--report", help="An HTML page.")] = Path("fair.html"),
+    label: Annotated[str, Option(metavar="COLUMN", help="The outcome, of two values.")],
+    sensitive: Annotated[str, Option(metavar="COLUMNS", help="Of the groups, such as sex or sex,age.")],
+    notion: Annotated[str, Option(help="Also demographic_parity, equal_opportunity.")] = "equalized_odds=5%",
+    positive: Annotated[str | None, Option(metavar="VALUE", help="The better label.")] = None,
+    leave_out: Annotated[list[str] | None, Option(metavar="COLUMN", help="Is no feature.")] = None,
+    policy: Annotated[Path, Option("--policy", "-o", help="For 'forcopt predict'.")] = Path("policy.json"),
+    out: Annotated[Path, Option("--report", help="An HTML page.")] = Path("fair.html"),
     fix: FixOption = None,
     encoding: EncodingOption = None,
     seed: SeedOption = 0,
@@ -170,13 +163,11 @@ def fair(
 
 def sample(
     frame: PeopleArgument,
-    strata: Annotated[str, typer.Option(metavar="COLUMNS", help="One or several, such as region,age.")],
-    size: Annotated[int, typer.Option("--size", "-n", metavar="N", help="Of the sample.")],
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A number whose mean to estimate.")
-    ] = None,
+    strata: Annotated[str, Option(metavar="COLUMNS", help="One or several, such as region,age.")],
+    size: Annotated[int, Option("--size", "-n", metavar="N", help="Of the sample.")],
+    value: Annotated[str | None, Option(metavar="COLUMN", help="A number whose mean to estimate.")] = None,
     identifier: IdOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
         "drawn.csv"
     ),
     fix: FixOption = None,
@@ -255,18 +246,16 @@ def sample(
 def release(
     people: PeopleArgument,
     schema: Annotated[
-        Path, typer.Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
+        Path, Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
     ],
-    budget: Annotated[str, typer.Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
+    budget: Annotated[str, Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
     tables: Annotated[
-        list[str] | None, typer.Option("--table", help="region,sex; else all of 1 and 2 columns.")
+        list[str] | None, Option("--table", help="region,sex; else all of 1 and 2 columns.")
     ] = None,
-    simulate: Annotated[int | None, typer.Option(metavar="SEED", help="A trial that is not private.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for tables and report.")] = Path(
-        "tables"
-    ),
+    simulate: Annotated[int | None, Option(metavar="SEED", help="A trial that is not private.")] = None,
+    out: Annotated[Path, Option("--out", "-o", help="A folder for tables and report.")] = Path("tables"),
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Of all releases; else beside the people.")
+        Path | None, Option(metavar="FILE.json", help="Of all releases; else beside the people.")
     ] = None,
     fix: FixOption = None,
     encoding: EncodingOption = None,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from forcopt.arrays import plain
 from forcopt.errors import DeclarationError
@@ -51,7 +52,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 SpecArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="SPEC",
         help="A declaration (JSON or TOML, - for standard input), an .mps or .lp file, or the name of an "
         "example or instance.",
@@ -59,17 +60,16 @@ SpecArgument = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
+    float | None, Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
 ]
 MemoryLimitOption = Annotated[
-    str | None,
-    typer.Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free."),
+    str | None, Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free.")
 ]
-CertifyOption = Annotated[bool, typer.Option("--certify", help="Prove it in exact arithmetic, too.")]
-SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
+CertifyOption = Annotated[bool, Option("--certify", help="Prove it in exact arithmetic, too.")]
+SeedOption = Annotated[int | None, Option(help="Of whatever is random.")]
 FixOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--fix",
         metavar="WRONG=RIGHT",
         help="Change a value, or COLUMN:WRONG=RIGHT. Nothing after = drops the row; the same value confirms "
@@ -77,9 +77,9 @@ FixOption = Annotated[
     ),
 ]
 EncodingOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
+    str | None, Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+JsonOption = Annotated[bool, Option("--json", help="Write JSON for programs.")]
 
 
 _MOST_SHOWN = 40

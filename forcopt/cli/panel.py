@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import (
     EncodingOption,
@@ -27,44 +28,30 @@ if TYPE_CHECKING:
 
 
 def panel(
-    people: Annotated[
-        Path, typer.Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")
-    ],
-    quotas: Annotated[Path, typer.Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
-    size: Annotated[int, typer.Option("--size", "-k", metavar="K", min=1, help="Of the panel.")],
+    people: Annotated[Path, Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")],
+    quotas: Annotated[Path, Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
+    size: Annotated[int, Option("--size", "-k", metavar="K", min=1, help="Of the panel.")],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", metavar="FILE.html", help="The page; the panels go beside it as CSV and JSON."
-        ),
+        Option("--out", "-o", metavar="FILE.html", help="The page; the panels go beside it as CSV and JSON."),
     ] = Path("panel.html"),
     identifier: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Names the people; else they are numbered.")
+        str | None, Option("--id", metavar="COLUMN", help="Names the people; else they are numbered.")
     ] = None,
     household: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
+        Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
     ] = None,
-    objective: Annotated[str, typer.Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
-    panels: Annotated[
-        int, typer.Option(metavar="M", min=1, help="How many panels have equal chances.")
-    ] = 1000,
+    objective: Annotated[str, Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
+    panels: Annotated[int, Option(metavar="M", min=1, help="How many panels have equal chances.")] = 1000,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Must be a member. Repeat for more.")
+        list[str] | None, Option(metavar="NAME", help="Must be a member. Repeat for more.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Must be none. Repeat for more.")
-    ] = None,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="Draw a panel by the machine's random numbers.")
-    ] = False,
-    thrown: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The number that the dice showed.")
-    ] = None,
-    reserves: Annotated[
-        int, typer.Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")
-    ] = 0,
-    attendance: Annotated[str, typer.Option(help="The probability that a member attends.")] = "90%",
+    drop: Annotated[list[str] | None, Option(metavar="NAME", help="Must be none. Repeat for more.")] = None,
+    draw: Annotated[bool, Option("--draw", help="Draw a panel by the machine's random numbers.")] = False,
+    thrown: Annotated[str | None, Option(metavar="NUMBER", help="The number that the dice showed.")] = None,
+    reserves: Annotated[int, Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")] = 0,
+    attendance: Annotated[str, Option(help="The probability that a member attends.")] = "90%",
     fix: FixOption = None,
     encoding: EncodingOption = None,
     time_limit: TimeLimitOption = None,

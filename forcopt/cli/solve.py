@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from forcopt.cli.output import (
     DRAWN,
@@ -36,28 +37,23 @@ if TYPE_CHECKING:
 def solve(
     spec: SpecArgument,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
+        str | None, Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
     ] = None,
     backend: Annotated[
-        str | None,
-        typer.Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=complete_backend),
+        str | None, Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=complete_backend)
     ] = None,
     time_limit: TimeLimitOption = None,
     memory_limit: MemoryLimitOption = None,
-    gap: Annotated[
-        float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
-    ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Of the solver.")] = None,
-    log: Annotated[bool, typer.Option("--log", help="Show the solver's own output.")] = False,
+    gap: Annotated[float | None, Option("--gap", metavar="SHARE", help="Stop at this relative gap.")] = None,
+    threads: Annotated[int | None, Option("--threads", metavar="N", help="Of the solver.")] = None,
+    log: Annotated[bool, Option("--log", help="Show the solver's own output.")] = False,
     seed: SeedOption = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."
-        ),
+        Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."),
     ] = None,
     certify: CertifyOption = False,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the decision.")] = None,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw the decision.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Solve a problem or a bare model, and show the decision as the problem itself evaluates it.
