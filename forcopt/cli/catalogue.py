@@ -23,7 +23,7 @@ from forcopt.cli.output import (
     problem_from,
     table,
 )
-from forcopt.errors import unknown
+from forcopt.errors import check_known
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,8 +155,7 @@ def _classes() -> dict[str, type[Problem]]:
 
 def _class(name: str) -> type[Problem]:
     known = _classes()
-    if name not in known:
-        raise unknown("model", name, list(known))
+    check_known("model", name, known)
     return known[name]
 
 

@@ -15,7 +15,7 @@ from typer import Argument, Option
 
 from forcopt.cli.output import MemoryLimitOption, Screen
 from forcopt.clock import stop_on_interrupt
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.memory import memory_limited
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def solution_file(model: Model, path: Path) -> ModelSolution:
         words = line.split()
         if len(words) < 2 or words[0] not in columns:
             continue
-        if not _NUMBER.fullmatch(words[1]):
-            raise DeclarationError(f"{path}: the value of {words[0]} is {words[1]!r}; it must be a number")
+        require(_NUMBER.fullmatch(words[1]), f"{path}: the value of {words[0]}", words[1], "be a number")
         point[columns[words[0]]], named = float(words[1]), True
     if not named:
         raise DeclarationError(f"{path}: no line names a column of {model.name!r}")

@@ -26,7 +26,7 @@ from forcopt.cli.output import (
     problem_from,
     progress_wanted,
 )
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known, require
 
 if TYPE_CHECKING:
     from forcopt.study import Comparison
@@ -80,8 +80,7 @@ class Report:
     def __post_init__(self) -> None:
         from forcopt.study.charts import CHARTS
 
-        if self.kind not in (kinds := ["runs", *CHARTS]):
-            raise unknown("kind of plot", self.kind, kinds)
+        check_known("kind of plot", self.kind, ["runs", *CHARTS])
         if self.kind != "runs" and self.plot is None:
             raise DeclarationError(f"--kind is {self.kind}, but --plot names no file to draw it to")
         for axis, value in self.axes.items():
@@ -192,8 +191,7 @@ def sweep(
     from forcopt.study import sweep
 
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
-    if seeds is not None and seeds < 1:
-        raise DeclarationError(f"--seeds is {seeds}; it must be at least 1")
+    require(seeds is None or seeds >= 1, "--seeds", seeds, "be at least 1")
     grid: dict[str, list[Any]] = {}
     for name, values in map(_values, over or []):
         if name in grid:
@@ -216,8 +214,7 @@ def sweep(
 def _values(text: str) -> tuple[str, list[Any]]:
     """Read ``NAME=V1,V2,...``; each value is JSON, or else text."""
     name, given, values = text.partition("=")
-    if not given or not values:
-        raise DeclarationError(f"--over is {text!r}; it must be NAME=V1,V2,...")
+    require(given and values, "--over", text, "be NAME=V1,V2,...")
     try:
         return name, list(json.loads(f"[{values}]"))
     except json.JSONDecodeError:

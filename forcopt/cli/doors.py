@@ -23,7 +23,7 @@ from forcopt.cli.output import (
     show_facts,
     stop_at_faults,
 )
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 PeopleArgument = Annotated[
     Path, Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
@@ -194,10 +194,7 @@ def sample(
     schema |= {identifier: Expected("key")} if identifier else {}
     records, found = check_table(frame, frame.name, schema, fixes=fixes_from(fix), encoding=encoding)
     stop_at_faults(found, as_json)
-    if not 1 <= size <= len(records):
-        raise DeclarationError(
-            f"--size is {size}; it must be from 1 to {len(records)}, the rows of the frame"
-        )
+    require(1 <= size <= len(records), "--size", size, f"be from 1 to {len(records)}, the rows of the frame")
     if added := {"stratum", "weight"} & set(records.columns):
         raise DeclarationError(f"{frame.name} has a column {added.pop()}, which the sample adds; rename it")
     if value and records[value].nunique() == 1:

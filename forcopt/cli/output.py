@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from forcopt.arrays import plain
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,8 +126,7 @@ def fixes_from(words: list[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in words or []:
         wrong, given, right = word.rpartition("=")
-        if not given:
-            raise DeclarationError(f"--fix is {word!r}; it must be WRONG=RIGHT or COLUMN:WRONG=RIGHT")
+        require(given, "--fix", word, "be WRONG=RIGHT or COLUMN:WRONG=RIGHT")
         column, named, value = wrong.partition(":")
         if named:
             found.setdefault(column, {})[value] = right or None
@@ -153,8 +152,7 @@ def share_from(text: str, option: str, most: float = 1.0) -> float:
 
     plain = text.strip()
     percent = plain.endswith("%")
-    if not is_number(plain.rstrip("% ")):
-        raise DeclarationError(f"{option} is {text!r}; it must be a share, such as 0.5% or 0.005")
+    require(is_number(plain.rstrip("% ")), option, text, "be a share, such as 0.5% or 0.005")
     share = float(Fraction(plain.rstrip("% ")) / (100 if percent else 1))
     if share < 0 or share > 1 or (share > most and not percent):
         near = f"; write {plain}% or {float(plain) / 100:g}" if not percent and 0 < share <= 100 else ""

@@ -27,7 +27,7 @@ from forcopt.cli.output import (
     progress_wanted,
 )
 from forcopt.clock import interrupted, stop_on_interrupt
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 
 if TYPE_CHECKING:
     from forcopt.clock import Improvement
@@ -99,8 +99,7 @@ def _report(step: Improvement) -> None:
 def _parsed(text: str) -> tuple[str, Any]:
     """Read ``NAME=VALUE``; a value that is no JSON is text."""
     name, given, value = text.partition("=")
-    if not given:
-        raise DeclarationError(f"--option is {text!r}; it must be NAME=VALUE")
+    require(given, "--option", text, "be NAME=VALUE")
     return name, parsed(value)
 
 

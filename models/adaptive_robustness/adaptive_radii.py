@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array, Seed, as_numbers, check_entries
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.adaptive_robustness import geometry
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
 from forcopt.models.adaptive_robustness.tolerances import WHOLE
@@ -26,8 +26,7 @@ def check_labels(labels: Any, count: int) -> Array:
         For another shape, NaN, or types that cannot be compared.
     """
     y = np.asarray(labels)
-    if y.shape != (count,):
-        raise DeclarationError(f"labels: the shape is {y.shape}; it must be ({count},)")
+    require(y.shape == (count,), "labels: the shape", y.shape, f"be ({count},)")
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise DeclarationError(f"labels[{int(np.argmax(np.isnan(y)))}] is nan; it must be a label")
     if y.dtype.kind == "O":
@@ -295,8 +294,7 @@ def sampled_loss(
     _check_draws(draws)
     size = _sizes(X, y, c, norm, radii, cap)
     predict = getattr(classifier, "predict", classifier)
-    if not callable(predict):
-        raise DeclarationError(f"classifier is {classifier!r}; it must be callable or have predict")
+    require(callable(predict), "classifier", classifier, "be callable or have predict")
     rng = np.random.default_rng(seed)
     wrong = np.zeros((int(draws), len(X)), dtype=bool)
     for k in range(int(draws)):
@@ -345,13 +343,10 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     >>> nn_sample_size(2, 0.1, 0.1, 0.1, as_printed=True)
     66219
     """
-    if isinstance(d, bool) or int(d) != d or d < 1:
-        raise DeclarationError(f"d is {d!r}; it must be a whole number, at least 1")
+    require(not isinstance(d, bool) and int(d) == d and d >= 1, "d", d, "be a whole number, at least 1")
     for name, value in (("eps", eps), ("delta", delta)):
-        if not 0 < float(as_numbers(value, name)) < 1:
-            raise DeclarationError(f"{name} is {value!r}; it must be between 0 and 1")
-    if not phi_inverse > 0:
-        raise DeclarationError(f"phi_inverse is {phi_inverse!r}; it must be positive")
+        require(0 < float(as_numbers(value, name)) < 1, name, value, "be between 0 and 1")
+    require(phi_inverse > 0, "phi_inverse", phi_inverse, "be positive")
     if math.isinf(phi_inverse):
         return 1
     side = 3 * math.sqrt(d) / phi_inverse

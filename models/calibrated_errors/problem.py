@@ -16,7 +16,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.fairness import (
     FALSE_POSITIVE,
     NEGATIVE_PREDICTIVE,
@@ -178,8 +178,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             return None
         if matrix.ndim == 0:
             matrix = float(matrix) * np.eye(2)
-        if matrix.shape != (2, 2):
-            raise DeclarationError(f"the shape is {matrix.shape}; it must be (2, 2), or a number")
+        require(matrix.shape == (2, 2), "the shape", matrix.shape, "be (2, 2), or a number")
         if matrix[0, 1] != matrix[1, 0]:
             raise DeclarationError(f"the matrix is not symmetric: {matrix[0, 1]:g} and {matrix[1, 0]:g}")
         least = float(np.linalg.eigvalsh(matrix)[0])

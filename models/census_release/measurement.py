@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import read_budget
 from forcopt.privacy import (
@@ -220,8 +220,7 @@ def _leaves(counts: Any, tree: Hierarchy | None) -> tuple[Total | None, Array, H
     total = counts.statistic if isinstance(counts, Query) else None
     if not isinstance(total, Total) or total.column is not None or total.workload is not None:
         raise DeclarationError(f"counts is {counts!r}; it must be table.group_by(leaf, ...).count()")
-    if len(total.blocks) != 1 or not total.blocks[0]:
-        raise DeclarationError(f"counts is {counts!r}; it must be grouped by leaves")
+    require(len(total.blocks) == 1 and total.blocks[0], "counts", counts, "be grouped by leaves")
     if total.view.design is not None:
         raise DeclarationError("the table has a design, and would draw another sample for each level")
     if tree is None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.models.counting_queries.tolerances import (
     LEAST_LOG_DELTA,
@@ -186,8 +186,7 @@ def bounded(
         The noise, without a bound.
     """
     needs_delta(problem, "bounded")
-    if power is not None and not (is_number(power) and power > 0):
-        raise DeclarationError(f"power is {power!r}; it must be positive and finite")
+    require(power is None or (is_number(power) and power > 0), "power", power, "be positive and finite")
     deadline = Deadline(time_limit)
     k = problem.queries if problem.error == "max" else 1
     mu = gaussian_shift(problem.epsilon, problem.delta)

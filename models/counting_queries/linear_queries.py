@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language import Model, block, semidefinite, symmetric
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.counting_queries.calibration import is_number, is_whole
@@ -107,8 +107,7 @@ class LinearQueries(Problem):
     @field_validator("workload")
     @classmethod
     def _is_matrix(cls, w: Array) -> Array:
-        if w.ndim != 2 or 0 in w.shape:
-            raise DeclarationError(f"the shape is {w.shape}; it must be (queries, counts), not empty")
+        require(w.ndim == 2 and 0 not in w.shape, "the shape", w.shape, "be (queries, counts), not empty")
         if not w.any():
             raise DeclarationError("it is 0 everywhere; there is nothing to answer")
         return w
@@ -246,8 +245,7 @@ class LinearQueries(Problem):
 
 
 def _positive(counts: int) -> int:
-    if not is_whole(counts) or counts < 1:
-        raise DeclarationError(f"counts is {counts!r}; it must be a whole number, at least 1")
+    require(is_whole(counts) and counts >= 1, "counts", counts, "be a whole number, at least 1")
     return int(counts)
 
 
@@ -280,8 +278,7 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
     Outcome
         The factorization, without a bound.
     """
-    if not is_whole(branching) or branching < 2:
-        raise DeclarationError(f"branching is {branching!r}; it must be a whole number, at least 2")
+    require(is_whole(branching) and branching >= 2, "branching", branching, "be a whole number, at least 2")
     n = problem.workload.shape[1]
     x, width, parts = np.arange(n), 1, []
     while True:
@@ -421,10 +418,8 @@ def fixed_point(
     Outcome
         The factorization and the lower bound.
     """
-    if not (is_number(gap) and gap >= 0):
-        raise DeclarationError(f"gap is {gap!r}; it must be a number of at least 0")
-    if not is_whole(most) or most < 1:
-        raise DeclarationError(f"most is {most!r}; it must be a whole number, at least 1")
+    require(is_number(gap) and gap >= 0, "gap", gap, "be a number of at least 0")
+    require(is_whole(most) and most >= 1, "most", most, "be a whole number, at least 1")
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     w = problem.workload @ problem.changes if problem.neighbours == "substitute" else problem.workload

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.instance import Instance, by_name
 from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
@@ -50,8 +50,7 @@ def random_discrete(
     (5, 4)
     """
     for name, share in (("density", density), ("gaming", gaming), ("gameable", gameable)):
-        if not 0 <= share <= 1:
-            raise DeclarationError(f"{name} is {share}; it must be from 0 to 1")
+        require(0 <= share <= 1, name, share, "be from 0 to 1")
     rng = np.random.default_rng(seed)
     # Sparse draws: the gaps between the edges of a graph with independent edges are geometric.
     cells = agents * criteria
@@ -138,8 +137,7 @@ def hitting_set(
         if not all(0 <= e < elements for e in chosen):
             raise DeclarationError(f"sets[{j}] is {tuple(chosen)}; elements must be from 0 to {elements - 1}")
         members[j, list(chosen)] = True
-    if size < 1:
-        raise DeclarationError(f"size is {size}; it must be at least 1")
+    require(size >= 1, "size", size, "be at least 1")
     s = len(sets[0]) if sets else 0
     reach = 2 * size * (elements - s) + s
     cost = (1 / (reach + 1) + 1 / reach) / 2 if gaming_cost is None else gaming_cost
@@ -173,8 +171,7 @@ def random_linear(
     fields : Any
         Of the problem.
     """
-    if not 0 < qualified < 1:
-        raise DeclarationError(f"qualified is {qualified}; it must be strictly between 0 and 1")
+    require(0 < qualified < 1, "qualified", qualified, "be strictly between 0 and 1")
     rng = np.random.default_rng(seed)
     X, a = rng.random((agents, features)), rng.random(features)
     b = float(np.quantile(X @ a, 1 - qualified)) if agents else 0.0
@@ -203,8 +200,7 @@ def random_plane(agents: int, *, reach: int = 3, seed: Seed = None, **fields: An
     fields : Any
         Of the problem.
     """
-    if reach <= 0:
-        raise DeclarationError(f"reach is {reach}; it must be positive")
+    require(reach > 0, "reach", reach, "be positive")
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.integers(0, 12, agents), rng.integers(0, 7, agents)]).astype(float)
     truth, improvable = (np.array([1.0, 2.0]), 12.0), np.array([True, False])
