@@ -106,16 +106,16 @@ _ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
 _HALF = PowerStability(ell=0.5)
 
 INSTANCES = by_name(
+    (
+        _instance("welfare", random_auction, size, constraint=_ORDERED)
+        for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
+    ),
+    (
+        _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
+        for size in ((10, 4, 2), (40, 5, 2))
+    ),
     [
-        *(
-            _instance("welfare", random_auction, size, constraint=_ORDERED)
-            for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
-        ),
-        *(
-            _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
-            for size in ((10, 4, 2), (40, 5, 2))
-        ),
         _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=_HALF)),
         _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=_HALF)),
-    ]
+    ],
 )

@@ -147,9 +147,7 @@ _DRAWN = [
     ),
 ]
 INSTANCES = by_name(
-    [
-        Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
-        for name, draw in _DRAWN
-    ]
+    Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
+    for name, draw in _DRAWN
 )
 """They seek the largest least utility: a stage of leximin is of this kind."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Seed
 from forcopt.errors import DeclarationError, require
-from forcopt.instance import Instance, by_name
+from forcopt.instance import Instance, by_name, family
 from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D
@@ -287,49 +287,36 @@ def _classifier(agents: int, features: int) -> StrategicLinearClassifier:
     )
 
 
+_COVERS = (20, 15, 4), (60, 40, 8), (120, 60, 15), (300, 120, 30), (600, 240, 60)
+
+_HITTING_SETS = (4, 6, 2), (8, 8, 3), (12, 10, 3), (20, 12, 4)
+
 INSTANCES = by_name(
-    [
-        *(
-            Instance(
-                f"strategic/random-{agents}-{criteria}-{most}",
-                partial(random_discrete, agents, criteria, seed=agents, max_false_positives=most),
-                "milp",
-            )
-            for agents, criteria, most in (
-                (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100),
-            )
-        ),
-        *(
-            Instance(f"strategic/max-cover-{n}-{elements}-{k}", partial(_cover, n, elements, k), "milp")
-            for n, elements, k in ((20, 15, 4), (60, 40, 8), (120, 60, 15), (300, 120, 30), (600, 240, 60))
-        ),
-        *(
-            Instance(
-                f"strategic/credit-{agents}-{most}",
-                partial(credit, agents, seed=agents, max_false_positives=most),
-                "milp",
-            )
-            for agents, most in ((100, 0), (100, 5), (1000, 20))
-        ),
-        *(
-            Instance(f"strategic/least-effort-{a}-{c}", partial(_least_effort, a, c), "milp")
-            for a, c in ((20, 8), (60, 15), (200, 30), (800, 60))
-        ),
-        *(
-            Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
-            for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
-        ),
-        *(
-            Instance(f"strategic/classifier-{a}-{f}", partial(_classifier, a, f), "margin-milp")
-            for a, f in ((10, 2), (40, 3), (100, 4), (400, 6))
-        ),
-        *(
-            Instance(f"strategic/hitting-set-{s}-{e}-{k}", partial(_hitting, s, e, k), "milp")
-            for s, e, k in ((4, 6, 2), (8, 8, 3), (12, 10, 3), (20, 12, 4))
-        ),
-        *(
-            Instance(f"strategic/plane-{a}", partial(random_plane, a, seed=a), "milp")
-            for a in (5, 10, 20, 40)
-        ),
-    ]
+    (
+        Instance(
+            f"strategic/random-{agents}-{criteria}-{most}",
+            partial(random_discrete, agents, criteria, seed=agents, max_false_positives=most),
+            "milp",
+        )
+        for agents, criteria, most in (
+            (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100),
+        )
+    ),
+    family("strategic/max-cover-{}-{}-{}", _cover, "milp", *_COVERS),
+    (
+        Instance(
+            f"strategic/credit-{agents}-{most}",
+            partial(credit, agents, seed=agents, max_false_positives=most),
+            "milp",
+        )
+        for agents, most in ((100, 0), (100, 5), (1000, 20))
+    ),
+    family("strategic/least-effort-{}-{}", _least_effort, "milp", (20, 8), (60, 15), (200, 30), (800, 60)),
+    (
+        Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
+        for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
+    ),
+    family("strategic/classifier-{}-{}", _classifier, "margin-milp", (10, 2), (40, 3), (100, 4), (400, 6)),
+    family("strategic/hitting-set-{}-{}-{}", _hitting, "milp", *_HITTING_SETS),
+    (Instance(f"strategic/plane-{a}", partial(random_plane, a, seed=a), "milp") for a in (5, 10, 20, 40)),
 )  # fmt: skip
