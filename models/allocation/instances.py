@@ -105,9 +105,8 @@ def _precise(strata: int, variables: int) -> PrecisionAllocation:
     sizes = drawn.sizes.astype(float)
     sampled = np.maximum(1.0, 0.03 * sizes)
     shares = ((sizes / sizes.sum()) ** 2)[:, None] * deviations**2
-    targets = ((1 / sampled - 1 / sizes) @ shares).round(
-        9
-    )  # the last bits of a product depend on the processor
+    # the last bits of a product depend on the processor
+    targets = ((1 / sampled - 1 / sizes) @ shares).round(9)
     return PrecisionAllocation(sizes=drawn.sizes, deviations=deviations, targets=targets)
 
 

@@ -197,9 +197,8 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     Y, weight = Y[counted], problem.agent_weights[counted]
     n, d = Y.shape
     improvable, name = problem.improvable, model.unused_name
-    own = np.where(improvable, 0.0, Y * t).sum(
-        axis=1
-    )  # the share of features that cannot be improved in the truth
+    # the share of features that cannot be improved in the truth
+    own = np.where(improvable, 0.0, Y * t).sum(axis=1)
     truth = np.where(improvable, t, 0.0)
     lack = s - own - ROUNDING
     cannot = Y @ t + truth.max() < s - ROUNDING  # even all effort on the best feature does not qualify
