@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from forcopt.cli.output import (
-    DRAWN,
-    CertifyOption,
-    JsonOption,
-    MemoryLimitOption,
-    SeedOption,
-    SpecArgument,
-    TimeLimitOption,
-    check_target,
-    complete_spec,
-    console,
-    parsed,
-    print_json,
-    problem_from,
-    progress_wanted,
-)
+from forcopt.cli import output
 from forcopt.errors import DeclarationError, check_known, require
 
 if TYPE_CHECKING:
@@ -86,14 +71,14 @@ class Report:
         for axis, value in self.axes.items():
             if value is not None and self.kind != "pareto":
                 raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
-        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, DRAWN), (self.store, ())):
-            check_target(path, *endings)
+        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, output.DRAWN), (self.store, ())):
+            output.check_target(path, *endings)
 
     def show(self, result: Comparison) -> None:
         """Show and write a comparison, and end with its exit code."""
         if self.as_json:
-            print_json(result)
-        elif (screen := console()).is_terminal:
+            output.print_json(result)
+        elif (screen := output.console()).is_terminal:
             screen.print(result)
         else:
             print(result.table())
@@ -115,15 +100,15 @@ def compare(
         Argument(
             metavar="SPEC...",
             help="Declarations (JSON or TOML; - is standard input), .mps or .lp files, examples, instances.",
-            autocompletion=complete_spec,
+            autocompletion=output.complete_spec,
         ),
     ],
     methods: MethodsOption = None,
     repeats: Annotated[int, Option("--repeats", "-r", help="The number of times that each run is made.")] = 1,
-    time_limit: TimeLimitOption = None,
-    memory_limit: MemoryLimitOption = None,
-    seed: SeedOption = None,
-    certify: CertifyOption = False,
+    time_limit: output.TimeLimitOption = None,
+    memory_limit: output.MemoryLimitOption = None,
+    seed: output.SeedOption = None,
+    certify: output.CertifyOption = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
     plot: PlotOption = None,
@@ -131,7 +116,7 @@ def compare(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Compare methods on problems, each in a process of its own: a crash or a hang costs one row.
 
@@ -140,7 +125,7 @@ def compare(
     from forcopt.study import compare
 
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
-    problems = {spec: problem_from(spec) if spec == "-" else spec for spec in specs}
+    problems = {spec: output.problem_from(spec) if spec == "-" else spec for spec in specs}
     result = compare(
         problems if "-" in problems else specs,
         names(methods),
@@ -150,13 +135,13 @@ def compare(
         seed=seed,
         certify=certify,
         store=store,
-        progress=progress_wanted(),
+        progress=output.progress_wanted(),
     )
     report.show(result)
 
 
 def sweep(
-    spec: SpecArgument,
+    spec: output.SpecArgument,
     over: Annotated[
         list[str] | None,
         Option(
@@ -170,8 +155,8 @@ def sweep(
     seeds: Annotated[
         int | None, Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
     ] = None,
-    time_limit: TimeLimitOption = None,
-    memory_limit: MemoryLimitOption = None,
+    time_limit: output.TimeLimitOption = None,
+    memory_limit: output.MemoryLimitOption = None,
     isolate: Annotated[
         bool, Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
     ] = False,
@@ -182,7 +167,7 @@ def sweep(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Solve a problem at every point of a grid of parameters, with every seed.
 
@@ -198,7 +183,7 @@ def sweep(
             raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
         grid[name] = values
     result = sweep(
-        problem_from(spec) if spec == "-" else spec,
+        output.problem_from(spec) if spec == "-" else spec,
         grid,
         names(methods),
         seeds=(None,) if seeds is None else range(seeds),
@@ -206,7 +191,7 @@ def sweep(
         memory_limit=memory_limit,
         isolate=isolate,
         store=store,
-        progress=progress_wanted(),
+        progress=output.progress_wanted(),
     )
     report.show(result)
 
@@ -218,4 +203,4 @@ def _values(text: str) -> tuple[str, list[Any]]:
     try:
         return name, list(json.loads(f"[{values}]"))
     except json.JSONDecodeError:
-        return name, [parsed(part) for part in values.split(",")]
+        return name, [output.parsed(part) for part in values.split(",")]

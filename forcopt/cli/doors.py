@@ -11,18 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from forcopt.cli.output import (
-    EncodingOption,
-    FixOption,
-    JsonOption,
-    SeedOption,
-    TimeLimitOption,
-    check_target,
-    fixes_from,
-    share_from,
-    show_facts,
-    stop_at_faults,
-)
+from forcopt.cli import output
 from forcopt.errors import DeclarationError, require
 
 PeopleArgument = Annotated[
@@ -50,7 +39,9 @@ def _names(text: str) -> list[str]:
 def _require(solution: Any, as_json: bool) -> None:
     """End with exit code 1 if there is no solution, and say why."""
     if not solution.status.has_solution:
-        show_facts({"status": str(solution.status), "reason": solution.reason or solution.message}, as_json)
+        output.show_facts(
+            {"status": str(solution.status), "reason": solution.reason or solution.message}, as_json
+        )
         raise typer.Exit(1)
 
 
@@ -60,7 +51,7 @@ def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **pa
 
     page.write_text(report(task, known, **parts), encoding="utf-8")
     shown = {name: value for name, value in known.items() if isinstance(value, str)}
-    show_facts({**shown, "files": ", ".join(map(str, [page, *parts["plans"]]))}, as_json)
+    output.show_facts({**shown, "files": ", ".join(map(str, [page, *parts["plans"]]))}, as_json)
 
 
 def districts(
@@ -75,9 +66,9 @@ def districts(
     bridge: Annotated[bool, Option("--bridge", help="Join islands to the nearest unit.")] = False,
     plan: Annotated[Path | None, Option("--map", help="The plan as .geojson, or as .csv of units.")] = None,
     out: Annotated[Path, Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
-    fix: FixOption = None,
-    time_limit: TimeLimitOption = 60,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    time_limit: output.TimeLimitOption = 60,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a map, find connected districts with the fewest cut borders, and report them."""
     from forcopt.data.maps import read_map
@@ -85,13 +76,13 @@ def districts(
     from forcopt.notebook import picture_html
     from forcopt.problem.report_page import picture, table
 
-    check_target(out, ".html")
-    check_target(plan, ".geojson", ".csv")
-    share, fixes = share_from(tolerance, "--tolerance", most=0.2), fixes_from(fix)
+    output.check_target(out, ".html")
+    output.check_target(plan, ".geojson", ".csv")
+    share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
         units, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
     )
-    stop_at_faults(found, as_json)
+    output.stop_at_faults(found, as_json)
     problem = Districting(graph=graph, districts=count, tolerance=share, population=population)
     solution = problem.solve(time_limit=time_limit)
     _require(solution, as_json)
@@ -132,25 +123,25 @@ def fair(
     leave_out: Annotated[list[str] | None, Option(metavar="COLUMN", help="Is no feature.")] = None,
     policy: Annotated[Path, Option("--policy", "-o", help="For 'forcopt predict'.")] = Path("policy.json"),
     out: Annotated[Path, Option("--report", help="An HTML page.")] = Path("fair.html"),
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    seed: output.SeedOption = 0,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a table, learn thresholds by group that are fair, test them on a third of it, and report."""
     from forcopt.data.intake import IntakeError
     from forcopt.models.fair_postprocessing.file_report import fair_report, notion_from
 
-    check_target(policy, ".json")
-    check_target(out, ".html")
+    output.check_target(policy, ".json")
+    output.check_target(out, ".html")
     fields: dict[str, Any] = {"label": label, "sensitive": _names(sensitive), "notion": notion_from(notion)}
-    fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": fixes_from(fix)}
+    fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": output.fixes_from(fix)}
     try:
         made = fair_report(people, **fields, encoding=encoding, seed=0 if seed is None else seed)
     except IntakeError as error:
-        stop_at_faults(error.findings, as_json)
+        output.stop_at_faults(error.findings, as_json)
         raise
-    stop_at_faults(made.findings, as_json)
+    output.stop_at_faults(made.findings, as_json)
     made.policy.save(policy)
     made.to_html(out)
     shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
@@ -158,7 +149,7 @@ def fair(
     facts = {name: f"{share:.2%}" for name, share in shown.items()}
     asked = ("groups", "too small to test", "demand", "on the test records")
     facts = {name: made.question[name] for name in asked if name in made.question} | facts
-    show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
+    output.show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
 
 
 def sample(
@@ -170,10 +161,10 @@ def sample(
     out: Annotated[Path, Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
         "drawn.csv"
     ),
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    seed: output.SeedOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a frame, find the best sizes of the samples of the strata, draw them, and report."""
     from forcopt.data.intake import Expected, check_table, typed
@@ -182,7 +173,7 @@ def sample(
     from forcopt.privacy import StratifiedSample, draw
     from forcopt.problem.report_page import picture, table
 
-    check_target(out, ".csv")
+    output.check_target(out, ".csv")
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
@@ -192,8 +183,8 @@ def sample(
     schema = dict.fromkeys(by, Expected("group"))
     schema |= {value: Expected("number")} if value else {}
     schema |= {identifier: Expected("key")} if identifier else {}
-    records, found = check_table(frame, frame.name, schema, fixes=fixes_from(fix), encoding=encoding)
-    stop_at_faults(found, as_json)
+    records, found = check_table(frame, frame.name, schema, fixes=output.fixes_from(fix), encoding=encoding)
+    output.stop_at_faults(found, as_json)
     require(1 <= size <= len(records), "--size", size, f"be from 1 to {len(records)}, the rows of the frame")
     if added := {"stratum", "weight"} & set(records.columns):
         raise DeclarationError(f"{frame.name} has a column {added.pop()}, which the sample adds; rename it")
@@ -254,9 +245,9 @@ def release(
     ledger: Annotated[
         Path | None, Option(metavar="FILE.json", help="Of all releases; else beside the people.")
     ] = None,
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a file, count people by the categories of the schema, add noise, and report what is private.
 
@@ -284,9 +275,9 @@ def release(
             words = "one is blank, or two differ in capitals and spaces alone"
             raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
-    rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
+    rows, found = check_table(people, people.name, expected, fixes=output.fixes_from(fix), encoding=encoding)
     _refuse_counts(rows, public, people.name, found)
-    stop_at_faults(found, as_json)
+    output.stop_at_faults(found, as_json)
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)

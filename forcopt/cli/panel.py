@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from forcopt.cli.output import (
-    EncodingOption,
-    FixOption,
-    JsonOption,
-    TimeLimitOption,
-    check_target,
-    fixes_from,
-    print_json,
-    share_from,
-    show_facts,
-    stop_at_faults,
-)
+from forcopt.cli import output
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -52,10 +41,10 @@ def panel(
     thrown: Annotated[str | None, Option(metavar="NUMBER", help="The number that the dice showed.")] = None,
     reserves: Annotated[int, Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")] = 0,
     attendance: Annotated[str, Option(help="The probability that a member attends.")] = "90%",
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    time_limit: output.TimeLimitOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check the files, find the fairest lottery, round it to equal panels, publish them, and draw one.
 
@@ -66,8 +55,8 @@ def panel(
     from forcopt.models.leximax_cohort.page import draw_page
     from forcopt.models.leximax_cohort.panel import positions
 
-    check_target(out, ".html")
-    attends = share_from(attendance, "--attendance")
+    output.check_target(out, ".html")
+    attends = output.share_from(attendance, "--attendance")
     if draw and thrown is not None:
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
@@ -78,10 +67,10 @@ def panel(
         size,
         identifier=identifier,
         household=household,
-        fixes=fixes_from(fix),
+        fixes=output.fixes_from(fix),
         encoding=encoding,
     )
-    stop_at_faults(findings, as_json)
+    output.stop_at_faults(findings, as_json)
     problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
     for option, names in (("--keep: ", keep), ("--drop: ", drop)):
         positions(problem, names or (), option)
@@ -91,7 +80,7 @@ def panel(
     solution = problem.solve(time_limit=time_limit)
     if not solution.status.has_solution:
         known = {"status": str(solution.status), "reason": solution.reason or solution.message}
-        print_json(known) if as_json else print("{status}: {reason}".format_map(known))
+        output.print_json(known) if as_json else print("{status}: {reason}".format_map(known))
         raise typer.Exit(1)
     lottery = round_lottery(solution.decision, panels, time_limit=time_limit)
     number = secrets.choice(lottery.numbers) if draw else thrown
@@ -118,7 +107,7 @@ def panel(
     facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
     if number is not None:
         facts |= _drawn(lottery, number, out, people, encoding)
-    show_facts({"status": str(solution.status), **facts}, as_json)
+    output.show_facts({"status": str(solution.status), **facts}, as_json)
 
 
 def _drawn(
