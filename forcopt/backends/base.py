@@ -375,9 +375,9 @@ class SolveMonitor:
     def result(self, status: Status, words: str, full: bool = False, **known: Any) -> RawResult:
         """Give a result with the log, the trace and the solver's words, and before them the reason if Ctrl-C
         or the memory ended it; `full` if the solver says so."""
-        full = full or self.deadline.full
-        if status in (Status.LIMIT, Status.FEASIBLE) and (full or interrupted()):
-            words = f"{self.deadline.memory.end if full else self.deadline.end}; {words}"
+        if status in (Status.LIMIT, Status.FEASIBLE) and (full or self.deadline.full or interrupted()):
+            end = self.deadline.memory.end if full or self.deadline.full else self.deadline.end
+            words = f"{end}; {words}"
         return RawResult(status, message=words, log=self.log, trace=self.trace, **known)
 
     @contextmanager

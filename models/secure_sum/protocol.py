@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, Seed, as_numbers
+from forcopt.arrays import Array, Seed, as_numbers, whole_number
 from forcopt.errors import DeclarationError, require
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
@@ -99,9 +99,8 @@ class SumProtocol:
     bits: int
 
     def __post_init__(self) -> None:
-        k = self.projections
-        if k is not None and (isinstance(k, bool) or k != int(k) or k < 1):
-            raise DeclarationError(f"projections is {k!r}; it must be a whole number, at least 1")
+        if self.projections is not None:
+            whole_number(self.projections, "projections", 1)
         require(self.threshold > 0, "threshold", self.threshold, "be above 0")
         require(0 <= self.check_noise < np.inf, "check_noise", self.check_noise, "not be negative")
         require(0 < self.step < np.inf, "step", self.step, "be above 0")

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, Seed, as_numbers, check_shape
+from forcopt.arrays import Array, Seed, as_numbers, check_shape, whole_number
 from forcopt.errors import DeclarationError, require
 from forcopt.models.secure_sum import tolerances
 from forcopt.models.secure_sum.tolerances import COMPARED, ROUNDING
@@ -64,8 +64,7 @@ def shared_noise(noise: Noise, servers: int, corrupted: int, size: int, seed: Se
     (3, 4)
     """
     _check_servers(servers, corrupted)
-    if isinstance(size, bool) or size != int(size) or size < 0:
-        raise DeclarationError(f"size is {size!r}; it must be a whole number, at least 0")
+    size = whole_number(size, "size", 0)
     return _parts(noise, servers, servers - corrupted, size, randomness(seed=seed))
 
 
