@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -243,6 +244,18 @@ def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     if len(known) > _LISTED:
         return UnknownNameError(f"{subject};{hint or ' nothing is similar among'} {len(known)} known")
     return UnknownNameError(f"{subject};{hint} known: {', '.join(sorted(known)) or 'none'}")
+
+
+def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not known.
+
+    Raises
+    ------
+    UnknownNameError
+        The error of `unknown`.
+    """
+    if name not in known:
+        raise unknown(kind, name, list(known))
 
 
 def similar(name: str, known: list[str], most: int) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from forcopt.language.model import Model
@@ -38,12 +40,38 @@ class Instance:
         return self.make().to_model(self.method, **self.options)
 
 
-def by_name(instances: Iterable[Instance]) -> dict[str, Instance]:
+def family(
+    name: str, make: Callable[..., Problem], method: str, *cases: Sequence[Any], **options: Any
+) -> list[Instance]:
+    """Give an instance for each case.
+
+    Parameters
+    ----------
+    name : str
+        With a ``{}`` for each of the case's values that tell it from the others, the first ones.
+    make : Callable[..., Problem]
+        Draws the problem from a case's values.
+    method : str
+        A formulation that MPS and LP files can hold.
+    *cases : Sequence
+        The values, in the order of the arguments of `make`.
+    **options : Any
+        Options of the formulation.
+
+    Returns
+    -------
+    list[Instance]
+        In the order of the cases.
+    """
+    return [Instance(name.format(*case), partial(make, *case), method, options) for case in cases]
+
+
+def by_name(*groups: Iterable[Instance]) -> dict[str, Instance]:
     """Give instances by name.
 
     Parameters
     ----------
-    instances : Iterable[Instance]
+    *groups : Iterable[Instance]
         Instances with distinct names.
 
     Returns
@@ -57,7 +85,7 @@ def by_name(instances: Iterable[Instance]) -> dict[str, Instance]:
         If two instances have one name.
     """
     found: dict[str, Instance] = {}
-    for instance in instances:
+    for instance in chain(*groups):
         if instance.name in found:
             raise ValueError(f"two instances are named {instance.name}")
         found[instance.name] = instance

@@ -251,17 +251,17 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
     if wrong.size:
         name = program.row_name(int(wrong[0]))
         return RawResult(Status.INFEASIBLE, message=f"the row {name} has no column to meet it")
-    stage = program.stages[0]
-    binding = ~empty & (np.isfinite(rows.lower) | np.isfinite(rows.upper))
-    plain = not (program.cones or program.is_conditional or stage.quadratic is not None)
-    if not plain or binding.any() or stage.cost.any():
-        return None
     whole = program.integer == 1
     lower = np.where(whole, np.ceil(program.lower), program.lower)
     upper = np.where(whole, np.floor(program.upper), program.upper)
     if (lower > upper).any():
         name = program.column_name(int(np.argmax(lower > upper)))
         return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
+    stage = program.stages[0]
+    binding = ~empty & (np.isfinite(rows.lower) | np.isfinite(rows.upper))
+    plain = not (program.cones or program.is_conditional or stage.quadratic is not None)
+    if not plain or binding.any() or stage.cost.any():
+        return None
     return RawResult(
         Status.OPTIMAL,
         np.clip(np.zeros(program.columns), lower, upper),
@@ -372,12 +372,13 @@ class SolveMonitor:
         """Whether the run should end as soon as it can."""
         return self._stop or interrupted() or self.deadline.full
 
-    def worded(self, message: str, status: Status, full: bool = False) -> str:
-        """Put the reason before a solver's words if Ctrl-C or the memory ended it; `full` if it says so."""
-        if status not in (Status.LIMIT, Status.FEASIBLE) or not (full or self.deadline.full or interrupted()):
-            return message
-        end = self.deadline.memory.end if full or self.deadline.full else self.deadline.end
-        return f"{end}; {message}"
+    def result(self, status: Status, words: str, full: bool = False, **known: Any) -> RawResult:
+        """Give a result with the log, the trace and the solver's words, and before them the reason if Ctrl-C
+        or the memory ended it; `full` if the solver says so."""
+        if status in (Status.LIMIT, Status.FEASIBLE) and (full or self.deadline.full or interrupted()):
+            end = self.deadline.memory.end if full or self.deadline.full else self.deadline.end
+            words = f"{end}; {words}"
+        return RawResult(status, message=words, log=self.log, trace=self.trace, **known)
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:

@@ -340,16 +340,9 @@ class _Run:
         """Translate the answer."""
         answer = self.solver.response_proto
         status = {**Status.__members__, "UNKNOWN": Status.LIMIT}.get(end, Status.FAILED)
-        result = RawResult(
-            status,
-            bound=self.bound,
-            message=self.monitor.worded(f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(), status),
-            iterations=answer.num_conflicts,
-            nodes=answer.num_branches,
-            seconds=answer.wall_time,
-            log=self.monitor.log,
-            trace=self.monitor.trace,
-        )
+        words = f"CP-SAT: {end} {self.solver.solution_info()}".rstrip()
+        result = self.monitor.result(status, words, bound=self.bound, seconds=answer.wall_time)
+        result.iterations, result.nodes = answer.num_conflicts, answer.num_branches
         if result.status.has_solution:
             result.x = self._completed(answer.solution)
             result.objective = self.program.stages[0].value(result.x)

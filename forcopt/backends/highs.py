@@ -296,12 +296,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     # The QP solver does not check the clock in every loop; a limit on iterations ends a run that cycles.
     values["qp_iteration_limit"] = _CYCLES + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # the default of HiGHS accepts a gap of 1e-4 as optimal
-    if options.seed is not None:
-        values["random_seed"] = options.seed
-    if options.threads is not None:
-        values["threads"] = options.threads
     fresh_threads(options)
-    for name, value in {**values, **options.extra}.items():
+    for name, value in {**values, **options.named(seed="random_seed", threads="threads")}.items():
         try:
             refused = highs.setOptionValue(name, value) == highspy.HighsStatus.kError
         except TypeError:
@@ -406,15 +402,10 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         status = Status.FEASIBLE if feasible else Status.LIMIT
     else:
         status = _SETTLED.get(end.name, Status.FAILED)
-    result = RawResult(
-        status,
-        ambiguous=end == kind.kUnboundedOrInfeasible,
-        message=monitor.worded(f"HiGHS: {highs.modelStatusToString(end)}", status),
-        iterations=max(info("simplex_iteration_count"), 0) + max(info("ipm_iteration_count"), 0),
-        nodes=max(info("mip_node_count"), 0),
-        log=monitor.log,
-        trace=monitor.trace,
-    )
+    result = monitor.result(status, f"HiGHS: {highs.modelStatusToString(end)}")
+    result.ambiguous = end == kind.kUnboundedOrInfeasible
+    result.iterations = max(info("simplex_iteration_count"), 0) + max(info("ipm_iteration_count"), 0)
+    result.nodes = max(info("mip_node_count"), 0)
     if status.has_solution:
         solution = highs.getSolution()
         result.x = _numbers(solution.col_value)

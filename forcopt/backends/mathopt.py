@@ -234,19 +234,11 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
     settled = {name: Status[name] for name in ("OPTIMAL", "INFEASIBLE", "UNBOUNDED")} | others
     status = settled.get(reason) or (Status.FEASIBLE if feasible else Status.FAILED)
     limit = "" if not end.limit else " " + result_pb2.LimitProto.Name(end.limit)
-    result = RawResult(
-        status,
-        bound=end.objective_bounds.dual_bound,
-        ambiguous=reason == "INFEASIBLE_OR_UNBOUNDED",
-        message=monitor.worded(
-            f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip(), status, limit.endswith("_MEMORY")
-        ),
-        iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
-        nodes=stats.node_count,
-        seconds=stats.solve_time.seconds + stats.solve_time.nanos / 1e9,
-        log=monitor.log,
-        trace=monitor.trace,
-    )
+    words = f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip()
+    result = monitor.result(status, words, limit.endswith("_MEMORY"), nodes=stats.node_count)
+    result.bound, result.ambiguous = end.objective_bounds.dual_bound, reason == "INFEASIBLE_OR_UNBOUNDED"
+    result.iterations = stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations
+    result.seconds = stats.solve_time.seconds + stats.solve_time.nanos / 1e9
     if status.has_solution:
         assert first is not None
         result.x = np.array(first.primal_solution.variable_values.values)

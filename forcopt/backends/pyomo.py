@@ -180,15 +180,6 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
     return _Built(model, columns, held)
 
 
-def _no_integer(program: Program) -> RawResult | None:
-    """The answer if no integer is within the bounds of some integer column."""
-    wrong = (program.integer == 1) & (np.ceil(program.lower) > np.floor(program.upper))
-    if not wrong.any():
-        return None
-    name = program.column_name(int(np.argmax(wrong)))
-    return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
-
-
 def _linear(columns: list[Any], indices: Array, coefficients: Array, constant: float = 0.0) -> Any:
     from pyomo.core.expr.numeric_expr import LinearExpression
 
@@ -219,7 +210,7 @@ class PyomoSession(Session):
 
         deadline = Deadline(options.time_limit)
         program, backend = self.program, self.backend
-        known = without_solver(program, backend.accuracy) or _no_integer(program)
+        known = without_solver(program, backend.accuracy)
         if known is not None:
             return known
         built = _build(program, range(program.columns), range(program.rows.count))

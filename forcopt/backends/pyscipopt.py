@@ -220,17 +220,9 @@ class _Run:
         x = self.point(scip.getBestSol()) if status.has_solution else np.zeros(0)
         if np.abs(x).max(initial=0.0) >= _HUGE:  # no optimum, but no ray that would prove it either
             status, end = Status.FAILED, f"{end}, at a point beyond its range of numbers"
-        result = RawResult(
-            status,
-            bound=self.bound(),
-            ambiguous=end == "inforunbd",
-            message=self.monitor.worded(f"SCIP: {end}", status, end == "memlimit"),
-            iterations=scip.getNLPIterations(),
-            nodes=scip.getNTotalNodes(),
-            seconds=scip.getSolvingTime(),
-            log=self.monitor.log,
-            trace=self.monitor.trace,
-        )
+        result = self.monitor.result(status, f"SCIP: {end}", end == "memlimit", bound=self.bound())
+        result.ambiguous, result.seconds = end == "inforunbd", scip.getSolvingTime()
+        result.iterations, result.nodes = scip.getNLPIterations(), scip.getNTotalNodes()
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
         return result

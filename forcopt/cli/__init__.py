@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from forcopt import __version__
@@ -88,17 +89,15 @@ def _show_version(wanted: bool) -> None:
 )
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
     modules: Annotated[
         list[str] | None,
-        typer.Option(
-            "--import", "-I", metavar="MODULE", help="A module or file that registers your problems."
-        ),
+        Option("--import", "-I", metavar="MODULE", help="A module or file that registers your problems."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show each improvement of 'solve' on the error output.")
+        bool, Option("--verbose", "-v", help="Show each improvement of 'solve' on the error output.")
     ] = False,
 ) -> None:
     """Optimization for responsible computing: declare a problem, solve it, compare the methods."""

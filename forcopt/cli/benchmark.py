@@ -20,9 +20,6 @@ def benchmark(context: typer.Context) -> None:
     for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
         if (root / "benchmarks" / "__main__.py").is_file() and (root / "forcopt").is_dir():
             sys.path.insert(0, str(root))
-            words = [
-                *context.args,
-                *(["--quiet"] if Screen.quiet else []),
-            ]  # the root takes that option first
-            raise typer.Exit(import_module("benchmarks.__main__").main(words))
+            quiet = ["--quiet"] if Screen.quiet else []  # the root takes that option first
+            raise typer.Exit(import_module("benchmarks.__main__").main([*context.args, *quiet]))
     raise DeclarationError("there are no benchmarks here: they are in the repository, not in the package")

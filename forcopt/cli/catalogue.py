@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import (
     JsonOption,
@@ -22,7 +23,7 @@ from forcopt.cli.output import (
     problem_from,
     table,
 )
-from forcopt.errors import unknown
+from forcopt.errors import check_known
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
 
 
 ModelArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL", help="A name that 'forcopt models' lists.", autocompletion=complete_model
-    ),
+    str, Argument(metavar="MODEL", help="A name that 'forcopt models' lists.", autocompletion=complete_model)
 ]
 
 
@@ -64,7 +62,7 @@ def models(as_json: JsonOption = False) -> None:
 def examples(
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Write a file for each task, to try its command."),
+        Option("--files", metavar="FOLDER", help="Write a file for each task, to try its command."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -157,8 +155,7 @@ def _classes() -> dict[str, type[Problem]]:
 
 def _class(name: str) -> type[Problem]:
     known = _classes()
-    if name not in known:
-        raise unknown("model", name, list(known))
+    check_known("model", name, known)
     return known[name]
 
 
@@ -256,8 +253,8 @@ class Format(StrEnum):
 
 def export(
     spec: SpecArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .mps or .lp.")],
-    method: Annotated[str | None, typer.Option("--method", "-m", help="Which formulation.")] = None,
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .mps or .lp.")],
+    method: Annotated[str | None, Option("--method", "-m", help="Which formulation.")] = None,
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import write
@@ -273,7 +270,7 @@ instances = typer.Typer(
 )
 
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names, or how they begin; all if left out.")
+    list[str] | None, Argument(metavar="[NAME]...", help="Names, or how they begin; all if left out.")
 ]
 
 
@@ -307,11 +304,9 @@ def _brief(certified: str | None) -> str:
 
 @instances.command("export")
 def export_instances(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The target folder; made if it does not exist.")
-    ],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The target folder; made if it does not exist.")],
     names: NamesArgument = None,
-    form: Annotated[Format, typer.Option("--format", "-f", help="Of the files.")] = Format.mps,
+    form: Annotated[Format, Option("--format", "-f", help="Of the files.")] = Format.mps,
 ) -> None:
     """Write instances as MPS or LP files, and manifest.json with the known facts about each."""
     from forcopt.study import library

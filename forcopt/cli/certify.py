@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import MemoryLimitOption, Screen
 from forcopt.clock import stop_on_interrupt
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.memory import memory_limited
 
 if TYPE_CHECKING:
@@ -26,16 +27,14 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def certify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.mps", help="A linear or integer model.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.vipr", help="Where the proof goes.")
-    ],
+    model: Annotated[Path, Argument(metavar="MODEL.mps", help="A linear or integer model.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE.vipr", help="Where the proof goes.")],
     solution: Annotated[
         Path | None,
-        typer.Option("--solution", metavar="FILE", help="A point: lines of a column's name and its value."),
+        Option("--solution", metavar="FILE", help="A point: lines of a column's name and its value."),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
+        float, Option("--time-limit", "-t", metavar="SECONDS", help="For solver and proof, each.")
     ] = 600.0,
     memory_limit: MemoryLimitOption = None,
 ) -> None:
@@ -115,8 +114,7 @@ def solution_file(model: Model, path: Path) -> ModelSolution:
         words = line.split()
         if len(words) < 2 or words[0] not in columns:
             continue
-        if not _NUMBER.fullmatch(words[1]):
-            raise DeclarationError(f"{path}: the value of {words[0]} is {words[1]!r}; it must be a number")
+        require(_NUMBER.fullmatch(words[1]), f"{path}: the value of {words[0]}", words[1], "be a number")
         point[columns[words[0]]], named = float(words[1]), True
     if not named:
         raise DeclarationError(f"{path}: no line names a column of {model.name!r}")

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument
 
 from forcopt.cli.output import EncodingOption, JsonOption, Screen, findings_table, print_json, print_table
 from forcopt.errors import DeclarationError
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A table, a map, a model, a declaration or a policy.")],
+    file: Annotated[Path, Argument(help="A table, a map, a model, a declaration or a policy.")],
     encoding: EncodingOption = None,
     as_json: JsonOption = False,
 ) -> None:

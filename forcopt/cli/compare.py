@@ -8,24 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from forcopt.cli.output import (
-    DRAWN,
-    CertifyOption,
-    JsonOption,
-    MemoryLimitOption,
-    SeedOption,
-    SpecArgument,
-    TimeLimitOption,
-    check_target,
-    complete_spec,
-    console,
-    parsed,
-    print_json,
-    problem_from,
-    progress_wanted,
-)
-from forcopt.errors import DeclarationError, unknown
+from forcopt.cli import output
+from forcopt.errors import DeclarationError, check_known, require
 
 if TYPE_CHECKING:
     from forcopt.study import Comparison
@@ -33,33 +19,29 @@ if TYPE_CHECKING:
 
 MethodsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--methods",
         "-m",
         metavar="A,B@BACKEND,...",
         help="The methods to run; NAME@* stands for every installed backend that can.",
     ),
 ]
-HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a sortable page.")]
-CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a table.")]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw it (.png, .svg, .pdf).")
-]
+HtmlOption = Annotated[Path | None, Option("--html", metavar="FILE", help="Write a sortable page.")]
+CsvOption = Annotated[Path | None, Option("--csv", metavar="FILE", help="Write a table.")]
+PlotOption = Annotated[Path | None, Option("--plot", metavar="FILE", help="Draw it (.png, .svg, .pdf).")]
 KindOption = Annotated[
     str,
-    typer.Option(
-        "--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."
-    ),
+    Option("--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."),
 ]
 XOption = Annotated[
-    str | None, typer.Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
+    str | None, Option("--x", metavar="NUMBER", help="With --kind pareto: the horizontal axis.")
 ]
 YOption = Annotated[
-    str | None, typer.Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
+    str | None, Option("--y", metavar="NUMBER", help="With --kind pareto: the vertical axis.")
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
+    Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
 ]
 
 
@@ -83,21 +65,20 @@ class Report:
     def __post_init__(self) -> None:
         from forcopt.study.charts import CHARTS
 
-        if self.kind not in (kinds := ["runs", *CHARTS]):
-            raise unknown("kind of plot", self.kind, kinds)
+        check_known("kind of plot", self.kind, ["runs", *CHARTS])
         if self.kind != "runs" and self.plot is None:
             raise DeclarationError(f"--kind is {self.kind}, but --plot names no file to draw it to")
         for axis, value in self.axes.items():
             if value is not None and self.kind != "pareto":
                 raise DeclarationError(f"--{axis} is {value}, but only --kind pareto has axes to choose")
-        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, DRAWN), (self.store, ())):
-            check_target(path, *endings)
+        for path, endings in ((self.html, ()), (self.csv, ()), (self.plot, output.DRAWN), (self.store, ())):
+            output.check_target(path, *endings)
 
     def show(self, result: Comparison) -> None:
         """Show and write a comparison, and end with its exit code."""
         if self.as_json:
-            print_json(result)
-        elif (screen := console()).is_terminal:
+            output.print_json(result)
+        elif (screen := output.console()).is_terminal:
             screen.print(result)
         else:
             print(result.table())
@@ -116,20 +97,18 @@ class Report:
 def compare(
     specs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SPEC...",
             help="Declarations (JSON or TOML; - is standard input), .mps or .lp files, examples, instances.",
-            autocompletion=complete_spec,
+            autocompletion=output.complete_spec,
         ),
     ],
     methods: MethodsOption = None,
-    repeats: Annotated[
-        int, typer.Option("--repeats", "-r", help="The number of times that each run is made.")
-    ] = 1,
-    time_limit: TimeLimitOption = None,
-    memory_limit: MemoryLimitOption = None,
-    seed: SeedOption = None,
-    certify: CertifyOption = False,
+    repeats: Annotated[int, Option("--repeats", "-r", help="The number of times that each run is made.")] = 1,
+    time_limit: output.TimeLimitOption = None,
+    memory_limit: output.MemoryLimitOption = None,
+    seed: output.SeedOption = None,
+    certify: output.CertifyOption = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
     plot: PlotOption = None,
@@ -137,7 +116,7 @@ def compare(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Compare methods on problems, each in a process of its own: a crash or a hang costs one row.
 
@@ -146,7 +125,7 @@ def compare(
     from forcopt.study import compare
 
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
-    problems = {spec: problem_from(spec) if spec == "-" else spec for spec in specs}
+    problems = {spec: output.problem_from(spec) if spec == "-" else spec for spec in specs}
     result = compare(
         problems if "-" in problems else specs,
         names(methods),
@@ -156,16 +135,16 @@ def compare(
         seed=seed,
         certify=certify,
         store=store,
-        progress=progress_wanted(),
+        progress=output.progress_wanted(),
     )
     report.show(result)
 
 
 def sweep(
-    spec: SpecArgument,
+    spec: output.SpecArgument,
     over: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--over",
             "-p",
             metavar="NAME=V1,V2,...",
@@ -174,12 +153,12 @@ def sweep(
     ] = None,
     methods: MethodsOption = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
+        int | None, Option("--seeds", metavar="N", help="Run each point with the seeds 0 to N - 1.")
     ] = None,
-    time_limit: TimeLimitOption = None,
-    memory_limit: MemoryLimitOption = None,
+    time_limit: output.TimeLimitOption = None,
+    memory_limit: output.MemoryLimitOption = None,
     isolate: Annotated[
-        bool, typer.Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
+        bool, Option("--isolate", help="Give each run a process of its own: a crash costs one row.")
     ] = False,
     html: HtmlOption = None,
     csv: CsvOption = None,
@@ -188,7 +167,7 @@ def sweep(
     x: XOption = None,
     y: YOption = None,
     store: StoreOption = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Solve a problem at every point of a grid of parameters, with every seed.
 
@@ -197,15 +176,14 @@ def sweep(
     from forcopt.study import sweep
 
     report = Report(html, csv, plot, store, kind, {"x": x, "y": y}, as_json)
-    if seeds is not None and seeds < 1:
-        raise DeclarationError(f"--seeds is {seeds}; it must be at least 1")
+    require(seeds is None or seeds >= 1, "--seeds", seeds, "be at least 1")
     grid: dict[str, list[Any]] = {}
     for name, values in map(_values, over or []):
         if name in grid:
             raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
         grid[name] = values
     result = sweep(
-        problem_from(spec) if spec == "-" else spec,
+        output.problem_from(spec) if spec == "-" else spec,
         grid,
         names(methods),
         seeds=(None,) if seeds is None else range(seeds),
@@ -213,7 +191,7 @@ def sweep(
         memory_limit=memory_limit,
         isolate=isolate,
         store=store,
-        progress=progress_wanted(),
+        progress=output.progress_wanted(),
     )
     report.show(result)
 
@@ -221,9 +199,8 @@ def sweep(
 def _values(text: str) -> tuple[str, list[Any]]:
     """Read ``NAME=V1,V2,...``; each value is JSON, or else text."""
     name, given, values = text.partition("=")
-    if not given or not values:
-        raise DeclarationError(f"--over is {text!r}; it must be NAME=V1,V2,...")
+    require(given and values, "--over", text, "be NAME=V1,V2,...")
     try:
         return name, list(json.loads(f"[{values}]"))
     except json.JSONDecodeError:
-        return name, [parsed(part) for part in values.split(",")]
+        return name, [output.parsed(part) for part in values.split(",")]

@@ -9,25 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
-from forcopt.cli.output import (
-    EncodingOption,
-    FixOption,
-    JsonOption,
-    SeedOption,
-    TimeLimitOption,
-    check_target,
-    fixes_from,
-    share_from,
-    show_facts,
-    stop_at_faults,
-)
-from forcopt.errors import DeclarationError
+from forcopt.cli import output
+from forcopt.errors import DeclarationError, require
 
 PeopleArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
+    Path, Argument(metavar="FILE", help="CSV or Excel, a row for each person or record.")
 ]
-IdOption = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Names the rows or units.")]
+IdOption = Annotated[str | None, Option("--id", metavar="COLUMN", help="Names the rows or units.")]
 
 _NORMAL = 1.96
 """The 97.5 % point of the normal distribution, for margins."""
@@ -49,7 +39,9 @@ def _names(text: str) -> list[str]:
 def _require(solution: Any, as_json: bool) -> None:
     """End with exit code 1 if there is no solution, and say why."""
     if not solution.status.has_solution:
-        show_facts({"status": str(solution.status), "reason": solution.reason or solution.message}, as_json)
+        output.show_facts(
+            {"status": str(solution.status), "reason": solution.reason or solution.message}, as_json
+        )
         raise typer.Exit(1)
 
 
@@ -59,28 +51,24 @@ def _finish(page: Path, task: str, known: Mapping[str, Any], as_json: bool, **pa
 
     page.write_text(report(task, known, **parts), encoding="utf-8")
     shown = {name: value for name, value in known.items() if isinstance(value, str)}
-    show_facts({**shown, "files": ", ".join(map(str, [page, *parts["plans"]]))}, as_json)
+    output.show_facts({**shown, "files": ", ".join(map(str, [page, *parts["plans"]]))}, as_json)
 
 
 def districts(
     units: Annotated[
-        Path, typer.Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
+        Path, Argument(metavar="MAP", help="GeoJSON, a shapefile, a GeoPackage, a graph as JSON.")
     ],
-    count: Annotated[int, typer.Option("--districts", "-k", metavar="K", help="How many.")],
-    tolerance: Annotated[str, typer.Option(help="The largest deviation from the mean population.")] = ".5%",
-    population: Annotated[str, typer.Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
+    count: Annotated[int, Option("--districts", "-k", metavar="K", help="How many.")],
+    tolerance: Annotated[str, Option(help="The largest deviation from the mean population.")] = ".5%",
+    population: Annotated[str, Option(metavar="PROPERTY", help="The number of people.")] = "TOTPOP",
     identifier: IdOption = None,
-    adjacency: Annotated[
-        Literal["rook", "queen"], typer.Option(help="By a border, or by a corner.")
-    ] = "rook",
-    bridge: Annotated[bool, typer.Option("--bridge", help="Join islands to the nearest unit.")] = False,
-    plan: Annotated[
-        Path | None, typer.Option("--map", help="The plan as .geojson, or as .csv of units.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
-    fix: FixOption = None,
-    time_limit: TimeLimitOption = 60,
-    as_json: JsonOption = False,
+    adjacency: Annotated[Literal["rook", "queen"], Option(help="By a border, or by a corner.")] = "rook",
+    bridge: Annotated[bool, Option("--bridge", help="Join islands to the nearest unit.")] = False,
+    plan: Annotated[Path | None, Option("--map", help="The plan as .geojson, or as .csv of units.")] = None,
+    out: Annotated[Path, Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
+    fix: output.FixOption = None,
+    time_limit: output.TimeLimitOption = 60,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a map, find connected districts with the fewest cut borders, and report them."""
     from forcopt.data.maps import read_map
@@ -88,13 +76,13 @@ def districts(
     from forcopt.notebook import picture_html
     from forcopt.problem.report_page import picture, table
 
-    check_target(out, ".html")
-    check_target(plan, ".geojson", ".csv")
-    share, fixes = share_from(tolerance, "--tolerance", most=0.2), fixes_from(fix)
+    output.check_target(out, ".html")
+    output.check_target(plan, ".geojson", ".csv")
+    share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
         units, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
     )
-    stop_at_faults(found, as_json)
+    output.stop_at_faults(found, as_json)
     problem = Districting(graph=graph, districts=count, tolerance=share, population=population)
     solution = problem.solve(time_limit=time_limit)
     _require(solution, as_json)
@@ -128,36 +116,32 @@ def districts(
 
 def fair(
     people: PeopleArgument,
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The outcome, of two values.")],
-    sensitive: Annotated[str, typer.Option(metavar="COLUMNS", help="Of the groups, such as sex or sex,age.")],
-    notion: Annotated[
-        str, typer.Option(help="Also demographic_parity, equal_opportunity.")
-    ] = "equalized_odds=5%",
-    positive: Annotated[str | None, typer.Option(metavar="VALUE", help="The better label.")] = None,
-    leave_out: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Is no feature.")] = None,
-    policy: Annotated[Path, typer.Option("--policy", "-o", help="For 'forcopt predict'.")] = Path(
-        "policy.json"
-    ),
-    out: Annotated[Path, typer.Option("--report", help="An HTML page.")] = Path("fair.html"),
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    label: Annotated[str, Option(metavar="COLUMN", help="The outcome, of two values.")],
+    sensitive: Annotated[str, Option(metavar="COLUMNS", help="Of the groups, such as sex or sex,age.")],
+    notion: Annotated[str, Option(help="Also demographic_parity, equal_opportunity.")] = "equalized_odds=5%",
+    positive: Annotated[str | None, Option(metavar="VALUE", help="The better label.")] = None,
+    leave_out: Annotated[list[str] | None, Option(metavar="COLUMN", help="Is no feature.")] = None,
+    policy: Annotated[Path, Option("--policy", "-o", help="For 'forcopt predict'.")] = Path("policy.json"),
+    out: Annotated[Path, Option("--report", help="An HTML page.")] = Path("fair.html"),
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    seed: output.SeedOption = 0,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a table, learn thresholds by group that are fair, test them on a third of it, and report."""
     from forcopt.data.intake import IntakeError
     from forcopt.models.fair_postprocessing.file_report import fair_report, notion_from
 
-    check_target(policy, ".json")
-    check_target(out, ".html")
+    output.check_target(policy, ".json")
+    output.check_target(out, ".html")
     fields: dict[str, Any] = {"label": label, "sensitive": _names(sensitive), "notion": notion_from(notion)}
-    fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": fixes_from(fix)}
+    fields |= {"positive": positive, "leave_out": leave_out or (), "fixes": output.fixes_from(fix)}
     try:
         made = fair_report(people, **fields, encoding=encoding, seed=0 if seed is None else seed)
     except IntakeError as error:
-        stop_at_faults(error.findings, as_json)
+        output.stop_at_faults(error.findings, as_json)
         raise
-    stop_at_faults(made.findings, as_json)
+    output.stop_at_faults(made.findings, as_json)
     made.policy.save(policy)
     made.to_html(out)
     shown = dict(zip(("error of the policy", "error of the learner alone"), made.errors, strict=True))
@@ -165,24 +149,22 @@ def fair(
     facts = {name: f"{share:.2%}" for name, share in shown.items()}
     asked = ("groups", "too small to test", "demand", "on the test records")
     facts = {name: made.question[name] for name in asked if name in made.question} | facts
-    show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
+    output.show_facts({"status": "tested", **facts, "policy": str(policy), "report": str(out)}, as_json)
 
 
 def sample(
     frame: PeopleArgument,
-    strata: Annotated[str, typer.Option(metavar="COLUMNS", help="One or several, such as region,age.")],
-    size: Annotated[int, typer.Option("--size", "-n", metavar="N", help="Of the sample.")],
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A number whose mean to estimate.")
-    ] = None,
+    strata: Annotated[str, Option(metavar="COLUMNS", help="One or several, such as region,age.")],
+    size: Annotated[int, Option("--size", "-n", metavar="N", help="Of the sample.")],
+    value: Annotated[str | None, Option(metavar="COLUMN", help="A number whose mean to estimate.")] = None,
     identifier: IdOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", help="The drawn rows; the report goes beside.")] = Path(
         "drawn.csv"
     ),
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    seed: output.SeedOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a frame, find the best sizes of the samples of the strata, draw them, and report."""
     from forcopt.data.intake import Expected, check_table, typed
@@ -191,7 +173,7 @@ def sample(
     from forcopt.privacy import StratifiedSample, draw
     from forcopt.problem.report_page import picture, table
 
-    check_target(out, ".csv")
+    output.check_target(out, ".csv")
     by = _names(strata)
     if len(set(by)) < len(by):
         raise DeclarationError(f"--strata is {strata!r}; it names a column twice")
@@ -201,12 +183,9 @@ def sample(
     schema = dict.fromkeys(by, Expected("group"))
     schema |= {value: Expected("number")} if value else {}
     schema |= {identifier: Expected("key")} if identifier else {}
-    records, found = check_table(frame, frame.name, schema, fixes=fixes_from(fix), encoding=encoding)
-    stop_at_faults(found, as_json)
-    if not 1 <= size <= len(records):
-        raise DeclarationError(
-            f"--size is {size}; it must be from 1 to {len(records)}, the rows of the frame"
-        )
+    records, found = check_table(frame, frame.name, schema, fixes=output.fixes_from(fix), encoding=encoding)
+    output.stop_at_faults(found, as_json)
+    require(1 <= size <= len(records), "--size", size, f"be from 1 to {len(records)}, the rows of the frame")
     if added := {"stratum", "weight"} & set(records.columns):
         raise DeclarationError(f"{frame.name} has a column {added.pop()}, which the sample adds; rename it")
     if value and records[value].nunique() == 1:
@@ -255,22 +234,20 @@ def sample(
 def release(
     people: PeopleArgument,
     schema: Annotated[
-        Path, typer.Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
+        Path, Option(metavar="FILE.json", help='{"age": {"lower": 0, "upper": 99}, "sex": ["f"]}')
     ],
-    budget: Annotated[str, typer.Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
+    budget: Annotated[str, Option(help="rho=.5, or epsilon=1, or epsilon=1,delta=1e-6.")],
     tables: Annotated[
-        list[str] | None, typer.Option("--table", help="region,sex; else all of 1 and 2 columns.")
+        list[str] | None, Option("--table", help="region,sex; else all of 1 and 2 columns.")
     ] = None,
-    simulate: Annotated[int | None, typer.Option(metavar="SEED", help="A trial that is not private.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for tables and report.")] = Path(
-        "tables"
-    ),
+    simulate: Annotated[int | None, Option(metavar="SEED", help="A trial that is not private.")] = None,
+    out: Annotated[Path, Option("--out", "-o", help="A folder for tables and report.")] = Path("tables"),
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Of all releases; else beside the people.")
+        Path | None, Option(metavar="FILE.json", help="Of all releases; else beside the people.")
     ] = None,
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    as_json: JsonOption = False,
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check a file, count people by the categories of the schema, add noise, and report what is private.
 
@@ -298,9 +275,9 @@ def release(
             words = "one is blank, or two differ in capitals and spaces alone"
             raise DeclarationError(f"{schema}: the categories of {name!r} are {', '.join(levels)}; {words}")
         expected[name] = Expected("group", levels) if levels else Expected("number", **ends)
-    rows, found = check_table(people, people.name, expected, fixes=fixes_from(fix), encoding=encoding)
+    rows, found = check_table(people, people.name, expected, fixes=output.fixes_from(fix), encoding=encoding)
     _refuse_counts(rows, public, people.name, found)
-    stop_at_faults(found, as_json)
+    output.stop_at_faults(found, as_json)
     private = Table(rows, public)
     queries = [private.group_by(*columns).count() for columns in wanted]
     out.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from forcopt.arrays import plain
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +52,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 SpecArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="SPEC",
         help="A declaration (JSON or TOML, - for standard input), an .mps or .lp file, or the name of an "
         "example or instance.",
@@ -59,17 +60,16 @@ SpecArgument = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
+    float | None, Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
 ]
 MemoryLimitOption = Annotated[
-    str | None,
-    typer.Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free."),
+    str | None, Option("--memory-limit", metavar="BYTES", help="Such as '4 GB'; else half of what is free.")
 ]
-CertifyOption = Annotated[bool, typer.Option("--certify", help="Prove it in exact arithmetic, too.")]
-SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
+CertifyOption = Annotated[bool, Option("--certify", help="Prove it in exact arithmetic, too.")]
+SeedOption = Annotated[int | None, Option(help="Of whatever is random.")]
 FixOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--fix",
         metavar="WRONG=RIGHT",
         help="Change a value, or COLUMN:WRONG=RIGHT. Nothing after = drops the row; the same value confirms "
@@ -77,9 +77,9 @@ FixOption = Annotated[
     ),
 ]
 EncodingOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
+    str | None, Option(metavar="NAME", help="Of a CSV file that is no UTF-8, such as cp1252.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+JsonOption = Annotated[bool, Option("--json", help="Write JSON for programs.")]
 
 
 _MOST_SHOWN = 40
@@ -126,8 +126,7 @@ def fixes_from(words: list[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in words or []:
         wrong, given, right = word.rpartition("=")
-        if not given:
-            raise DeclarationError(f"--fix is {word!r}; it must be WRONG=RIGHT or COLUMN:WRONG=RIGHT")
+        require(given, "--fix", word, "be WRONG=RIGHT or COLUMN:WRONG=RIGHT")
         column, named, value = wrong.partition(":")
         if named:
             found.setdefault(column, {})[value] = right or None
@@ -153,8 +152,7 @@ def share_from(text: str, option: str, most: float = 1.0) -> float:
 
     plain = text.strip()
     percent = plain.endswith("%")
-    if not is_number(plain.rstrip("% ")):
-        raise DeclarationError(f"{option} is {text!r}; it must be a share, such as 0.5% or 0.005")
+    require(is_number(plain.rstrip("% ")), option, text, "be a share, such as 0.5% or 0.005")
     share = float(Fraction(plain.rstrip("% ")) / (100 if percent else 1))
     if share < 0 or share > 1 or (share > most and not percent):
         near = f"; write {plain}% or {float(plain) / 100:g}" if not percent and 0 < share <= 100 else ""

@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from forcopt.cli.output import (
-    EncodingOption,
-    FixOption,
-    JsonOption,
-    TimeLimitOption,
-    check_target,
-    fixes_from,
-    print_json,
-    share_from,
-    show_facts,
-    stop_at_faults,
-)
+from forcopt.cli import output
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -27,48 +17,34 @@ if TYPE_CHECKING:
 
 
 def panel(
-    people: Annotated[
-        Path, typer.Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")
-    ],
-    quotas: Annotated[Path, typer.Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
-    size: Annotated[int, typer.Option("--size", "-k", metavar="K", min=1, help="Of the panel.")],
+    people: Annotated[Path, Argument(metavar="PEOPLE", help="A CSV file with a row for each volunteer.")],
+    quotas: Annotated[Path, Argument(metavar="QUOTAS", help="A CSV file: feature, value, min, max.")],
+    size: Annotated[int, Option("--size", "-k", metavar="K", min=1, help="Of the panel.")],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", metavar="FILE.html", help="The page; the panels go beside it as CSV and JSON."
-        ),
+        Option("--out", "-o", metavar="FILE.html", help="The page; the panels go beside it as CSV and JSON."),
     ] = Path("panel.html"),
     identifier: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Names the people; else they are numbered.")
+        str | None, Option("--id", metavar="COLUMN", help="Names the people; else they are numbered.")
     ] = None,
     household: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
+        Option(metavar="COLUMN", help="Of the address: one person of each at most. Repeat for more."),
     ] = None,
-    objective: Annotated[str, typer.Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
-    panels: Annotated[
-        int, typer.Option(metavar="M", min=1, help="How many panels have equal chances.")
-    ] = 1000,
+    objective: Annotated[str, Option(help="leximin, maximin, nash, goldilocks, ...")] = "leximin",
+    panels: Annotated[int, Option(metavar="M", min=1, help="How many panels have equal chances.")] = 1000,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Must be a member. Repeat for more.")
+        list[str] | None, Option(metavar="NAME", help="Must be a member. Repeat for more.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Must be none. Repeat for more.")
-    ] = None,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="Draw a panel by the machine's random numbers.")
-    ] = False,
-    thrown: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The number that the dice showed.")
-    ] = None,
-    reserves: Annotated[
-        int, typer.Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")
-    ] = 0,
-    attendance: Annotated[str, typer.Option(help="The probability that a member attends.")] = "90%",
-    fix: FixOption = None,
-    encoding: EncodingOption = None,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
+    drop: Annotated[list[str] | None, Option(metavar="NAME", help="Must be none. Repeat for more.")] = None,
+    draw: Annotated[bool, Option("--draw", help="Draw a panel by the machine's random numbers.")] = False,
+    thrown: Annotated[str | None, Option(metavar="NUMBER", help="The number that the dice showed.")] = None,
+    reserves: Annotated[int, Option(metavar="R", min=0, help="How many reserves the drawn panel gets.")] = 0,
+    attendance: Annotated[str, Option(help="The probability that a member attends.")] = "90%",
+    fix: output.FixOption = None,
+    encoding: output.EncodingOption = None,
+    time_limit: output.TimeLimitOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check the files, find the fairest lottery, round it to equal panels, publish them, and draw one.
 
@@ -79,8 +55,8 @@ def panel(
     from forcopt.models.leximax_cohort.page import draw_page
     from forcopt.models.leximax_cohort.panel import positions
 
-    check_target(out, ".html")
-    attends = share_from(attendance, "--attendance")
+    output.check_target(out, ".html")
+    attends = output.share_from(attendance, "--attendance")
     if draw and thrown is not None:
         raise DeclarationError(f"--thrown is {thrown}; --draw draws a number itself: give one of the two")
     if reserves and not draw and thrown is None:
@@ -91,10 +67,10 @@ def panel(
         size,
         identifier=identifier,
         household=household,
-        fixes=fixes_from(fix),
+        fixes=output.fixes_from(fix),
         encoding=encoding,
     )
-    stop_at_faults(findings, as_json)
+    output.stop_at_faults(findings, as_json)
     problem = LeximaxCohort(**(fields | {"size": size, "objective": objective}))
     for option, names in (("--keep: ", keep), ("--drop: ", drop)):
         positions(problem, names or (), option)
@@ -104,7 +80,7 @@ def panel(
     solution = problem.solve(time_limit=time_limit)
     if not solution.status.has_solution:
         known = {"status": str(solution.status), "reason": solution.reason or solution.message}
-        print_json(known) if as_json else print("{status}: {reason}".format_map(known))
+        output.print_json(known) if as_json else print("{status}: {reason}".format_map(known))
         raise typer.Exit(1)
     lottery = round_lottery(solution.decision, panels, time_limit=time_limit)
     number = secrets.choice(lottery.numbers) if draw else thrown
@@ -131,7 +107,7 @@ def panel(
     facts["panels"] = f"{out.with_suffix('.csv')}, {out.with_suffix('.json')}"
     if number is not None:
         facts |= _drawn(lottery, number, out, people, encoding)
-    show_facts({"status": str(solution.status), **facts}, as_json)
+    output.show_facts({"status": str(solution.status), **facts}, as_json)
 
 
 def _drawn(

@@ -6,18 +6,18 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from forcopt.cli.output import EncodingOption
 from forcopt.errors import DeclarationError
 
 
 def predict(
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="A file that Policy.save wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with the features by name.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A file to write.")] = None,
+    policy: Annotated[Path, Argument(metavar="POLICY", help="A file that Policy.save wrote.")],
+    data: Annotated[Path, Argument(metavar="DATA", help="A CSV file with the features by name.")],
+    out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help="A file to write.")] = None,
     encoding: EncodingOption = None,
-    trusted: Annotated[bool, typer.Option("--trusted", help="Read a pickle, which may run code.")] = False,
+    trusted: Annotated[bool, Option("--trusted", help="Read a pickle, which may run code.")] = False,
 ) -> None:
     """Predict by a saved policy: a CSV table with a row for each row of DATA.
 

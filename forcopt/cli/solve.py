@@ -7,26 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from forcopt.cli.output import (
-    DRAWN,
-    CertifyOption,
-    JsonOption,
-    MemoryLimitOption,
-    Screen,
-    SeedOption,
-    SpecArgument,
-    TimeLimitOption,
-    check_target,
-    complete_backend,
-    console,
-    parsed,
-    print_json,
-    problem_from,
-    progress_wanted,
-)
+from forcopt.cli import output
 from forcopt.clock import interrupted, stop_on_interrupt
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 
 if TYPE_CHECKING:
     from forcopt.clock import Improvement
@@ -34,45 +19,41 @@ if TYPE_CHECKING:
 
 
 def solve(
-    spec: SpecArgument,
+    spec: output.SpecArgument,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
+        str | None, Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
     ] = None,
     backend: Annotated[
         str | None,
-        typer.Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=complete_backend),
+        Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=output.complete_backend),
     ] = None,
-    time_limit: TimeLimitOption = None,
-    memory_limit: MemoryLimitOption = None,
-    gap: Annotated[
-        float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
-    ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Of the solver.")] = None,
-    log: Annotated[bool, typer.Option("--log", help="Show the solver's own output.")] = False,
-    seed: SeedOption = None,
+    time_limit: output.TimeLimitOption = None,
+    memory_limit: output.MemoryLimitOption = None,
+    gap: Annotated[float | None, Option("--gap", metavar="SHARE", help="Stop at this relative gap.")] = None,
+    threads: Annotated[int | None, Option("--threads", metavar="N", help="Of the solver.")] = None,
+    log: Annotated[bool, Option("--log", help="Show the solver's own output.")] = False,
+    seed: output.SeedOption = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."
-        ),
+        Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."),
     ] = None,
-    certify: CertifyOption = False,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the decision.")] = None,
-    as_json: JsonOption = False,
+    certify: output.CertifyOption = False,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw the decision.")] = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Solve a problem or a bare model, and show the decision as the problem itself evaluates it.
 
     Ctrl-C stops the search; the best decision, its bound and its gap are shown. A second one ends it.
     """
-    check_target(plot, *DRAWN)
+    output.check_target(plot, *output.DRAWN)
     own = dict(_parsed(text) for text in option or [])
     common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
     common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
     common |= {"certify": certify}
-    progress = sys.stderr.isatty() and progress_wanted() is None
-    problem = problem_from(spec)
+    progress = sys.stderr.isatty() and output.progress_wanted() is None
+    problem = output.problem_from(spec)
     chosen = problem.method((method or "").partition("@")[0] or None)
-    if Screen.verbose and "on_improvement" in chosen.common:
+    if output.Screen.verbose and "on_improvement" in chosen.common:
         common["on_improvement"] = _report
     with stop_on_interrupt():
         solution = problem.solve(method, **common, progress=progress, **own)
@@ -81,7 +62,7 @@ def solve(
     if solution.certificate is not None:
         known["certificate"] = str(solution.certificate)
     if as_json:
-        print_json(known)
+        output.print_json(known)
     else:
         _show(known)
     if plot is not None and solution.status.has_solution:
@@ -103,9 +84,8 @@ def _report(step: Improvement) -> None:
 def _parsed(text: str) -> tuple[str, Any]:
     """Read ``NAME=VALUE``; a value that is no JSON is text."""
     name, given, value = text.partition("=")
-    if not given:
-        raise DeclarationError(f"--option is {text!r}; it must be NAME=VALUE")
-    return name, parsed(value)
+    require(given, "--option", text, "be NAME=VALUE")
+    return name, output.parsed(value)
 
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
@@ -128,7 +108,7 @@ def _record(spec: str, s: Solution) -> dict[str, Any]:
 
 
 def _show(known: dict[str, Any]) -> None:
-    screen = console()
+    screen = output.console()
     where = "@".join(filter(None, (known["method"], known["backend"])))
     screen.print(f"[bold]{known['spec']}[/bold]: {known['model']} by {where}")
     width = max(map(len, rows := _lines(known)))

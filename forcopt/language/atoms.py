@@ -14,30 +14,9 @@ import numpy as np
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError, require
+from forcopt.language import atom as kinds
 from forcopt.language.alignment import Operand
 from forcopt.language.atom import (
-    ABS,
-    CONCAVE_POWER,
-    CONVEX_POWER,
-    ENTROPY,
-    EVEN_POWER,
-    EXP,
-    GEOMETRIC_MEAN,
-    HUBER,
-    INVERSE,
-    KL_DIV,
-    LOG,
-    LOG_SUM_EXP,
-    LOGISTIC,
-    MAXIMUM,
-    NEGATIVE_POWER,
-    NORM_1,
-    NORM_2,
-    NORM_INF,
-    NORM_P,
-    QUAD_OVER_LIN,
-    SUM_LARGEST,
-    SUM_SQUARES,
     apply_atom,
     apply_elementwise,
     as_operand,
@@ -70,7 +49,7 @@ def abs(x: Operand) -> Any:
     >>> round(m.solve()[x].item(), 6)
     1.0
     """
-    return apply_elementwise(ABS, x)
+    return apply_elementwise(kinds.ABS, x)
 
 
 def maximum(*arguments: Operand, axis: int | str | None = None) -> Any:
@@ -150,7 +129,7 @@ def _maximum(arguments: tuple[Operand, ...], axis: int | str | None, label: str,
         along = stack(wide, axis=-1) if symbolic else np.stack(wide, axis=-1)
     if along.shape[-1] == 0:
         raise DeclarationError(f"{label} of no elements: axis {axis} of shape {np.shape(arguments[0])}")
-    return apply_atom(MAXIMUM, along, label=label)
+    return apply_atom(kinds.MAXIMUM, along, label=label)
 
 
 def positive_part(x: Operand) -> Any:
@@ -249,7 +228,7 @@ def _sum_largest(x: Operand, k: int, axis: int | str | None, label: str) -> Any:
     along = reduced_axis_last(x, axis, label)
     if not isinstance(k, int | np.integer) or not 1 <= k <= along.shape[-1]:
         raise DeclarationError(f"{label}: k is {k}; it must be an integer from 1 to {along.shape[-1]}")
-    return apply_atom(SUM_LARGEST, along, parameter=int(k), label=label)
+    return apply_atom(kinds.SUM_LARGEST, along, parameter=int(k), label=label)
 
 
 def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
@@ -283,12 +262,12 @@ def norm(x: Operand, p: float = 2, axis: int | str | None = None) -> Any:
     >>> round(float(fo.norm([1, 1, 1], 3)) ** 3, 6)
     3.0
     """
-    atoms = {1: NORM_1, 2: NORM_2, np.inf: NORM_INF, "inf": NORM_INF}
+    atoms = {1: kinds.NORM_1, 2: kinds.NORM_2, np.inf: kinds.NORM_INF, "inf": kinds.NORM_INF}
     along = reduced_axis_last(x, axis, "norm")
     if np.ndim(p) == 0 and p in atoms:
         return apply_atom(atoms[p], along)
     require(_number(p) >= 1, "norm: p", p, "be a number >= 1, or inf")
-    return apply_atom(NORM_P, along, parameter=float(p), label="norm")
+    return apply_atom(kinds.NORM_P, along, parameter=float(p), label="norm")
 
 
 def geometric_mean(x: Operand, axis: int | str | None = None, weights: Operand = None) -> Any:
@@ -339,7 +318,7 @@ def geometric_mean(x: Operand, axis: int | str | None = None, weights: Operand =
             f"geometric_mean: weights must be {count} numbers >= 0 that are not all 0, not {weights!r}"
         )
     kept = np.flatnonzero(w)
-    return apply_atom(GEOMETRIC_MEAN, along[..., kept], parameter=w[kept] / w.sum(), label="geometric_mean")
+    return apply_atom(kinds.GEOMETRIC_MEAN, along[..., kept], parameter=w[kept] / w.sum())
 
 
 def huber(x: Operand, threshold: float = 1.0) -> Any:
@@ -375,7 +354,7 @@ def huber(x: Operand, threshold: float = 1.0) -> Any:
     [0.25, 5.0]
     """
     require(0 < _number(threshold) < np.inf, "huber: the threshold", threshold, "be one positive number")
-    return apply_elementwise(HUBER, x, parameter=float(threshold))
+    return apply_elementwise(kinds.HUBER, x, parameter=float(threshold))
 
 
 def sum_squares(x: Operand, axis: int | str | None = None) -> Any:
@@ -403,7 +382,7 @@ def sum_squares(x: Operand, axis: int | str | None = None) -> Any:
     >>> m.solve()[x].round(6).tolist()
     [1.0, 1.0]
     """
-    return apply_atom(SUM_SQUARES, reduced_axis_last(x, axis, "sum_squares"))
+    return apply_atom(kinds.SUM_SQUARES, reduced_axis_last(x, axis, "sum_squares"))
 
 
 def quad_over_lin(x: Operand, y: Operand) -> Any:
@@ -439,7 +418,7 @@ def quad_over_lin(x: Operand, y: Operand) -> Any:
     scalar = as_operand(y, "quad_over_lin")
     if scalar.size != 1:
         raise DeclarationError(f"quad_over_lin: y must be a scalar, not of shape {scalar.shape}")
-    return apply_atom(QUAD_OVER_LIN, reduced_axis_last(x, None, "quad_over_lin"), scalar.reshape(()))
+    return apply_atom(kinds.QUAD_OVER_LIN, reduced_axis_last(x, None, "quad_over_lin"), scalar.reshape(()))
 
 
 def inverse(x: Operand) -> Any:
@@ -461,7 +440,7 @@ def inverse(x: Operand) -> Any:
     >>> fo.inverse([0.5, 4.0]).tolist()
     [2.0, 0.25]
     """
-    return apply_elementwise(INVERSE, x)
+    return apply_elementwise(kinds.INVERSE, x)
 
 
 def _number(value: Any) -> float:
@@ -507,9 +486,11 @@ def power(x: Operand, p: float) -> Any:
     if p == -1:
         return inverse(x)
     if p == 2:
-        return apply_atom(SUM_SQUARES, as_operand(x, "power")[..., None], label="power")
+        return apply_atom(kinds.SUM_SQUARES, as_operand(x, "power")[..., None], label="power")
     even = p > 0 and float(p).is_integer() and int(p) % 2 == 0
-    atom = NEGATIVE_POWER if p < 0 else CONCAVE_POWER if p < 1 else EVEN_POWER if even else CONVEX_POWER
+    atom = kinds.EVEN_POWER if even else kinds.CONVEX_POWER
+    if p < 1:
+        atom = kinds.NEGATIVE_POWER if p < 0 else kinds.CONCAVE_POWER
     return apply_elementwise(atom, x, parameter=float(p), label="power")
 
 
@@ -539,7 +520,7 @@ def exp(x: Operand) -> Any:
     >>> round(m.solve("clarabel").objective, 6)
     1.0
     """
-    return apply_elementwise(EXP, x)
+    return apply_elementwise(kinds.EXP, x)
 
 
 def log(x: Operand) -> Any:
@@ -565,7 +546,7 @@ def log(x: Operand) -> Any:
     >>> fo.log([1.0, 0.0]).tolist()
     [0.0, -inf]
     """
-    return apply_elementwise(LOG, x)
+    return apply_elementwise(kinds.LOG, x)
 
 
 def entropy(x: Operand) -> Any:
@@ -591,7 +572,7 @@ def entropy(x: Operand) -> Any:
     >>> float(fo.entropy([0.5, 0.5]).sum().round(6))
     0.693147
     """
-    return apply_elementwise(ENTROPY, x)
+    return apply_elementwise(kinds.ENTROPY, x)
 
 
 def kl_div(x: Operand, y: Operand) -> Any:
@@ -618,7 +599,7 @@ def kl_div(x: Operand, y: Operand) -> Any:
     >>> float(fo.kl_div([0.5, 0.5], [0.25, 0.75]).sum().round(6))
     0.143841
     """
-    return apply_elementwise(KL_DIV, x, y)
+    return apply_elementwise(kinds.KL_DIV, x, y)
 
 
 def logistic(x: Operand) -> Any:
@@ -644,7 +625,7 @@ def logistic(x: Operand) -> Any:
     >>> float(fo.logistic(0.0).round(6))
     0.693147
     """
-    return apply_elementwise(LOGISTIC, x)
+    return apply_elementwise(kinds.LOGISTIC, x)
 
 
 def log_sum_exp(x: Operand, axis: int | str | None = None) -> Any:
@@ -684,4 +665,4 @@ def log_sum_exp(x: Operand, axis: int | str | None = None) -> Any:
     along = reduced_axis_last(x, axis, "log_sum_exp")
     if along.shape[-1] == 0:
         raise DeclarationError("log_sum_exp of no elements")
-    return apply_atom(LOG_SUM_EXP, along)
+    return apply_atom(kinds.LOG_SUM_EXP, along)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.expression import Expression
 
 SortedMethod = Literal["saturation", "compact", "cuts", "ordered-values"]
@@ -84,10 +84,9 @@ class Objective:
     tolerance: float = 1e-7
 
     def __post_init__(self) -> None:
-        if not 0 <= self.tolerance < np.inf:
-            raise DeclarationError(
-                f"{self.kind}: the tolerance is {self.tolerance}; it must be finite and >= 0"
-            )
+        require(
+            0 <= self.tolerance < np.inf, f"{self.kind}: the tolerance", self.tolerance, "be finite and >= 0"
+        )
 
     def __getitem__(self, part: Expression) -> Array:
         """The coefficient of each element of a variable, in an objective of one scalar stage.

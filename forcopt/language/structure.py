@@ -383,8 +383,7 @@ class Structure:
 
     @staticmethod
     def _check_name(name: Any, subject: str) -> None:
-        if not isinstance(name, str):
-            raise DeclarationError(f"{subject}: the name is {name!r}; it must be a string")
+        require(isinstance(name, str), f"{subject}: the name", name, "be a string")
 
     @property
     def variables(self) -> list[Variable]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError, required, unknown
+from forcopt.errors import DeclarationError, check_known, required
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.labels import product_index
@@ -223,8 +223,7 @@ class ModelSolution:
         conditions = [r for r in self.model.relations if isinstance(r, Condition)]
         listed: list[Any] = [*self.model.constraints, *conditions]
         named = {c.name: c for c in listed if c.name}
-        if name not in named:
-            raise unknown("constraint", name, list(named))
+        check_known("constraint", name, named)
         return named[name]
 
     def slack(self, constraint: Constraint) -> Array:

@@ -191,9 +191,8 @@ class PrivacyBudget(ApproximateDP):
         DeclarationError
             For a number that is not whole, or below 1.
         """
-        low = self.epsilon / whole_number(
-            mechanisms, "mechanisms", 1
-        )  # basic composition, which delta only improves
+        # basic composition, which delta only improves
+        low = self.epsilon / whole_number(mechanisms, "mechanisms", 1)
         if self.delta == 0 or mechanisms == 1:
             return low
 

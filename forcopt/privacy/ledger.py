@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy import losses
 from forcopt.privacy.budget import ApproximateDP, Budget
 from forcopt.privacy.losses import AtomLoss, Loss, Neighbours
@@ -149,10 +149,9 @@ class Ledger:
         if not given:
             raise DeclarationError("budget is empty; there must be at least one window")
         for name, one in given.items():
-            if not isinstance(one, Budget):
-                raise DeclarationError(
-                    f"budget of window {name!r} is {one!r}; it must be a budget, such as PureDP(1.0)"
-                )
+            require(
+                isinstance(one, Budget), f"budget of window {name!r}", one, "be a budget, such as PureDP(1.0)"
+            )
         if self.budgets and given != self.budgets:
             raise DeclarationError(f"budget is {given}; the ledger {self._path} has {self.budgets}")
         self.budgets = given

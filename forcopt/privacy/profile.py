@@ -13,19 +13,10 @@ import numpy as np
 import scipy
 
 from forcopt.errors import DeclarationError, require
+from forcopt.privacy import tolerances as tol
 from forcopt.privacy.contour import can_cap, capped_contour, contour
 from forcopt.privacy.fft import WIDEST, Bracket, bracket, first_below, least_epsilon, log_upper_bound
 from forcopt.privacy.losses import AtomLoss, BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
-from forcopt.privacy.tolerances import (
-    BELOW_ONE,
-    FAR,
-    FEW_ROUNDINGS,
-    LEAST_LOG_DELTA,
-    NEAR_ROOT,
-    NEXT_ROOT,
-    ROUNDING,
-    SMALLEST,
-)
 
 Engine = Literal["auto", "closed", "contour", "fft"]
 
@@ -154,19 +145,20 @@ class Profile:
             return most
         merged = [_merged(parts) for parts in self.directions]
         lost, atoms = self.mass_at_infinity, all(isinstance(loss, AtomLoss) for p in merged for loss, _ in p)
-        if abs(lost - delta) <= ROUNDING * delta and atoms:  # rounding must not decide whether atoms are kept
-            delta = lost * (1 + 2 * ROUNDING)
+        # rounding must not decide whether atoms are kept
+        if abs(lost - delta) <= tol.ROUNDING * delta and atoms:
+            delta = lost * (1 + 2 * tol.ROUNDING)
         if lost > delta:
             return inf
         if not merged:
             return _root(lambda epsilon: _from_zcdp(self.rho, epsilon), delta, most)
-        found, step = 0.0, NEAR_ROOT
+        found, step = 0.0, tol.NEAR_ROOT
         for parts in merged:
             found = _epsilon(parts, delta, (found, most), method)
         if any(_by_transform(parts, method) for parts in merged):  # the delta of each is bracketed anew
             target = nextafter(log(delta), -inf)
             while found < most and (over := self.log_delta(found, method) - target) > 0:
-                step = max(min(2 * over, NEXT_ROOT * min(WIDEST, found)), 2 * step)
+                step = max(min(2 * over, tol.NEXT_ROOT * min(WIDEST, found)), 2 * step)
                 found = min(found + step, most)
         return found
 
@@ -185,7 +177,7 @@ class Profile:
             safe = 0.0
             for loss, k in parts:
                 lost = float(loss.tails(_FAR)[0][0]) if not isfinite(loss.pure) else 0.0
-                safe += k * log1p(-min(lost, BELOW_ONE))
+                safe += k * log1p(-min(lost, tol.BELOW_ONE))
             worst = max(worst, -expm1(safe))
         return worst
 
@@ -251,7 +243,7 @@ class Profile:
         return f"<Profile {', '.join(known) or 'of unbounded loss'}>"
 
 
-_FAR = np.array([FAR])
+_FAR = np.array([tol.FAR])
 
 
 def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
@@ -317,8 +309,8 @@ def _root(log_delta: Callable[[float], float], delta: float, most: float) -> flo
 
     def over(epsilon: float) -> float:
         found = log_delta(epsilon)
-        gap = max(found, LEAST_LOG_DELTA) - target
-        return min(gap, 0.0) if exp(found) <= delta else max(gap, FEW_ROUNDINGS)
+        gap = max(found, tol.LEAST_LOG_DELTA) - target
+        return min(gap, 0.0) if exp(found) <= delta else max(gap, tol.FEW_ROUNDINGS)
 
     return first_below(over, 0.0, min(1.0, most), (0.0, most))
 
@@ -343,6 +335,6 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         order = 1 + exp(log_excess)
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
-    most = max(12.0, 1 + log(max(epsilon, SMALLEST) / rho))  # twice the best order of large losses
+    most = max(12.0, 1 + log(max(epsilon, tol.SMALLEST) / rho))  # twice the best order of large losses
     found = scipy.optimize.minimize_scalar(bound, bounds=(-12.0, most), options={"xatol": 1e-10})
     return min(0.0, float(found.fun))

@@ -19,8 +19,8 @@ from forcopt.errors import (
     UnboundedExpressionError,
     UnknownNameError,
     UnsupportedError,
+    check_known,
     require,
-    unknown,
 )
 from forcopt.memory import bytes_of
 from forcopt.problem import Method, Problem
@@ -300,8 +300,7 @@ def _own_options(
     """For each problem and method its own options, each known."""
     keys = {key for pairs in named.values() for m, b in pairs for key in (m, f"{m}@{b}")}
     for key in options:
-        if key not in keys:
-            raise unknown("method in options", key, sorted(keys))
+        check_known("method in options", key, sorted(keys))
     return {
         name: {
             (method, backend): check_options(
@@ -317,6 +316,5 @@ def check_options(method: Method, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options back if `Problem.solve` takes them with this method."""
     known = [*method.options, *(name for name in ("gap", "threads") if name in method.common)]
     for name in options:
-        if name not in known:
-            raise unknown(f"option of method {method.name!r}", name, known)
+        check_known(f"option of method {method.name!r}", name, known)
     return options

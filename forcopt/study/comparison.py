@@ -14,7 +14,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.registry import backends
-from forcopt.errors import unknown
+from forcopt.errors import check_known, unknown
 from forcopt.loops.solution import relative_gap
 from forcopt.notebook import write_figure
 from forcopt.problem import Problem
@@ -320,9 +320,7 @@ class Comparison:
             If no row has such a number.
         """
         found = [row.number(name) for row in self.rows]
-        known = [*NUMBERS, *self.parameters, *self.metrics]
-        if name not in known:
-            raise unknown("number of a run", name, known)
+        check_known("number of a run", name, [*NUMBERS, *self.parameters, *self.metrics])
         return np.array([np.nan if value is None else value for value in found])
 
     @property
@@ -472,8 +470,7 @@ class Comparison:
             raise unknown("kind of plot", kind, ["runs", *CHARTS])
         known = [name for name in signature(CHARTS[kind]).parameters if name != "comparison"]
         for name in options:
-            if name not in known:
-                raise unknown(f"option of the plot {kind!r}", name, known)
+            check_known(f"option of the plot {kind!r}", name, known)
         return CHARTS[kind](self, **options)
 
     def plot(self, path: str | Path | None = None, kind: str = "runs", **options: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import require, unknown
+from forcopt.errors import check_known, require
 from forcopt.notebook import new_figure
 
 if TYPE_CHECKING:
@@ -156,8 +156,7 @@ class Estimates:
         return len(next(iter(self.values.values())))
 
     def _of(self, name: str) -> Array:
-        if name not in self.values:
-            raise unknown("metric", name, list(self.values))
+        check_known("metric", name, self.values)
         return self.values[name]
 
     def mean(self, name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 _MOST = 20
 """Bits of one query, at most: its table has 2 to this power entries."""
@@ -142,8 +142,7 @@ class BitPopulation(ABC):
         seed : int or Generator, optional
             The seed.
         """
-        if records < 1:
-            raise DeclarationError(f"records is {records}; it must be at least 1")
+        require(records >= 1, "records", records, "be at least 1")
         words = self._words(records, np.random.default_rng(seed))
         if records % 64:
             words[:, -1] &= np.uint64((1 << (records % 64)) - 1)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 
 def run_probability(links: int, related: float, length: int) -> float:
@@ -380,8 +380,7 @@ class DecayingCorrelation(DataModel):
         int or None
             None if no width below the one that covers all attributes has it.
         """
-        if not failure > 0:
-            raise DeclarationError(f"failure is {failure}; it must be above 0")
+        require(failure > 0, "failure", failure, "be above 0")
         low, high = -1, self.attributes
         if self.replace(width=high - 1).covers_all:
             high -= 1

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr, ndtri
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.theorems import Guarantee, best_split, guarantee, transfer
 from forcopt.models.adaptive_queries.tolerances import DELTA_KEPT, EXCEEDED, HEIGHT, PLACE, RAISED, ROUNDING
@@ -107,7 +107,6 @@ class AccuracyPlan(Problem):
     """
 
     family: ClassVar[str] = "queries"
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "search"
 
     data_model: DataModel
@@ -222,8 +221,7 @@ class AccuracyPlan(Problem):
         DeclarationError
             If `target` is not above 0.
         """
-        if not target > 0:
-            raise DeclarationError(f"target is {target}; it must be above 0")
+        require(target > 0, "target", target, "be above 0")
 
         def enough(n: int) -> bool:
             p = self.replace(records=n)

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.tolerances import SHOWN_EXCESS
 from forcopt.notebook import new_figure
@@ -158,8 +158,7 @@ class QuerySchedule(Problem):
         if shape not in ((), (q,)) or (self.weights < 0).any():
             raise DeclarationError(f"weights: the shape is {shape}; one weight, or {q}, none negative")
         one, each = ((), (q,)) if self.delta is None else ((2,), (q, 2))
-        if self.costs.shape not in (one, each):
-            raise DeclarationError(f"costs: the shape is {self.costs.shape}; it must be {one} or {each}")
+        require(self.costs.shape in (one, each), "costs: the shape", self.costs.shape, f"be {one} or {each}")
         spends = self.costs if self.delta is None else self.costs[..., 0]
         if (spends <= 0).any() or (self.costs < 0).any():
             raise DeclarationError("costs: epsilons must be above 0 and deltas at least 0")

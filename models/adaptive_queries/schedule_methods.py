@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_queries.data_models import DataModel
@@ -64,8 +64,7 @@ class Ledger:
     def __init__(self, data_model: DataModel, epsilon: float) -> None:
         from forcopt.numeric.range_loads import RangeLoads
 
-        if not (np.isfinite(epsilon) and epsilon > 0):
-            raise DeclarationError(f"epsilon is {epsilon}; it must be above 0 and finite")
+        require(np.isfinite(epsilon) and epsilon > 0, "epsilon", epsilon, "be above 0 and finite")
         self.data_model, self.epsilon = data_model, float(epsilon)
         self._loads = RangeLoads(data_model.windows, np.array([_UNITS + _UNITS // 10**12]))
         self._furthest = 0

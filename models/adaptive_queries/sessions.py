@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.adaptive_queries.bit_populations import BitPopulation, BitQuery, BitSample
 from forcopt.models.adaptive_queries.data_models import DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
@@ -149,8 +149,7 @@ class Population:
         seed : int or Generator, optional
             The seed.
         """
-        if records < 1:
-            raise DeclarationError(f"records is {records}; it must be at least 1")
+        require(records >= 1, "records", records, "be at least 1")
         rng = np.random.default_rng(seed)
         sizes = tuple(map(len, self.probabilities))
         if self.whole and self.table is not None:

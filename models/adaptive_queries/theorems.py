@@ -7,7 +7,7 @@ from math import exp, expm1, sqrt
 from typing import Any
 
 from forcopt.arrays import as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.privacy.tolerances import EXPONENT
 
@@ -129,8 +129,7 @@ def _transfer(
         ("c", c, c > 0 or (c == 0 == beta), "above 0, or 0 where beta is 0"),
         ("d", d, d > 0 or (d == 0 == delta), "above 0, or 0 where delta is 0"),
     ):
-        if not valid:
-            raise DeclarationError(f"{name} is {value}; it must be {rule}")
+        require(valid, name, value, f"be {rule}")
     missed = (beta / c if beta else 0.0) + (factor * delta / d if delta else 0.0)
     loss = factor * epsilon
     error = expm1(loss) if loss < EXPONENT else float("inf")

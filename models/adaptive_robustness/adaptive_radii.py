@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array, Seed, as_numbers, check_entries
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.arrays import Array, Seed, as_numbers, check_entries, whole_number
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.adaptive_robustness import geometry
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
 from forcopt.models.adaptive_robustness.tolerances import WHOLE
@@ -26,8 +26,7 @@ def check_labels(labels: Any, count: int) -> Array:
         For another shape, NaN, or types that cannot be compared.
     """
     y = np.asarray(labels)
-    if y.shape != (count,):
-        raise DeclarationError(f"labels: the shape is {y.shape}; it must be ({count},)")
+    require(y.shape == (count,), "labels: the shape", y.shape, f"be ({count},)")
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise DeclarationError(f"labels[{int(np.argmax(np.isnan(y)))}] is nan; it must be a label")
     if y.dtype.kind == "O":
@@ -156,11 +155,6 @@ def _sizes(X: Array, y: Array, c: float, norm: Norm, radii: Any, cap: float | No
     return check_fraction(c) * capped(adaptive, cap)
 
 
-def _check_draws(draws: Any) -> None:
-    if isinstance(draws, bool) or int(draws) != draws or draws < 1:
-        raise DeclarationError(f"draws is {draws!r}; it must be a whole number, at least 1")
-
-
 def augment(
     points: Any,
     labels: Any,
@@ -220,9 +214,9 @@ def augment(
     """
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
-    _check_draws(draws)
+    m = whole_number(draws, "draws", 1)
     size = _sizes(X, y, c, norm, radii, cap)
-    rng, m = np.random.default_rng(seed), int(draws)
+    rng = np.random.default_rng(seed)
     moved = draw_in_ball((len(X) * m, X.shape[1]), norm, rng).reshape(len(X), m, -1)
     moved = X[:, None] + size[:, None, None] * moved
     if keep_original:
@@ -292,14 +286,13 @@ def sampled_loss(
     X = check_points(points, "points")
     y = check_labels(labels, len(X))
     check_choice("reduce", reduce, "any", "mean")
-    _check_draws(draws)
+    draws = whole_number(draws, "draws", 1)
     size = _sizes(X, y, c, norm, radii, cap)
     predict = getattr(classifier, "predict", classifier)
-    if not callable(predict):
-        raise DeclarationError(f"classifier is {classifier!r}; it must be callable or have predict")
+    require(callable(predict), "classifier", classifier, "be callable or have predict")
     rng = np.random.default_rng(seed)
-    wrong = np.zeros((int(draws), len(X)), dtype=bool)
-    for k in range(int(draws)):
+    wrong = np.zeros((draws, len(X)), dtype=bool)
+    for k in range(draws):
         wrong[k] = np.asarray(predict(X + size[:, None] * draw_in_ball(X.shape, norm, rng))) != y
     lost = wrong if reduce == "mean" else wrong.any(axis=0) | (np.asarray(predict(X)) != y)
     return float(lost.mean())
@@ -345,13 +338,10 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     >>> nn_sample_size(2, 0.1, 0.1, 0.1, as_printed=True)
     66219
     """
-    if isinstance(d, bool) or int(d) != d or d < 1:
-        raise DeclarationError(f"d is {d!r}; it must be a whole number, at least 1")
+    d = whole_number(d, "d", 1)
     for name, value in (("eps", eps), ("delta", delta)):
-        if not 0 < float(as_numbers(value, name)) < 1:
-            raise DeclarationError(f"{name} is {value!r}; it must be between 0 and 1")
-    if not phi_inverse > 0:
-        raise DeclarationError(f"phi_inverse is {phi_inverse!r}; it must be positive")
+        require(0 < float(as_numbers(value, name)) < 1, name, value, "be between 0 and 1")
+    require(phi_inverse > 0, "phi_inverse", phi_inverse, "be positive")
     if math.isinf(phi_inverse):
         return 1
     side = 3 * math.sqrt(d) / phi_inverse

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline
-from forcopt.errors import BackendError, DeclarationError, required
+from forcopt.errors import BackendError, DeclarationError, require, required
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, augment, capped, check_labels
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
@@ -137,8 +137,7 @@ class ExpansionNearestNeighbour:
     """
 
     def __init__(self, c: float = 0.5, norm: Norm = "l2") -> None:
-        if not c >= 0:
-            raise DeclarationError(f"c is {c!r}; it must be at least 0")
+        require(c >= 0, "c", c, "be at least 0")
         self.c, self.norm = c, norm
 
     def fit(self, X: Any, y: Any, *, cap: float | None = None) -> Self:

@@ -13,16 +13,9 @@ from forcopt.arrays import Array, check_entries, check_shape
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import aligned, take_names
+from forcopt.models.adaptive_robustness import geometry
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
-from forcopt.models.adaptive_robustness.geometry import (
-    Norm,
-    check_points,
-    check_radii,
-    dual_length,
-    length,
-    places_of,
-)
 from forcopt.models.adaptive_robustness.neighbour_radius import constancy_radii
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii, halfspace_radii
 from forcopt.models.adaptive_robustness.tolerances import TOLERANCE
@@ -73,10 +66,10 @@ class AdaptiveRobustClassification(Problem):
     family: ClassVar[str] = "robustness"
     default_method: ClassVar[str] = "milp"
 
-    features: Annotated[Numbers, AfterValidator(partial(check_points, subject="features"))]
+    features: Annotated[Numbers, AfterValidator(partial(geometry.check_points, subject="features"))]
     labels: Integers
     fraction: float = 0.5
-    norm: Norm = "l2"
+    norm: geometry.Norm = "l2"
     radii: Numbers | None = None
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
@@ -94,7 +87,7 @@ class AdaptiveRobustClassification(Problem):
             if (self.labels == self.labels[0]).all():
                 raise DeclarationError("labels: all are equal, so radii are infinite; give radii")
         else:
-            check_radii(self.radii, n)
+            geometry.check_radii(self.radii, n)
         return self
 
     def choose_method(self) -> str:
@@ -125,7 +118,7 @@ class AdaptiveRobustClassification(Problem):
     @cached_property
     def extent(self) -> float:
         """The largest distance of a point, or end of its ball, from the center; 1 if all coincide."""
-        away = length(self.features - self.center, self.norm)
+        away = geometry.length(self.features - self.center, self.norm)
         return float((away + self.balls).max()) or 1.0
 
     @property
@@ -136,7 +129,7 @@ class AdaptiveRobustClassification(Problem):
     @cached_property
     def coinciding(self) -> Array:
         """Pairs of points at one place with different labels, shape ``(k, 2)``."""
-        place = places_of(self.features)
+        place = geometry.places_of(self.features)
         rows: set[tuple[int, int]] = set()
         for p in np.unique(place):
             zero, one = (np.flatnonzero((place == p) & (self.labels == k)).tolist() for k in (0, 1))
@@ -151,7 +144,7 @@ class AdaptiveRobustClassification(Problem):
         the scores of points: no rounding of a score changes a prediction. If that leaves no room, as between
         balls that touch, it is `found`.
         """
-        size = dual_length(found.w, self.norm)
+        size = geometry.dual_length(found.w, self.norm)
         kept = ~self.lossy(found)
         if size == 0:
             return found

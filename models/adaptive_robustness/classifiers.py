@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, check_shape
 from forcopt.declaration import Declared, Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.learning.hypotheses import aligned
 from forcopt.models.adaptive_robustness.geometry import check_points
 
@@ -74,8 +74,7 @@ class Halfspace(Classifier):
     @field_validator("w")
     @classmethod
     def _is_vector(cls, w: Array) -> Array:
-        if w.ndim != 1 or not len(w):
-            raise DeclarationError(f"the shape is {w.shape}; it must be (d,)")
+        require(w.ndim == 1 and len(w), "the shape", w.shape, "be (d,)")
         return w
 
     @property

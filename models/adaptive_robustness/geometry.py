@@ -10,7 +10,7 @@ import scipy
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.adaptive_robustness.tolerances import TOUCH
 
 Norm = Literal["l2", "linf"]
@@ -30,8 +30,7 @@ def order_of(norm: str) -> float:
     DeclarationError
         For a norm that is neither ``"l2"`` nor ``"linf"``.
     """
-    if norm not in get_args(Norm):
-        raise DeclarationError(f"norm is {norm!r}; it must be 'l2' or 'linf'")
+    require(norm in get_args(Norm), "norm", norm, "be 'l2' or 'linf'")
     return 2.0 if norm == "l2" else np.inf
 
 
@@ -68,8 +67,7 @@ def check_radii(radii: Any, count: int, subject: str = "radii") -> Array:
         For another shape, or radii that are negative or not finite.
     """
     values = as_numbers(radii, subject)
-    if values.shape not in ((), (count,)):
-        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be () or ({count},)")
+    require(values.shape in ((), (count,)), f"{subject}: the shape", values.shape, f"be () or ({count},)")
     check_entries(values, values < 0, subject, "it must be at least 0")
     return np.broadcast_to(values, (count,))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.language import Model, Variable, sum_squares
 from forcopt.language.atoms import norm as norm_of
 from forcopt.learning.hypotheses import aligned
@@ -187,8 +187,7 @@ def svm(
 def _fit(
     problem: AdaptiveRobustClassification, balls: Array, penalty: float, backend: str, limit: float | None
 ) -> Outcome:
-    if not penalty >= 0:
-        raise DeclarationError(f"penalty is {penalty!r}; it must be at least 0")
+    require(penalty >= 0, "penalty", penalty, "be at least 0")
     n, d = problem.features.shape
     unit, signs = problem.extent, problem.signs
     X = (problem.features - problem.center) / unit

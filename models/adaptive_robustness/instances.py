@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from forcopt.arrays import Array, Seed
 from forcopt.errors import DeclarationError
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
@@ -115,22 +114,11 @@ def _network(features: int, units: int) -> RobustnessRadius:
     )
 
 
+_CURVES = ("sines", 100, 0.3), ("sines", 1000, 0.3), ("sines", 10_000, 0.2), ("circles", 1000, 2.5)
+
 INSTANCES = by_name(
-    [
-        *(
-            Instance(f"robustness/{name}-{count}", partial(_fixed, name, count, radius), "lp")
-            for name, count, radius in (
-                ("sines", 100, 0.3), ("sines", 1000, 0.3), ("sines", 10_000, 0.2), ("circles", 1000, 2.5),
-            )
-        ),
-        *(Instance(f"robustness/three-labels-{n}", partial(_many_labels, n), "milp") for n in (30, 100, 300)),
-        *(
-            Instance(f"robustness/halfspace-{n}-{d}", partial(_halfspace, n, d, 0.5), "milp")
-            for n, d in ((20, 2), (40, 3), (60, 4))
-        ),
-        *(
-            Instance(f"robustness/network-{d}-{k}", partial(_network, d, k), "milp")
-            for d, k in ((5, 5), (20, 10), (30, 20))
-        ),
-    ]
-)  # fmt: skip
+    family("robustness/{}-{}", _fixed, "lp", *_CURVES),
+    family("robustness/three-labels-{}", _many_labels, "milp", [30], [100], [300]),
+    family("robustness/halfspace-{}-{}", _halfspace, "milp", (20, 2, 0.5), (40, 3, 0.5), (60, 4, 0.5)),
+    family("robustness/network-{}-{}", _network, "milp", (5, 5), (20, 10), (30, 20)),
+)

@@ -17,7 +17,7 @@ import scipy
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.compiled import njit
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robust_bayes import RobustBayes
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
@@ -451,8 +451,7 @@ class MarginRate:
 
     def inverse(self, eps: float) -> float:
         """The largest r with ``Phi(r) <= eps``; infinite if all r are."""
-        if not float(as_numbers(eps, "eps")) >= 0:
-            raise DeclarationError(f"eps is {eps!r}; it must be at least 0")
+        require(float(as_numbers(eps, "eps")) >= 0, "eps", eps, "be at least 0")
         order = np.argsort(self.radii)
         above = np.cumsum(self.masses[order]) > eps + TIED
         return float(self.radii[order][int(np.argmax(above))]) if above.any() else np.inf

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, Seed
 from forcopt.clock import Deadline, OnImprovement, Trace
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language import Expression, Model, Variable, implies
 from forcopt.language.atoms import norm as norm_of
 from forcopt.loops.solution import ModelSolution
@@ -180,8 +180,7 @@ def draws(
     Outcome
         An upper bound of the radius; 0 is the only lower bound.
     """
-    if count < 1:
-        raise DeclarationError(f"count is {count}; it must be at least 1")
+    require(count >= 1, "count", count, "be at least 1")
     trace = Trace(Deadline(time_limit), on_improvement)
     if problem.is_misclassified:
         return Outcome(problem.point.copy(), 0.0)

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
 from forcopt.models.adaptive_robustness.classifiers import Classifier, Halfspace, ReLUNetwork, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, dual_length, length
@@ -100,8 +100,7 @@ class RobustnessRadius(Problem):
         if not isinstance(self.classifier, ReLUNetwork | Tree):
             raise DeclarationError(f"box: a {type(self.classifier).__name__} takes none")
         for bound in self.box:
-            if bound.shape not in ((), (d,)):
-                raise DeclarationError(f"box: the shape is {bound.shape}; it must be one number or ({d},)")
+            require(bound.shape in ((), (d,)), "box: the shape", bound.shape, f"be one number or ({d},)")
         outside = (self.point < self.box[0]) | (self.point > self.box[1])
         check_entries(self.point, outside, "point", "it must be inside of the box")
         return self

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
@@ -106,9 +105,8 @@ def _precise(strata: int, variables: int) -> PrecisionAllocation:
     sizes = drawn.sizes.astype(float)
     sampled = np.maximum(1.0, 0.03 * sizes)
     shares = ((sizes / sizes.sum()) ** 2)[:, None] * deviations**2
-    targets = ((1 / sampled - 1 / sizes) @ shares).round(
-        9
-    )  # the last bits of a product depend on the processor
+    # the last bits of a product depend on the processor
+    targets = ((1 / sampled - 1 / sizes) @ shares).round(9)
     return PrecisionAllocation(sizes=drawn.sizes, deviations=deviations, targets=targets)
 
 
@@ -129,18 +127,7 @@ def _private(strata: int) -> PrivateAllocation:
 
 
 INSTANCES = by_name(
-    [
-        *(
-            Instance(f"allocation/precision-{strata}-{v}", partial(_precise, strata, v), "milp")
-            for strata, v in ((5, 2), (10, 2), (20, 3), (40, 2))
-        ),
-        *(
-            Instance(f"allocation/budget-{strata}", partial(_paid, strata), "milp", {"reduce": False})
-            for strata in (20, 100, 500)
-        ),
-        *(
-            Instance(f"allocation/private-{strata}", partial(_private, strata), "milp")
-            for strata in (20, 100, 500)
-        ),
-    ]
+    family("allocation/precision-{}-{}", _precise, "milp", (5, 2), (10, 2), (20, 3), (40, 2)),
+    family("allocation/budget-{}", _paid, "milp", [20], [100], [500], reduce=False),
+    family("allocation/private-{}", _private, "milp", [20], [100], [500]),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -50,8 +50,6 @@ class PrecisionAllocation(Strata):
     >>> s.decision.sizes.tolist(), s.objective
     ([10.0, 20.0, 10.0], 40.0)
     """
-
-    sense: ClassVar[Literal["min", "max"]] = "min"
 
     targets: Numbers = Field(default=...)
     costs: Numbers | None = None

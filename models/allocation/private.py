@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -125,7 +125,6 @@ class PrivateAllocation(Strata):
     [4 3 5] 0.176459
     """
 
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "sweep"
 
     sample_size: float = Field(default=..., gt=0.0, allow_inf_nan=False)

@@ -526,8 +526,6 @@ class StratifiedAllocation(Strata):
     ([10.0, 20.0, 10.0], 0.0725, 0.11)
     """
 
-    sense: ClassVar[Literal["min", "max"]] = "min"
-
     sample_size: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     costs: Numbers | None = None
     budget: Amount | tuple[Amount, ...] | None = None

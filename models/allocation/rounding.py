@@ -53,9 +53,7 @@ def rounded(
     order = np.argsort(-rest, kind="stable")[: np.count_nonzero(rest)]
     each = np.stack([costs for costs, _ in limits], axis=1)[order]
     left = np.array([limit * (1 + ROUNDING) - costs @ down for costs, limit in limits])
-    first = int(
-        (np.cumsum(each, axis=0) <= left).all(axis=1).sum()
-    )  # the number that fit one after the other
+    first = int((np.cumsum(each, axis=0) <= left).all(axis=1).sum())  # that fit one after the other
     down[order[:first]] += 1
     left -= each[:first].sum(axis=0)
     for i, costs in zip(order[first:], each[first:], strict=True):  # then the ones cheap enough for the rest

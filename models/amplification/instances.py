@@ -25,8 +25,6 @@ def _design(population: int, epsilon: float) -> TightAmplification:
 
 
 INSTANCES = by_name(
-    [
-        *(Instance(f"amplification/test-{n}", partial(_test, n, 0.5), "lp") for n in (10, 100, 1000, 10000)),
-        *(Instance(f"amplification/design-{n}", partial(_design, n, 0.5), "lp") for n in (10, 100, 1000)),
-    ]
+    (Instance(f"amplification/test-{n}", partial(_test, n, 0.5), "lp") for n in (10, 100, 1000, 10000)),
+    (Instance(f"amplification/design-{n}", partial(_design, n, 0.5), "lp") for n in (10, 100, 1000)),
 )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 from forcopt.models.calibrated_errors.transport import CalibratedTransport
 
@@ -34,11 +32,6 @@ def _transport(values: int) -> CalibratedTransport:
 
 
 INSTANCES = by_name(
-    [
-        *(
-            Instance(f"calibrated/scores-{g}-{n}", partial(_groups, g, n), "lp")
-            for g, n in ((2, 10), (3, 100), (10, 500))
-        ),
-        *(Instance(f"calibrated/transport-{n}", partial(_transport, n), "lp") for n in (10, 100, 500)),
-    ]
+    family("calibrated/scores-{}-{}", _groups, "lp", (2, 10), (3, 100), (10, 500)),
+    family("calibrated/transport-{}", _transport, "lp", [10], [100], [500]),
 )

@@ -13,21 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from forcopt import fairness
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
-from forcopt.errors import BackendError, DeclarationError
-from forcopt.fairness import (
-    FALSE_POSITIVE,
-    NEGATIVE_PREDICTIVE,
-    POSITIVE_PREDICTIVE,
-    TRUE_POSITIVE,
-    AllOf,
-    EqualizedOdds,
-    GroupRates,
-    Notion,
-    PredictiveValues,
-)
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.products import quad_form
 from forcopt.learning.files import PolicyFile, numbers_from_plain
@@ -116,7 +106,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     cutoff: float = Field(default=None, gt=0.0, lt=1.0)  # type: ignore[assignment]
     cost_ratio: float = Field(default=None, gt=0.0, allow_inf_nan=False)  # type: ignore[assignment]
     interval: float = Field(default=0.0, ge=0.0)
-    constraint: Notion | None = None
+    constraint: fairness.Notion | None = None
     relaxation: Numbers | None = None
     margin: float = Field(default=MARGIN, gt=0.0)
 
@@ -178,8 +168,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             return None
         if matrix.ndim == 0:
             matrix = float(matrix) * np.eye(2)
-        if matrix.shape != (2, 2):
-            raise DeclarationError(f"the shape is {matrix.shape}; it must be (2, 2), or a number")
+        require(matrix.shape == (2, 2), "the shape", matrix.shape, "be (2, 2), or a number")
         if matrix[0, 1] != matrix[1, 0]:
             raise DeclarationError(f"the matrix is not symmetric: {matrix[0, 1]:g} and {matrix[1, 0]:g}")
         least = float(np.linalg.eigvalsh(matrix)[0])
@@ -263,18 +252,18 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return np.array([values @ masses for values, masses in self.scores.values()])
 
     @property
-    def calibration(self) -> PredictiveValues:
+    def calibration(self) -> fairness.PredictiveValues:
         """The constraint under which calibrated scores lead to the predictions, in each group."""
-        return PredictiveValues(positive=self.upper, negative=1 - self.lower)
+        return fairness.PredictiveValues(positive=self.upper, negative=1 - self.lower)
 
     @property
-    def parity(self) -> Notion | None:
+    def parity(self) -> fairness.Notion | None:
         """The constraint on the rates: `constraint`, or equal odds; None if a relaxation takes its place."""
-        return self.constraint or (EqualizedOdds() if self.relaxation is None else None)
+        return self.constraint or (fairness.EqualizedOdds() if self.relaxation is None else None)
 
     # -- rates and loss --------------------------------------------------------------------------------------
 
-    def rates(self, accepted: Any) -> GroupRates:
+    def rates(self, accepted: Any) -> fairness.GroupRates:
         """The rates of predictions.
 
         Parameters
@@ -287,9 +276,9 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         blocks = [share * mass * np.array([1 - values, values]) for share, (values, mass) in scores]
         mass = np.array([block.sum(axis=1) for block in blocks])
         positives = sp.csr_array(sp.block_diag(blocks)) @ accepted
-        return GroupRates(positives.reshape(len(self.groups), 2), mass, self.groups)
+        return fairness.GroupRates(positives.reshape(len(self.groups), 2), mass, self.groups)
 
-    def loss(self, rates: GroupRates) -> Any:
+    def loss(self, rates: fairness.GroupRates) -> Any:
         """The expected loss: k for a false positive, 1 for a false negative (equation (13)).
 
         With a relaxation, and costs of differences of the rates (equation (20)).
@@ -299,7 +288,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             return errors
         first, second = np.triu_indices(len(self.groups), 1)
         pairs = np.eye(len(self.groups))[first] - np.eye(len(self.groups))[second]
-        false, true = rates.rate(FALSE_POSITIVE), rates.rate(TRUE_POSITIVE)
+        false, true = rates.rate(fairness.FALSE_POSITIVE), rates.rate(fairness.TRUE_POSITIVE)
         differences = np.kron([[1.0], [0.0]], pairs) @ false + np.kron([[0.0], [1.0]], pairs) @ true
         return errors + quad_form(differences, np.kron(self.relaxation, np.eye(len(first))))
 
@@ -331,7 +320,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         if self.parity is not None:
             found |= self.parity.violation(rates)
         found["interval"] = within
-        for rate in (FALSE_POSITIVE, TRUE_POSITIVE):
+        for rate in (fairness.FALSE_POSITIVE, fairness.TRUE_POSITIVE):
             values = zip(self.groups, rates.rate(rate), strict=True)
             metrics |= {f"{rate.name} of {g}": float(v) for g, v in values}
         broken = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
@@ -451,8 +440,8 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         half_planes: dict[tuple[str, str], HalfPlane] = {}
         for name, base in self._exact_base_rates.items() if calibrated else ():
             at_zero, at_one = ((-cut * (1 - base), (1 - cut) * base) for cut in (upper, lower))
-            half_planes[name, POSITIVE_PREDICTIVE.name] = (*at_zero, Fraction(0))
-            half_planes[name, NEGATIVE_PREDICTIVE.name] = (*at_one, -sum(at_one, Fraction(0)))
+            half_planes[name, fairness.POSITIVE_PREDICTIVE.name] = (*at_zero, Fraction(0))
+            half_planes[name, fairness.NEGATIVE_PREDICTIVE.name] = (*at_one, -sum(at_one, Fraction(0)))
         return FeasibleRegion.build(chains, half_planes, deadline)
 
     def best_rates(self, deadline: Deadline | None = None) -> Point | None:
@@ -472,7 +461,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         TimeoutError
             If the time limit passes.
         """
-        if self.relaxation is not None or self.parity != EqualizedOdds():
+        if self.relaxation is not None or self.parity != fairness.EqualizedOdds():
             raise DeclarationError("the polygon holds equal rates only: EqualizedOdds(0), no relaxation")
         region = self.feasible_region(deadline=deadline)
         return None if region.is_empty else region.minimize(*self._exact_loss)
@@ -519,10 +508,10 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return ""
 
 
-def demands(problem: CalibratedEqualErrors) -> Notion:
+def demands(problem: CalibratedEqualErrors) -> fairness.Notion:
     """All constraints of stage 1 on the rates."""
     parity, calibration = problem.parity, problem.calibration
-    return calibration if parity is None else AllOf(notions=(parity, calibration))
+    return calibration if parity is None else fairness.AllOf(notions=(parity, calibration))
 
 
 @dataclass(frozen=True, eq=False)

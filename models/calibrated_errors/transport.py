@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
 from forcopt.models.calibrated_errors.decision import ScoreKernel
@@ -140,8 +140,7 @@ class CalibratedTransport(Cutoffs, Problem):
     @field_validator("target")
     @classmethod
     def _is_pair(cls, target: Array) -> Array:
-        if target.shape != (2,):
-            raise DeclarationError(f"the shape is {target.shape}; it must be (2,): false, true positive rate")
+        require(target.shape == (2,), "the shape", target.shape, "be (2,): false, true positive rate")
         if target.min() < -FEASIBILITY_TOLERANCE or target.max() > 1 + FEASIBILITY_TOLERANCE:
             raise DeclarationError(f"{target.tolist()} are no rates; both must be from 0 to 1")
         return np.clip(target, 0.0, 1.0)

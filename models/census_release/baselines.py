@@ -6,13 +6,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.models.census_release.common import (
-    answered,
-    demand,
-    out_of_time,
-    real_optimum,
-    round_by_remainders,
-)
+from forcopt.models.census_release import common
 from forcopt.models.census_release.passes import check_clock, project_children
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
@@ -23,9 +17,9 @@ from forcopt.problem import Outcome
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
     clock = Deadline(time_limit)
-    found = real_optimum(problem.replace(integer=False, nonnegative=False), clock.left)
+    found = common.real_optimum(problem.replace(integer=False, nonnegative=False), clock.left)
     if clock.passed:
-        return out_of_time(clock)
+        return common.out_of_time(clock)
     levels = [np.maximum(level, 0.0) if problem.nonnegative else level.copy() for level in found]
     if problem.integer:
         levels = [np.round(level) for level in levels]
@@ -41,11 +35,11 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
     clock = Deadline(time_limit)
 
     def leaves() -> Array:
-        real = real_optimum(problem, clock.left)
+        real = common.real_optimum(problem, clock.left)
         check_clock(clock)
-        return round_by_remainders(problem.hierarchy, real)
+        return common.round_by_remainders(problem.hierarchy, real)
 
-    return answered(problem, leaves)
+    return common.answered(problem, leaves)
 
 
 def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
@@ -80,8 +74,8 @@ def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
 
     The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
     """
-    demand(problem, "toydown", order="top-down", nonnegative=False, integer=False)
-    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
+    common.demand(problem, "toydown", order="top-down", nonnegative=False, integer=False)
+    return common.answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
 
 
 @ConsistentRelease.algorithm(
@@ -93,5 +87,5 @@ def simplex(problem: ConsistentRelease, *, time_limit: float | None = None) -> O
     The children of each unit are projected onto the simplex of the unit's count. A unit's count is at least
     the sum of the invariants below it, so that no level is infeasible.
     """
-    demand(problem, "simplex", order="top-down", nonnegative=True, integer=False)
-    return answered(problem, lambda: _by_level(problem, Deadline(time_limit)))
+    common.demand(problem, "simplex", order="top-down", nonnegative=True, integer=False)
+    return common.answered(problem, lambda: _by_level(problem, Deadline(time_limit)))

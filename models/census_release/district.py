@@ -12,7 +12,7 @@ from forcopt.clock import Deadline
 from forcopt.compiled import njit
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
@@ -67,8 +67,7 @@ class StableDistrict(Problem):
         h = self.hierarchy
         if (self.size is None) == (self.bounds is None):
             raise DeclarationError("give either size or bounds")
-        if self.size is not None and not 1 <= self.size <= h.leaves:
-            raise DeclarationError(f"size is {self.size}; it must be 1 to {h.leaves}")
+        require(self.size is None or 1 <= self.size <= h.leaves, "size", self.size, f"be 1 to {h.leaves}")
         if self.bounds is not None and (h.counts is None or not 0 <= self.bounds[0] <= self.bounds[1]):
             raise DeclarationError("bounds need counts of the hierarchy, and 0 <= lower <= upper")
         check_shape(self.budget, (h.depth,), "budget")
@@ -186,8 +185,7 @@ def square(problem: StableDistrict, *, seed: Seed = 0, time_limit: float | None 
     """A square of leaves at a random place of the grid of a homogeneous tree with square fan-outs."""
     size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)
     side = round(size**0.5)
-    if side * side != size:
-        raise DeclarationError(f"square: size is {size}; it must be a square number")
+    require(side * side == size, "square: size", size, "be a square number")
     if clock.passed:
         return out_of_time(clock)
     room = round(h.leaves**0.5) - side + 1

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.census_release.common import quickest
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
@@ -106,10 +106,8 @@ def margins(
     ['level', 'unit', 'type 0', 'type 0 margin']
     """
     check_choice("noise", noise, "gaussian", "laplace")
-    if not 0 < confidence < 1:
-        raise DeclarationError(f"confidence is {confidence!r}; it must be above 0 and below 1")
-    if draws < 1:
-        raise DeclarationError(f"draws is {draws!r}; it must be at least 1")
+    require(0 < confidence < 1, "confidence", confidence, "be above 0 and below 1")
+    require(draws >= 1, "draws", draws, "be at least 1")
     counts = problem.read(release)
     linear = noise == "gaussian" and problem.separable and not problem.integer
     if linear and (problem.order == "joint" or not (problem.invariants or problem.zeros.size)):

@@ -8,24 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from forcopt import privacy
 from forcopt.arrays import Array, Seed, as_numbers, check_shape
 from forcopt.data.hierarchy import Hierarchy
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import read_budget
-from forcopt.privacy import (
-    ZCDP,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Laplace,
-    Ledger,
-    Noise,
-    PureDP,
-    Query,
-    Randomness,
-    Sensitivity,
-    randomness,
-)
 from forcopt.privacy import Measurement as Measured
 from forcopt.privacy.queries import Rows, Statistic, Total, View
 from forcopt.privacy.tolerances import LAW_SUM
@@ -73,10 +61,10 @@ class UnitCounts(Statistic):
         return (sum(self.tree.sizes[level] * len(self.rows[some]) for level, some in self.places),)
 
     @property
-    def sensitivity(self) -> Sensitivity:
+    def sensitivity(self) -> privacy.Sensitivity:
         """See `Statistic`: of a part. A row is in one unit of a level, and in one of its queries at most."""
         change = self.leaves.sensitivity
-        return Sensitivity(*[change.linf] * 3) if self.shape == (1,) else change
+        return privacy.Sensitivity(*[change.linf] * 3) if self.shape == (1,) else change
 
     def answer(self, rows: Rows) -> Array:
         """See `Statistic`."""
@@ -86,7 +74,7 @@ class UnitCounts(Statistic):
 
 
 def measure(
-    counts: Query | Hierarchy,
+    counts: privacy.Query | Hierarchy,
     epsilon: Any = None,
     *,
     tree: Hierarchy | None = None,
@@ -94,7 +82,7 @@ def measure(
     noise: Literal["geometric", "laplace"] = "geometric",
     workload: Any = None,
     shares: Any = None,
-    ledger: Ledger | str | Path | None = None,
+    ledger: privacy.Ledger | str | Path | None = None,
     seed: Seed = None,
     **fields: Any,
 ) -> ConsistentRelease:
@@ -157,12 +145,13 @@ def measure(
     check_choice("noise", noise, "geometric", "laplace")
     if rho is not None and noise == "laplace":
         raise DeclarationError("noise is 'laplace'; for rho the noise is discrete Gaussian")
-    rng, (leaves, order, tree) = randomness(seed=seed), _leaves(counts, tree)
+    rng, (leaves, order, tree) = privacy.randomness(seed=seed), _leaves(counts, tree)
     types = leaves.shape[0] // len(order) if leaves else tree.counts.shape[1]  # type: ignore[union-attr]
     rows, split, groups = _split(types, workload, shares)
     budget = read_budget(epsilon, rho)
     check_shape(budget, (tree.depth,), "epsilon" if rho is None else "rho")
-    family = DiscreteGaussian if rho is not None else Laplace if noise == "laplace" else DiscreteLaplace
+    pure = privacy.Laplace if noise == "laplace" else privacy.DiscreteLaplace
+    family = pure if rho is None else privacy.DiscreteGaussian
     places = tuple((level, some) for level in range(tree.depth) for some in groups)
     each = [float(budget[level] * split[some][0]) for level, some in places]
     asked = UnitCounts(leaves, order, tree, rows, places) if leaves else None
@@ -188,7 +177,7 @@ def measure(
             for level, values in levels
         ]
         return problem.replace(noisy=tuple(noisy), source={"simulated": True})
-    query = Query(asked, counts._table)  # type: ignore[union-attr]
+    query = privacy.Query(asked, counts._table)  # type: ignore[union-attr]
     release = Measured(query, mechanisms).release(ledger, rng, name="census measurement")
     drawn = iter(release.values if len(places) > 1 else [release.values])
     noisy = [np.concatenate([next(drawn).reshape(size, -1) for _ in groups], axis=1) for size in tree.sizes]
@@ -196,14 +185,14 @@ def measure(
     return problem.replace(noisy=tuple(noisy), source=source)
 
 
-def _mechanisms(asked: UnitCounts | None, each: list[float], family: type[Noise]) -> tuple[Any, ...]:
+def _mechanisms(asked: UnitCounts | None, each: list[float], family: type[privacy.Noise]) -> tuple[Any, ...]:
     """The least noise of each part of a query within its budget."""
-    within = ZCDP if family is DiscreteGaussian else PureDP
+    within = privacy.ZCDP if family is privacy.DiscreteGaussian else privacy.PureDP
     parts = asked.parts if asked else ()
     return tuple(family.calibrated(within(b)).mechanism(p, 1) for b, p in zip(each, parts, strict=False))
 
 
-def _check_study(rng: Randomness, ledger: Any) -> None:
+def _check_study(rng: privacy.Randomness, ledger: Any) -> None:
     if not rng.simulated or ledger is not None:
         raise DeclarationError(
             "counts are a Hierarchy, which is for a study with a seed, without a ledger; a release takes a "
@@ -217,11 +206,10 @@ def _leaves(counts: Any, tree: Hierarchy | None) -> tuple[Total | None, Array, H
         if counts.counts is None:
             raise DeclarationError("the hierarchy has no counts to measure")
         return None, np.zeros(0, dtype=int), counts
-    total = counts.statistic if isinstance(counts, Query) else None
+    total = counts.statistic if isinstance(counts, privacy.Query) else None
     if not isinstance(total, Total) or total.column is not None or total.workload is not None:
         raise DeclarationError(f"counts is {counts!r}; it must be table.group_by(leaf, ...).count()")
-    if len(total.blocks) != 1 or not total.blocks[0]:
-        raise DeclarationError(f"counts is {counts!r}; it must be grouped by leaves")
+    require(len(total.blocks) == 1 and total.blocks[0], "counts", counts, "be grouped by leaves")
     if total.view.design is not None:
         raise DeclarationError("the table has a design, and would draw another sample for each level")
     if tree is None:

@@ -162,7 +162,6 @@ class ConsistentRelease(Problem):
     13.708333
     """
 
-    sense: ClassVar[Literal["min", "max"]] = "min"
     family: ClassVar[str] = "census"
     default_method: ClassVar[str] = "qp"
     reason_first: ClassVar[bool] = True

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, model_validator
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.models.census_release.passes import least_squares
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class Region(Declared):
         ordered = np.sort(self.leaves)
         if (np.diff(ordered) == 0).any():
             raise DeclarationError(f"leaf {ordered[int(np.argmax(np.diff(ordered) == 0))]} is named twice")
-        if self.types < 1:
-            raise DeclarationError(f"types is {self.types}; it must be at least 1")
+        require(self.types >= 1, "types", self.types, "be at least 1")
         return self
 
     @cached_property

@@ -10,15 +10,9 @@ import numpy as np
 import scipy
 
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
+from forcopt.models.counting_queries import tolerances as tol
 from forcopt.models.counting_queries.problem import CountingQueries
-from forcopt.models.counting_queries.tolerances import (
-    LEAST_LOG_DELTA,
-    SAFE_STEP,
-    SIZE,
-    TRIED_POWER,
-    WHOLE_SIZE,
-)
 from forcopt.privacy import BoundedNoise, DiscreteGaussian, DiscreteLaplace
 from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.noises import Gaussian, KNorm, Laplace, Noise
@@ -42,7 +36,7 @@ def least_size(
     law: Callable[[float], Noise],
     start: float,
     deadline: Deadline,
-    tolerance: float = SIZE,
+    tolerance: float = tol.SIZE,
 ) -> float:
     """The least size of a family of laws that is private enough.
 
@@ -87,7 +81,7 @@ def least_size(
         if log_size not in seen:
             if deadline.passed:
                 raise TimeoutError(f"{deadline.end} during the calibration")
-            seen[log_size] = max(problem.log_delta(law(exp(log_size))), LEAST_LOG_DELTA) - target
+            seen[log_size] = max(problem.log_delta(law(exp(log_size))), tol.LEAST_LOG_DELTA) - target
         return seen[log_size]
 
     slope = -max(1.0, (problem.epsilon / gaussian_shift(problem.epsilon, problem.delta)) ** 2)
@@ -121,7 +115,7 @@ def calibrated(
     problem: CountingQueries, law: Callable[[float], Noise], start: float, time_limit: float | None
 ) -> Outcome:
     """The least law of a family; status LIMIT once the time has passed."""
-    tolerance = WHOLE_SIZE if problem.whole else SIZE
+    tolerance = tol.WHOLE_SIZE if problem.whole else tol.SIZE
     try:
         return Outcome(law(least_size(problem, law, start, Deadline(time_limit), tolerance)))
     except TimeoutError as error:
@@ -150,7 +144,7 @@ def gaussian(problem: CountingQueries, *, time_limit: float | None = None) -> Ou
     if problem.whole:
         return calibrated(problem, lambda s: DiscreteGaussian(scale=s), scale, time_limit)
     law = Gaussian(scale=scale)
-    step = SAFE_STEP
+    step = tol.SAFE_STEP
     while problem.log_delta(law) > log(problem.delta):  # on the safe side of rounding
         law, step = Gaussian(scale=scale * exp(step)), 2 * step
     return Outcome(law)
@@ -186,8 +180,7 @@ def bounded(
         The noise, without a bound.
     """
     needs_delta(problem, "bounded")
-    if power is not None and not (is_number(power) and power > 0):
-        raise DeclarationError(f"power is {power!r}; it must be positive and finite")
+    require(power is None or (is_number(power) and power > 0), "power", power, "be positive and finite")
     deadline = Deadline(time_limit)
     k = problem.queries if problem.error == "max" else 1
     mu = gaussian_shift(problem.epsilon, problem.delta)
@@ -213,7 +206,7 @@ def bounded(
 
     def objective(log_power: float) -> float:
         nonlocal best
-        found = at(float(np.exp(log_power)), TRIED_POWER)
+        found = at(float(np.exp(log_power)), tol.TRIED_POWER)
         if best is None or found[0] < best[0]:
             best = found
         return found[0]
@@ -226,7 +219,7 @@ def bounded(
             scipy.optimize.minimize_scalar(objective, **options)
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]
-        law = at(power, SIZE)[1]
+        law = at(power, tol.SIZE)[1]
         if problem.whole:
             fixed = power
             size = least_size(
@@ -234,7 +227,7 @@ def bounded(
                 lambda r: BoundedNoise(power=fixed, radius=r).on_integers(),
                 law.radius,  # type: ignore[attr-defined]
                 deadline,
-                WHOLE_SIZE,
+                tol.WHOLE_SIZE,
             )
             law = BoundedNoise(power=power, radius=size).on_integers()
         return Outcome(law, iterations=count)

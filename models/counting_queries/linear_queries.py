@@ -17,19 +17,11 @@ from pydantic import Field, field_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language import Model, block, semidefinite, symmetric
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.counting_queries import tolerances as tol
 from forcopt.models.counting_queries.calibration import is_number, is_whole
-from forcopt.models.counting_queries.tolerances import (
-    BALANCED,
-    BOUND_ROUNDING,
-    DOMINATED,
-    GRAM_RANK,
-    MISSED,
-    RANK,
-    RIDGE,
-)
 from forcopt.privacy import AdditiveMechanism, Gaussian
 from forcopt.privacy.losses import gaussian_shift
 from forcopt.privacy.tolerances import CALIBRATED
@@ -107,8 +99,7 @@ class LinearQueries(Problem):
     @field_validator("workload")
     @classmethod
     def _is_matrix(cls, w: Array) -> Array:
-        if w.ndim != 2 or 0 in w.shape:
-            raise DeclarationError(f"the shape is {w.shape}; it must be (queries, counts), not empty")
+        require(w.ndim == 2 and 0 not in w.shape, "the shape", w.shape, "be (queries, counts), not empty")
         if not w.any():
             raise DeclarationError("it is 0 everywhere; there is nothing to answer")
         return w
@@ -246,8 +237,7 @@ class LinearQueries(Problem):
 
 
 def _positive(counts: int) -> int:
-    if not is_whole(counts) or counts < 1:
-        raise DeclarationError(f"counts is {counts!r}; it must be a whole number, at least 1")
+    require(is_whole(counts) and counts >= 1, "counts", counts, "be a whole number, at least 1")
     return int(counts)
 
 
@@ -280,8 +270,7 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
     Outcome
         The factorization, without a bound.
     """
-    if not is_whole(branching) or branching < 2:
-        raise DeclarationError(f"branching is {branching!r}; it must be a whole number, at least 2")
+    require(is_whole(branching) and branching >= 2, "branching", branching, "be a whole number, at least 2")
     n = problem.workload.shape[1]
     x, width, parts = np.arange(n), 1, []
     while True:
@@ -346,7 +335,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
     if moving:  # the number of people is known, and its multiples are free
         w = w - w.mean(axis=1, keepdims=True)
     size = float(np.abs(problem.workload).max())
-    w = np.where(np.abs(w) > RANK * size, w, 0.0) / size
+    w = np.where(np.abs(w) > tol.RANK * size, w, 0.0) / size
     rows = np.flatnonzero(w.any(axis=1))
     columns = np.arange(w.shape[1]) if moving else np.flatnonzero(w.any(axis=0))
     core = w[np.ix_(rows, columns)]
@@ -374,7 +363,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
             return Factorization(np.zeros((len(w), 1)), np.zeros((1, w.shape[1])))
         matrix = np.asarray(result[inner])
         values, vectors = scipy.linalg.eigh(matrix)
-        roots = np.sqrt(np.maximum(values, 0.0) + RIDGE * np.diag(matrix).max())
+        roots = np.sqrt(np.maximum(values, 0.0) + tol.RIDGE * np.diag(matrix).max())
         left = np.zeros((len(w), n))
         left[rows] = size * core @ (vectors / roots)
         right = np.zeros((n, w.shape[1]))
@@ -421,10 +410,8 @@ def fixed_point(
     Outcome
         The factorization and the lower bound.
     """
-    if not (is_number(gap) and gap >= 0):
-        raise DeclarationError(f"gap is {gap!r}; it must be a number of at least 0")
-    if not is_whole(most) or most < 1:
-        raise DeclarationError(f"most is {most!r}; it must be a whole number, at least 1")
+    require(is_number(gap) and gap >= 0, "gap", gap, "be a number of at least 0")
+    require(is_whole(most) and most >= 1, "most", most, "be a whole number, at least 1")
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     w = problem.workload @ problem.changes if problem.neighbours == "substitute" else problem.workload
@@ -445,7 +432,7 @@ def fixed_point(
         r, c = (left**2).sum(axis=1), (right**2).sum(axis=0)
         worst = sqrt(_error(problem, r) * float(c.max()))
         lower = max(lower, nuclear)
-        exact = np.abs(w - left @ right).max() <= MISSED * largest
+        exact = np.abs(w - left @ right).max() <= tol.MISSED * largest
         if exact and worst < upper:
             upper, factors = worst, (left, right)
         stop = trace.add(problem.sigma * share * upper, problem.sigma * share * lower)
@@ -456,7 +443,7 @@ def fixed_point(
         v = _weights(v * (c / c.max()))
     left, right = _original(problem, rows, columns, *factors)
     closed = upper - lower <= gap * upper
-    bound = problem.sigma * share * lower * (1 - BOUND_ROUNDING)
+    bound = problem.sigma * share * lower * (1 - tol.BOUND_ROUNDING)
     status = Status.OPTIMAL if closed else Status.FEASIBLE
     return Outcome(Factorization(left, right), bound, status, steps, trace=trace.steps)
 
@@ -467,7 +454,7 @@ def _error(problem: LinearQueries, squares: Array) -> float:
 
 
 def _weights(w: Array) -> Array:
-    w = np.maximum(w, DOMINATED * w.max())
+    w = np.maximum(w, tol.DOMINATED * w.max())
     return np.asarray(w / w.sum())
 
 
@@ -477,13 +464,13 @@ def _factors(w: Array, u: Array, v: Array) -> tuple[float, Array, Array]:
         nuclear, left, right = _factors(w.T, v, u)
         return nuclear, right.T, left.T
     m = np.sqrt(u)[:, None] * w * np.sqrt(v)
-    if u.min() * v.min() > BALANCED * u.max() * v.max():
+    if u.min() * v.min() > tol.BALANCED * u.max() * v.max():
         squares, vectors = scipy.linalg.eigh(m.T @ m)
-        keep = squares > GRAM_RANK * squares[-1]
+        keep = squares > tol.GRAM_RANK * squares[-1]
         s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
     else:  # dominated queries have tiny singular values, which the Gram matrix does not resolve
         s, vectors = scipy.linalg.svd(m, full_matrices=False)[1:]
-        keep = s > RANK * s[0]
+        keep = s > tol.RANK * s[0]
         s, vectors = s[keep], vectors[keep].T
     left = (w * np.sqrt(v)) @ (vectors / np.sqrt(s))
     right = (vectors * np.sqrt(s)).T / np.sqrt(v)

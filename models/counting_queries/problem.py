@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.counting_queries.tolerances import DELTA_SLACK
 from forcopt.privacy import AdditiveMechanism, KNorm, Noise, TabulatedNoise
 from forcopt.privacy.tolerances import EXPONENT, SMALLEST
@@ -143,8 +143,7 @@ class CountingQueries(Problem):
         return AdditiveMechanism(noise=law, sensitivity=1.0, norm="linf", dimension=self.queries)
 
     def _check(self, law: Noise | KNorm) -> None:
-        if not isinstance(law, Noise | KNorm):
-            raise DeclarationError(f"the decision is {law!r}; it must be a noise of forcopt.privacy")
+        require(isinstance(law, Noise | KNorm), "the decision", law, "be a noise of forcopt.privacy")
         if self.whole and (isinstance(law, KNorm) or not law.whole):
             raise DeclarationError(f"{type(law).__name__} is real noise; whole=True needs whole noise")
         if isinstance(law, TabulatedNoise):

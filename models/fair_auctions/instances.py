@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
@@ -81,8 +81,7 @@ def random_segments(
     >>> random_segments(100, 5, 3, seed=0).values.shape
     (100, 5)
     """
-    if segments < 1:
-        raise DeclarationError(f"segments is {segments}; it must be at least 1")
+    require(segments >= 1, "segments", segments, "be at least 1")
     rng = np.random.default_rng(seed)
     base = rng.lognormal(size=(segments, ads))
     values = base[np.arange(users) % segments] * np.exp(spread * rng.normal(size=(users, ads)))
@@ -107,16 +106,16 @@ _ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
 _HALF = PowerStability(ell=0.5)
 
 INSTANCES = by_name(
+    (
+        _instance("welfare", random_auction, size, constraint=_ORDERED)
+        for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
+    ),
+    (
+        _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
+        for size in ((10, 4, 2), (40, 5, 2))
+    ),
     [
-        *(
-            _instance("welfare", random_auction, size, constraint=_ORDERED)
-            for size in ((10, 4, 2), (30, 5, 3), (60, 5, 3))
-        ),
-        *(
-            _instance("ratio", _segments, size, constraint=_ORDERED, objective="ratio")
-            for size in ((10, 4, 2), (40, 5, 2))
-        ),
         _instance("entries", _segments, (20, 5, 3), constraint=ValueStability(f=_HALF)),
         _instance("variation", random_auction, (12, 5, 2), constraint=TotalVariationStability(f=_HALF)),
-    ]
+    ],
 )

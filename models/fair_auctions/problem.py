@@ -14,15 +14,9 @@ from forcopt.arrays import Array, Seed, as_numbers, check_entries
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.pairwise import PairwiseTotalVariation
+from forcopt.models.fair_auctions import rules
 from forcopt.models.fair_auctions.notions import Place, PowerStability, StabilityNotion, Users
 from forcopt.models.fair_auctions.payments import RULES, Charges, RuleName, Slots, payments, read_factors
-from forcopt.models.fair_auctions.rules import (
-    best_welfare,
-    check_ell,
-    inverse_proportional_guarantee,
-    proportional_guarantee,
-    read_values,
-)
 from forcopt.models.fair_auctions.tolerances import SUM
 from forcopt.numeric import MatchingLottery, birkhoff
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Outcome, Problem
@@ -86,7 +80,7 @@ class Allocation:
     @property
     def best(self) -> Array:
         """The largest welfare of each user without fairness, shape ``(T,)``."""
-        return best_welfare(self.values * self.ad_factors, self.slots)
+        return rules.best_welfare(self.values * self.ad_factors, self.slots)
 
     @property
     def ratios(self) -> Array:
@@ -214,7 +208,7 @@ class FairAuction(Problem):
     @field_validator("values")
     @classmethod
     def _are_values(cls, values: Array) -> Array:
-        if len(read_values(values, 0)) < 2:
+        if len(rules.read_values(values, 0)) < 2:
             raise DeclarationError("stability compares users, so at least two are needed")
         return values
 
@@ -250,7 +244,7 @@ class FairAuction(Problem):
     @cached_property
     def best(self) -> Array:
         """The largest welfare of each user without fairness, shape ``(T,)``."""
-        return best_welfare(self.effective, self.slots)
+        return rules.best_welfare(self.effective, self.slots)
 
     @cached_property
     def users(self) -> Users:
@@ -279,7 +273,7 @@ class FairAuction(Problem):
 
     def by_rule(self, rule: RuleName, ell: float | None = None) -> Allocation:
         """The decision of a rule; its ell is that of the constraint by default."""
-        ell = self.ell if ell is None else check_ell(ell)
+        ell = self.ell if ell is None else rules.check_ell(ell)
         return self.allocation(RULES[rule](self.effective, len(self.slots), ell), rule, ell)
 
     def read(self, decision: Allocation | Any) -> Array:
@@ -374,14 +368,14 @@ _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
 def _lost_inverse(problem: FairAuction, ell: float | None = None) -> float:
-    return (1.0 - inverse_proportional_guarantee(problem.ell if ell is None else ell)) * problem.scale
+    return (1.0 - rules.inverse_proportional_guarantee(problem.ell if ell is None else ell)) * problem.scale
 
 
 def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
     ell = problem.ell if ell is None else ell
     if ell < 1:
         return problem.scale  # no theorem: anything up to everything
-    return (1.0 - proportional_guarantee(problem.values.shape[1], ell)) * problem.scale
+    return (1.0 - rules.proportional_guarantee(problem.values.shape[1], ell)) * problem.scale
 
 
 @FairAuction.algorithm(

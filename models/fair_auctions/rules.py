@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array, as_numbers, check_entries
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_auctions.tolerances import ROOT
 
 
@@ -31,15 +31,13 @@ def read_values(values: Any, slots: int) -> Array:
     given: Any = slots
     ads = u.shape[1]
     whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= ads
-    if not whole or slots % 1 != 0:
-        raise DeclarationError(f"slots is {slots!r}; it must be a whole number from 0 to {ads}, the ads")
+    require(whole and slots % 1 == 0, "slots", slots, f"be a whole number from 0 to {ads}, the ads")
     return u
 
 
 def check_ell(ell: float) -> float:
     """The parameter of a rule, if it is above 0 and finite."""
-    if not np.isfinite(ell) or ell <= 0:
-        raise DeclarationError(f"ell is {ell!r}; it must be a number above 0")
+    require(np.isfinite(ell) and ell > 0, "ell", ell, "be a number above 0")
     return float(ell)
 
 

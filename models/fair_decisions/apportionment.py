@@ -197,7 +197,6 @@ class Apportionment(Problem):
     """
 
     family: ClassVar[str] = "decisions"
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "divisor"
 
     populations: Numbers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule
@@ -85,8 +85,7 @@ def audit(rule: Rule, truth: Any, mechanism: Mechanism, *, trials: int = 0, seed
     import pandas as pd
 
     x = as_numbers(truth, "the true counts")
-    if trials < 0:
-        raise DeclarationError(f"trials is {trials}; it must be at least 0")
+    require(trials >= 0, "trials", trials, "be at least 0")
     outcome = np.asarray(_outcomes(rule, x[None]), dtype=float)[0]
     if trials:
         if seed is None:

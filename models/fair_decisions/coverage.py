@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import laplace_scale
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
@@ -229,8 +229,7 @@ class CoverageRule(Declared):
         x = as_numbers(counts, "counts")
         _check_shape(x)
         size = as_numbers(scale, "scale")
-        if size.shape or size <= 0:
-            raise DeclarationError(f"scale is {scale!r}; it must be a number above 0")
+        require(not size.shape and size > 0, "scale", scale, "be a number above 0")
         return self.joint_rates(x, scale, [first], [second])[:, 0, 0]
 
     def joint_rates(self, counts: Any, scale: float, first: Any, second: Any) -> Array:
@@ -384,7 +383,6 @@ class CoverageDecision(Problem):
     """
 
     family: ClassVar[str] = "decisions"
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "decision-table"
 
     counts: Numbers

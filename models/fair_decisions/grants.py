@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_decisions.apportionment import check_counts
 from forcopt.models.fair_decisions.noise_laws import (
     clipped_mean,
@@ -129,7 +129,6 @@ class FormulaGrant(Problem):
     """
 
     family: ClassVar[str] = "decisions"
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "exact-quantile"
 
     eligible: Numbers
@@ -248,8 +247,7 @@ class FormulaGrant(Problem):
 
 def added_noise(mechanism: AdditiveMechanism) -> Noise:
     """The noise of a mechanism, and a DeclarationError for what is none that adds noise."""
-    if not isinstance(mechanism, AdditiveMechanism):
-        raise DeclarationError(f"mechanism is {mechanism!r}; it must be an AdditiveMechanism")
+    require(isinstance(mechanism, AdditiveMechanism), "mechanism", mechanism, "be an AdditiveMechanism")
     return mechanism.noise
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, Nested
 from forcopt.privacy import AdditiveMechanism, Laplace
@@ -71,10 +69,6 @@ def _tables(covered: int) -> CoverageDecision:
 _SHIPPED: tuple[Criterion, ...] = ("hill", "total", "range")
 
 INSTANCES = by_name(
-    [
-        Instance(f"decisions/seats-{criterion}-{states}", partial(_states, states, criterion), "milp")
-        for criterion in _SHIPPED
-        for states in (10, 50)
-    ]
-    + [Instance(f"decisions/coverage-{n}", partial(_tables, n), "decision-table") for n in (10, 100)]
+    family("decisions/seats-{1}-{0}", _states, "milp", *((n, c) for c in _SHIPPED for n in (10, 50))),
+    family("decisions/coverage-{}", _tables, "decision-table", [10], [100]),
 )

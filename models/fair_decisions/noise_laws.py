@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_decisions.tolerances import ORIGIN, POLE, QUANTILE, SINGULAR, TAIL
 
 LOG_STEP = 0.08
@@ -139,8 +139,7 @@ def laplace_sum_quantile(tail: float, scales: Any) -> float:
     >>> round(laplace_sum_quantile(0.05, [2.0]), 6)  # 2 log(10)
     4.60517
     """
-    if not 0 < tail < 0.5:
-        raise DeclarationError(f"tail is {tail!r}; it must be above 0 and below 1/2")
+    require(0 < tail < 0.5, "tail", tail, "be above 0 and below 1/2")
     s = as_numbers(scales, "scales")
     high = float(np.sqrt(2 * (s**2).sum()))
     while laplace_sum_tail(high, s) > tail:
@@ -261,8 +260,7 @@ def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
         raise DeclarationError("counts must be a list of at least one number, each at least 0")
     if w.shape != x.shape or (w <= 0).any():
         raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each count")
-    if not (np.isfinite(scale) and scale > 0):
-        raise DeclarationError(f"scale is {scale!r}; it must be positive and finite")
+    require(np.isfinite(scale) and scale > 0, "scale", scale, "be positive and finite")
     # Districts with equal counts and weights have equal shares.
     pairs = np.stack([x / scale, w / w.max()])
     kinds, of_kind, districts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)

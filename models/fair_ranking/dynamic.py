@@ -6,7 +6,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_ranking.prefix_counts import Cells, ranking_of
 from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.models.fair_ranking.tolerances import COUNT
@@ -40,8 +40,7 @@ def dynamic_programme(
         raise DeclarationError("'dynamic-programme' finds one ranking; declare the problem with integer=True")
     if any(limit.prefix is None for limit in problem.limits):
         raise DeclarationError("'dynamic-programme' takes demands on prefixes, not on exposures: use 'milp'")
-    if beam is not None and beam < 1:
-        raise DeclarationError(f"beam is {beam}; it must be at least 1")
+    require(beam is None or beam >= 1, "beam", beam, "be at least 1")
     cells = Cells(problem)
     assert problem.scores is not None
     k, w = cells.k, problem.position_weights

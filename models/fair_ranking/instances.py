@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array, Seed
 from forcopt.fairness import CounterfactualOrder, ExposureParity, InGroupFairness
 from forcopt.fairness.ranking import PrefixQuotas, RankingNotion, SelectionParity
-from forcopt.instance import Instance, by_name
+from forcopt.instance import by_name, family
 from forcopt.models.fair_ranking.problem import FairRanking
 
 if TYPE_CHECKING:
@@ -130,44 +130,19 @@ def _set(n: int, k: int, integer: bool) -> FairRanking:
 
 _THREE = PrefixQuotas(by=("a",)) & PrefixQuotas(by=("b",)) & PrefixQuotas(by=("c",))
 
+_LOTTERY = partial(_drawn, levels=(2, 2), constraint=ExposureParity(), integer=False)
+_RANKING = partial(_drawn, levels=(2, 2), constraint=ExposureParity(0.02), integer=True)
+_QUOTAS = partial(_drawn, levels=(2, 2), constraint=PrefixQuotas(), integer=True)
+_THREE_QUOTAS = partial(_drawn, levels=(2, 2, 3), constraint=_THREE, integer=True)
+
 INSTANCES = by_name(
-    [
-        *(
-            Instance(
-                f"ranking/parity-{n}-{k}", partial(_drawn, n, k, (2, 2), ExposureParity(), False), method
-            )
-            for n, k, method in (
-                (60, 10, "assignment"),
-                (200, 20, "assignment"),
-                (2000, 100, "prefix-counts"),
-            )
-        ),
-        *(
-            Instance(
-                f"ranking/parity-ranking-{n}-{k}",
-                partial(_drawn, n, k, (2, 2), ExposureParity(0.02), True),
-                method,
-            )
-            for n, k, method in ((30, 10, "milp"), (100, 20, "prefix-counts"))
-        ),
-        *(
-            Instance(
-                f"ranking/quotas-{n}-{k}",
-                partial(_drawn, n, k, (2, 2), PrefixQuotas(), True),
-                "prefix-counts",
-            )
-            for n, k in ((100, 20), (500, 50))
-        ),
-        *(
-            Instance(
-                f"ranking/three-quotas-{n}-{k}",
-                partial(_drawn, n, k, (2, 2, 3), _THREE, True),
-                "prefix-counts",
-            )
-            for n, k in ((100, 20), (500, 50))
-        ),
-        Instance("ranking/order-40-10", partial(_by_order, 40, 10, 0.25, False), "assignment"),
-        Instance("ranking/order-ranking-20-8", partial(_by_order, 20, 8, 0.25, True), "milp"),
-        Instance("ranking/set-120-30", partial(_set, 120, 30, True), "milp"),
-    ]
+    family("ranking/parity-{}-{}", _LOTTERY, "assignment", (60, 10), (200, 20)),
+    family("ranking/parity-{}-{}", _LOTTERY, "prefix-counts", (2000, 100)),
+    family("ranking/parity-ranking-{}-{}", _RANKING, "milp", (30, 10)),
+    family("ranking/parity-ranking-{}-{}", _RANKING, "prefix-counts", (100, 20)),
+    family("ranking/quotas-{}-{}", _QUOTAS, "prefix-counts", (100, 20), (500, 50)),
+    family("ranking/three-quotas-{}-{}", _THREE_QUOTAS, "prefix-counts", (100, 20), (500, 50)),
+    family("ranking/order-{}-{}", _by_order, "assignment", (40, 10, 0.25, False)),
+    family("ranking/order-ranking-{}-{}", _by_order, "milp", (20, 8, 0.25, True)),
+    family("ranking/set-{}-{}", _set, "milp", (120, 30, True)),
 )

@@ -8,15 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 
 def _prefix(order: Any, k: int, count: int | None = None) -> Array:
     """The first k of a ranking of `count` candidates, or of any number."""
     given = as_numbers(getattr(order, "order", order), "the ranking")
     found = given.astype(np.int64)
-    if found.ndim != 1 or not 1 <= k <= len(found):
-        raise DeclarationError(f"k is {k}; it must be from 1 to {found.size}")
+    require(found.ndim == 1 and 1 <= k <= len(found), "k", k, f"be from 1 to {found.size}")
     found = found[:k]
     known = np.inf if count is None else count
     if found.min() < 0 or found.max() >= known or len(np.unique(found)) < k or (found != given[:k]).any():

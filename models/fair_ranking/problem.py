@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, Seed, as_numbers
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import CounterfactualOrder, InGroupFairness, RankingNotion
 from forcopt.fairness.ranking import Candidates, GroupLimit, Ranked
 from forcopt.models.fair_ranking import measures
@@ -83,8 +83,7 @@ class Ranking:
         """
         y = as_numbers(scores, "scores")
         k = len(y) if positions is None else positions
-        if not 1 <= k <= len(y):
-            raise DeclarationError(f"positions is {k}; it must be from 1 to {len(y)}")
+        require(1 <= k <= len(y), "positions", k, f"be from 1 to {len(y)}")
         ties = np.arange(len(y)) if seed is None else np.random.default_rng(seed).permutation(len(y))
         order = np.lexsort((ties, -y))[:k]
         last = y[order[-1]]
@@ -289,8 +288,7 @@ class FairRanking(Problem):
         if self.utilities is not None and (self.utilities.ndim != 2 or 0 in self.utilities.shape):
             raise DeclarationError(f"utilities has shape {self.utilities.shape}; it must be (n, k)")
         n, k = self.size, self.length
-        if not 1 <= k <= n:
-            raise DeclarationError(f"positions is {k}; it must be from 1 to the number of candidates, {n}")
+        require(1 <= k <= n, "positions", k, f"be from 1 to the number of candidates, {n}")
         for name, given in (("weights", self.weights), ("utilities", self.utilities)):
             if given is not None and given.shape[-1:] != (k,):
                 raise DeclarationError(f"{name} has shape {given.shape} for {k} positions")

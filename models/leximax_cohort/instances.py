@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.instance import Instance, by_name
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
@@ -74,8 +74,7 @@ def random_block(
     >>> random_block(4, 3, 2, seed=0).utilities.shape
     (4, 3)
     """
-    if not 0 <= share <= 1:
-        raise DeclarationError(f"share is {share}; it must be from 0 to 1")
+    require(0 <= share <= 1, "share", share, "be from 0 to 1")
     rng = np.random.default_rng(seed)
     V = (rng.random((candidates, groups)) < share).astype(float)
     return LeximaxCohort(utilities=V, size=size, **fields)
@@ -148,9 +147,7 @@ _DRAWN = [
     ),
 ]
 INSTANCES = by_name(
-    [
-        Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
-        for name, draw in _DRAWN
-    ]
+    Instance(f"cohort/{name}", partial(draw, seed=draw.args[0], objective="maximin"), "convex-program")
+    for name, draw in _DRAWN
 )
 """They seek the largest least utility: a stage of leximin is of this kind."""

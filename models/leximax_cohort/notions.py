@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.language.atoms import sum_smallest
 from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
@@ -110,8 +110,7 @@ class LeximaxNotions(ABC):
 
 
 def _eps(eps: float) -> float:
-    if not 0 <= eps < np.inf:
-        raise DeclarationError(f"eps is {eps}; it must be finite and not negative")
+    require(0 <= eps < np.inf, "eps", eps, "be finite and not negative")
     return eps
 
 

@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.data.intake import (
-    DOUBLED,
-    FIRST_ROW,
-    Expected,
-    Finding,
-    Findings,
-    Fixes,
-    cell_text,
-    check_table,
-    is_number,
-    near_number,
-    nearest_level,
-    read_rows,
-)
+from forcopt.data import intake
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -39,7 +26,7 @@ _OTHER_NAMES = {"category": "feature", "name": "value", "least": "min", "most": 
 _FLEXIBLE = ("min_flex", "max_flex")
 """Its columns with the ends to which a proposal may relax a quota; it has both or none."""
 
-_SEATS = Expected("count", usual=False)
+_SEATS = intake.Expected("count", usual=False)
 
 
 def panel_findings(
@@ -49,7 +36,7 @@ def panel_findings(
     *,
     identifier: str | None = None,
     household: str | Sequence[str] | None = None,
-) -> list[Finding]:
+) -> list[intake.Finding]:
     """Find all faults of the files of a panel.
 
     Parameters
@@ -87,9 +74,9 @@ def panel_intake(
     *,
     identifier: str | None = None,
     household: str | Sequence[str] | None = None,
-    fixes: Fixes | None = None,
+    fixes: intake.Fixes | None = None,
     encoding: str | None = None,
-) -> tuple[dict[str, Any], Findings]:
+) -> tuple[dict[str, Any], intake.Findings]:
     """Read the fields of a panel from both files, with everything that was found in them.
 
     Parameters
@@ -119,12 +106,12 @@ def panel_intake(
     """
     import pandas as pd
 
-    found = Findings()
-    table = quota_columns(read_rows(_quota_table(quotas), "quotas", found, encoding))
-    pool = read_rows(candidates, "candidates", found, encoding)
+    found = intake.Findings()
+    table = quota_columns(intake.read_rows(_quota_table(quotas), "quotas", found, encoding))
+    pool = intake.read_rows(candidates, "candidates", found, encoding)
     if set(QUOTA_COLUMNS) <= set(quota_columns(pool).columns):
         rule = "are the columns of quotas; the file of the people comes first, then that of the quotas"
-        found.faults = [Finding("candidates", 1, "", ", ".join(QUOTA_COLUMNS), rule)]
+        found.faults = [intake.Finding("candidates", 1, "", ", ".join(QUOTA_COLUMNS), rule)]
         return {}, found
     cells, others = ({*f.columns, *f.to_numpy().ravel()} for f in (table, pool))
     own = {old: new for old, new in (fixes or {}).items() if old in cells}
@@ -134,20 +121,20 @@ def panel_intake(
         return {}, found
     for feature, levels in wanted.items():
         if feature and feature not in pool.columns:
-            rule, near = "is no column of the candidates (row 1)", nearest_level(feature, pool.columns)
+            rule, near = "is no column of the candidates (row 1)", intake.nearest_level(feature, pool.columns)
             found.fault("quotas", min(levels.values()), "feature", feature, rule, near)
     rule = "has no quota"
-    schema = {f: Expected("group", tuple(wanted[f]), rule=rule) for f in wanted if f in pool.columns}
+    schema = {f: intake.Expected("group", tuple(wanted[f]), rule=rule) for f in wanted if f in pool.columns}
     address = [household] if isinstance(household, str) else list(household or ())
     for name in address:
-        schema[name] = Expected("unit", blank=True)
+        schema[name] = intake.Expected("unit", blank=True)
         if list(pool.columns).count(name) == 1:
             pool[name] = pool[name].str.casefold()
     if identifier is not None:
-        schema = {identifier: Expected("key"), **schema}
+        schema = {identifier: intake.Expected("key"), **schema}
     elif isinstance(candidates, pd.DataFrame):  # its rows are named by the index, and may be equal
-        fixes = {**fixes, DOUBLED: DOUBLED}
-    people, _ = check_table(pool, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
+        fixes = {**fixes, intake.DOUBLED: intake.DOUBLED}
+    people, _ = intake.check_table(pool, "candidates", schema, fixes=fixes, findings=found, encoding=encoding)
     present = {feature: Counter(people[feature]) for feature in wanted if feature in people.columns}
     found.faults = [_in_seats(fault, size) for fault in found.faults]
     check_fit(table, present, size, found)
@@ -156,7 +143,7 @@ def panel_intake(
     if identifier is not None:
         called = people[identifier]
     elif isinstance(candidates, pd.DataFrame):
-        called = candidates.index[people.index - FIRST_ROW].map(cell_text)
+        called = candidates.index[people.index - intake.FIRST_ROW].map(intake.cell_text)
     else:
         called = map(str, range(len(people)))
     ends = table.filter([*QUOTA_COLUMNS[2:], *_FLEXIBLE]).astype(float).to_numpy()
@@ -176,13 +163,13 @@ def panel_intake(
 
 
 def check_quotas(
-    table: pd.DataFrame, found: Findings, fixes: Fixes | None = None
+    table: pd.DataFrame, found: intake.Findings, fixes: intake.Fixes | None = None
 ) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
     """Check a table of quotas by itself; gives the row of each value by feature, none without the columns."""
     flexible = _FLEXIBLE if set(_FLEXIBLE) & set(table.columns) else ()
     names = (*QUOTA_COLUMNS, *flexible)
-    schema = {name: Expected("text") if name in QUOTA_COLUMNS[:2] else _SEATS for name in names}
-    table, _ = check_table(table, "quotas", schema, fixes=fixes, findings=found)
+    schema = {name: intake.Expected("text") if name in QUOTA_COLUMNS[:2] else _SEATS for name in names}
+    table, _ = intake.check_table(table, "quotas", schema, fixes=fixes, findings=found)
     wanted: dict[str, dict[str, int]] = {}
     if any(list(table.columns).count(name) != 1 for name in names):
         return table, wanted
@@ -216,9 +203,9 @@ def quota_columns(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=other)
 
 
-def _in_seats(fault: Finding, size: int | None) -> Finding:
+def _in_seats(fault: intake.Finding, size: int | None) -> intake.Finding:
     """Of a quota that is a share the number of seats."""
-    share = float(near_number(fault.value) or 1) if fault.file == "quotas" else 1
+    share = float(intake.near_number(fault.value) or 1) if fault.file == "quotas" else 1
     if fault.column not in QUOTA_COLUMNS[2:] or not 0 < share < 1:
         return fault
     near = str((floor if fault.column == "min" else ceil)(share * size)) if size else ""
@@ -226,13 +213,13 @@ def _in_seats(fault: Finding, size: int | None) -> Finding:
 
 
 def check_fit(
-    table: pd.DataFrame, present: Mapping[str, Counter[str]], size: int | None, found: Findings
+    table: pd.DataFrame, present: Mapping[str, Counter[str]], size: int | None, found: intake.Findings
 ) -> None:
     """Find quotas that cross, of values that nobody has, or that ask for more than pool or panel have."""
     ends: dict[str, list[tuple[int, int]]] = {}
     for row, *line in table[[*QUOTA_COLUMNS]].itertuples():
         feature, value, *texts = line
-        if not all(map(is_number, texts)):
+        if not all(map(intake.is_number, texts)):
             continue
         least, most = (int(float(text)) for text in texts)
         many = present[feature][value] if feature in present else least
@@ -241,7 +228,7 @@ def check_fit(
             found.fault("quotas", row, "min", str(least), f"is more than max, {most}", str(most))
         if least and not many:
             rule = f"is a value of no candidate, but min is {least}"
-            found.fault("quotas", row, "value", value, rule, nearest_level(value, present[feature]))
+            found.fault("quotas", row, "value", value, rule, intake.nearest_level(value, present[feature]))
         elif size is not None and least > many:
             rule = f"is more than the {many} candidates with this value"
             found.fault("quotas", row, "min", str(least), rule, str(many))

@@ -11,7 +11,7 @@ import numpy as np
 from forcopt.arrays import Seed
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import DOUBLED, Expected, check_table, read_rows, take_table
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.panel_check import quota_columns
 from forcopt.numeric import largest_remainder
@@ -95,8 +95,7 @@ def draw_letters(
     of = table[district].tolist()
     table = addresses if isinstance(addresses, DataFrame) else table.reset_index(drop=True)
     for name, rate in response.items():
-        if not 0 < rate <= 1:
-            raise DeclarationError(f"response of {name!r} is {rate}; it must be above 0 and at most 1")
+        require(0 < rate <= 1, f"response of {name!r}", rate, "be above 0 and at most 1")
     if not 0 < letters <= len(of) or letters != int(letters):
         raise DeclarationError(f"letters is {letters}; it must be a whole number from 1 to {len(of)}")
     names = [name for name in response if name in set(of)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.panel import positions
@@ -156,8 +156,7 @@ def choose_reserves(
     homes = problem.household_rows
     free[(homes.T @ (homes[:, chosen].sum(axis=1) > 0)) > 0] = 0.0
     free *= problem.bounds[1]
-    if not 0 <= count <= free.sum():
-        raise DeclarationError(f"count is {count}; it must be 0 to {free.sum():g}, the other candidates")
+    require(0 <= count <= free.sum(), "count", count, f"be 0 to {free.sum():g}, the other candidates")
     classes = Classes(problem)
     member = np.eye(len(classes.sizes))[classes.of]
     kept, times = np.unique(np.asarray(attended) @ member, axis=0, return_counts=True)

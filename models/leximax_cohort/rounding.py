@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.data.intake import Expected, check_table
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.classes import Classes
 from forcopt.models.leximax_cohort.column_generation import CohortPricing
@@ -200,8 +200,7 @@ def round_lottery(
     >>> sorted(round_lottery(p.solve().decision, panels=10).marginals.tolist())
     [0.3, 0.3, 0.4]
     """
-    if panels < 1 or panels != int(panels):
-        raise DeclarationError(f"panels is {panels}; it must be a whole number of at least 1")
+    require(panels >= 1 and panels == int(panels), "panels", panels, "be a whole number of at least 1")
     dealt = _equal_panels(decision, panels, backend, Deadline(time_limit))
     return PublicLottery(decision.problem, dealt, decision.marginals)
 

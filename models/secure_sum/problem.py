@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.secure_sum import accounting
 from forcopt.models.secure_sum.accounting import acceptance, gaussian_epsilon, joint_delta
 from forcopt.models.secure_sum.protocol import SumProtocol
@@ -88,7 +88,6 @@ class SecureSum(Problem):
     """
 
     family: ClassVar[str] = "secure_sum"
-    sense: ClassVar[Literal["min", "max"]] = "min"
     default_method: ClassVar[str] = "enumeration"
 
     servers: int = Field(ge=2)
@@ -225,8 +224,7 @@ class SecureSum(Problem):
 
     def acceptance(self, decision: SumProtocol, norm: float) -> float:
         """The exact probability that a vector of this norm passes; the norm is at least 0."""
-        if not norm >= 0:
-            raise DeclarationError(f"norm is {norm!r}; it must be at least 0")
+        require(norm >= 0, "norm", norm, "be at least 0")
         noise, k = decision.check_noise, decision.projections
         return acceptance(norm, decision.threshold, self.servers, noise, k, self.dimension)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, Seed, as_numbers, whole_number
+from forcopt.errors import DeclarationError, require
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
@@ -99,15 +99,11 @@ class SumProtocol:
     bits: int
 
     def __post_init__(self) -> None:
-        k = self.projections
-        if k is not None and (isinstance(k, bool) or k != int(k) or k < 1):
-            raise DeclarationError(f"projections is {k!r}; it must be a whole number, at least 1")
-        if not self.threshold > 0:
-            raise DeclarationError(f"threshold is {self.threshold!r}; it must be above 0")
-        if not 0 <= self.check_noise < np.inf:
-            raise DeclarationError(f"check_noise is {self.check_noise!r}; it must not be negative")
-        if not 0 < self.step < np.inf:
-            raise DeclarationError(f"step is {self.step!r}; it must be above 0")
+        if self.projections is not None:
+            whole_number(self.projections, "projections", 1)
+        require(self.threshold > 0, "threshold", self.threshold, "be above 0")
+        require(0 <= self.check_noise < np.inf, "check_noise", self.check_noise, "not be negative")
+        require(0 < self.step < np.inf, "step", self.step, "be above 0")
         if isinstance(self.bits, bool) or self.bits != int(self.bits) or not 2 <= self.bits <= 48:
             raise DeclarationError(f"bits is {self.bits!r}; it must be a whole number from 2 to 48")
         name, value = max(self.shares.errors().items(), key=lambda error: error[1])

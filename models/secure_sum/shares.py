@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, Seed, as_numbers, check_shape
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, Seed, as_numbers, check_shape, whole_number
+from forcopt.errors import DeclarationError, require
 from forcopt.models.secure_sum import tolerances
 from forcopt.models.secure_sum.tolerances import COMPARED, ROUNDING
 from forcopt.privacy import DiscreteLaplace, Gaussian, Laplace, Noise, Randomness, Secure, randomness
@@ -64,8 +64,7 @@ def shared_noise(noise: Noise, servers: int, corrupted: int, size: int, seed: Se
     (3, 4)
     """
     _check_servers(servers, corrupted)
-    if isinstance(size, bool) or size != int(size) or size < 0:
-        raise DeclarationError(f"size is {size!r}; it must be a whole number, at least 0")
+    size = whole_number(size, "size", 0)
     return _parts(noise, servers, servers - corrupted, size, randomness(seed=seed))
 
 
@@ -332,8 +331,7 @@ def talwar_shares(servers: int, scale: float) -> Shares:
     >>> talwar_shares(3, 2.0).split.tolist()
     [1.0, 0.0, 0.0]
     """
-    if not 0 < scale < np.inf:
-        raise DeclarationError(f"scale is {scale!r}; it must be above 0")
+    require(0 < scale < np.inf, "scale", scale, "be above 0")
     covariance = np.eye(servers)
     covariance[0, 1:] = covariance[1:, 0] = -1.0
     covariance[0, 0] = servers - 1.0
@@ -378,8 +376,7 @@ def even_shares(servers: int, coalition_size: int, loss: float = 1.0) -> Shares:
     s, t = servers, coalition_size
     if isinstance(t, bool) or t != int(t) or not 1 <= t < s:
         raise DeclarationError(f"the coalition's size is {t}; it must be a whole number from 1 to {s - 1}")
-    if not 0 < loss < np.inf:
-        raise DeclarationError(f"loss is {loss!r}; it must be above 0")
+    require(0 < loss < np.inf, "loss", loss, "be above 0")
     square = t / (s * (s - t) * loss**2)
     return Shares(np.full(s, 1 / s), square * (np.eye(s) - 1 / s))
 

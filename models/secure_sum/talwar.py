@@ -7,7 +7,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.models.secure_sum import accounting
 from forcopt.models.secure_sum.accounting import exact_gap, laurent_massart, printed_gap, printed_sigma
 from forcopt.models.secure_sum.problem import SecureSum
@@ -65,8 +65,7 @@ def exact_tails(
 
 def check_fraction(fraction: float | None) -> None:
     """Check a share of epsilon."""
-    if fraction is not None and not 0 < fraction < 1:
-        raise DeclarationError(f"fraction is {fraction!r}; it must be above 0 and below 1")
+    require(fraction is None or 0 < fraction < 1, "fraction", fraction, "be above 0 and below 1")
 
 
 def _closed(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.errors import DeclarationError
-from forcopt.instance import Instance, by_name
+from forcopt.errors import DeclarationError, require
+from forcopt.instance import Instance, by_name, family
 from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D
@@ -50,8 +50,7 @@ def random_discrete(
     (5, 4)
     """
     for name, share in (("density", density), ("gaming", gaming), ("gameable", gameable)):
-        if not 0 <= share <= 1:
-            raise DeclarationError(f"{name} is {share}; it must be from 0 to 1")
+        require(0 <= share <= 1, name, share, "be from 0 to 1")
     rng = np.random.default_rng(seed)
     # Sparse draws: the gaps between the edges of a graph with independent edges are geometric.
     cells = agents * criteria
@@ -138,8 +137,7 @@ def hitting_set(
         if not all(0 <= e < elements for e in chosen):
             raise DeclarationError(f"sets[{j}] is {tuple(chosen)}; elements must be from 0 to {elements - 1}")
         members[j, list(chosen)] = True
-    if size < 1:
-        raise DeclarationError(f"size is {size}; it must be at least 1")
+    require(size >= 1, "size", size, "be at least 1")
     s = len(sets[0]) if sets else 0
     reach = 2 * size * (elements - s) + s
     cost = (1 / (reach + 1) + 1 / reach) / 2 if gaming_cost is None else gaming_cost
@@ -173,8 +171,7 @@ def random_linear(
     fields : Any
         Of the problem.
     """
-    if not 0 < qualified < 1:
-        raise DeclarationError(f"qualified is {qualified}; it must be strictly between 0 and 1")
+    require(0 < qualified < 1, "qualified", qualified, "be strictly between 0 and 1")
     rng = np.random.default_rng(seed)
     X, a = rng.random((agents, features)), rng.random(features)
     b = float(np.quantile(X @ a, 1 - qualified)) if agents else 0.0
@@ -203,8 +200,7 @@ def random_plane(agents: int, *, reach: int = 3, seed: Seed = None, **fields: An
     fields : Any
         Of the problem.
     """
-    if reach <= 0:
-        raise DeclarationError(f"reach is {reach}; it must be positive")
+    require(reach > 0, "reach", reach, "be positive")
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.integers(0, 12, agents), rng.integers(0, 7, agents)]).astype(float)
     truth, improvable = (np.array([1.0, 2.0]), 12.0), np.array([True, False])
@@ -291,49 +287,36 @@ def _classifier(agents: int, features: int) -> StrategicLinearClassifier:
     )
 
 
+_COVERS = (20, 15, 4), (60, 40, 8), (120, 60, 15), (300, 120, 30), (600, 240, 60)
+
+_HITTING_SETS = (4, 6, 2), (8, 8, 3), (12, 10, 3), (20, 12, 4)
+
 INSTANCES = by_name(
-    [
-        *(
-            Instance(
-                f"strategic/random-{agents}-{criteria}-{most}",
-                partial(random_discrete, agents, criteria, seed=agents, max_false_positives=most),
-                "milp",
-            )
-            for agents, criteria, most in (
-                (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100),
-            )
-        ),
-        *(
-            Instance(f"strategic/max-cover-{n}-{elements}-{k}", partial(_cover, n, elements, k), "milp")
-            for n, elements, k in ((20, 15, 4), (60, 40, 8), (120, 60, 15), (300, 120, 30), (600, 240, 60))
-        ),
-        *(
-            Instance(
-                f"strategic/credit-{agents}-{most}",
-                partial(credit, agents, seed=agents, max_false_positives=most),
-                "milp",
-            )
-            for agents, most in ((100, 0), (100, 5), (1000, 20))
-        ),
-        *(
-            Instance(f"strategic/least-effort-{a}-{c}", partial(_least_effort, a, c), "milp")
-            for a, c in ((20, 8), (60, 15), (200, 30), (800, 60))
-        ),
-        *(
-            Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
-            for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
-        ),
-        *(
-            Instance(f"strategic/classifier-{a}-{f}", partial(_classifier, a, f), "margin-milp")
-            for a, f in ((10, 2), (40, 3), (100, 4), (400, 6))
-        ),
-        *(
-            Instance(f"strategic/hitting-set-{s}-{e}-{k}", partial(_hitting, s, e, k), "milp")
-            for s, e, k in ((4, 6, 2), (8, 8, 3), (12, 10, 3), (20, 12, 4))
-        ),
-        *(
-            Instance(f"strategic/plane-{a}", partial(random_plane, a, seed=a), "milp")
-            for a in (5, 10, 20, 40)
-        ),
-    ]
+    (
+        Instance(
+            f"strategic/random-{agents}-{criteria}-{most}",
+            partial(random_discrete, agents, criteria, seed=agents, max_false_positives=most),
+            "milp",
+        )
+        for agents, criteria, most in (
+            (100, 25, 2), (100, 25, 8), (400, 40, 4), (400, 40, 20), (2000, 60, 20), (2000, 100, 100),
+        )
+    ),
+    family("strategic/max-cover-{}-{}-{}", _cover, "milp", *_COVERS),
+    (
+        Instance(
+            f"strategic/credit-{agents}-{most}",
+            partial(credit, agents, seed=agents, max_false_positives=most),
+            "milp",
+        )
+        for agents, most in ((100, 0), (100, 5), (1000, 20))
+    ),
+    family("strategic/least-effort-{}-{}", _least_effort, "milp", (20, 8), (60, 15), (200, 30), (800, 60)),
+    (
+        Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
+        for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
+    ),
+    family("strategic/classifier-{}-{}", _classifier, "margin-milp", (10, 2), (40, 3), (100, 4), (400, 6)),
+    family("strategic/hitting-set-{}-{}-{}", _hitting, "milp", *_HITTING_SETS),
+    (Instance(f"strategic/plane-{a}", partial(random_plane, a, seed=a), "milp") for a in (5, 10, 20, 40)),
 )  # fmt: skip

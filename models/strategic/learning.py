@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from forcopt.arrays import Seed
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 from forcopt.models.strategic.criteria import largest_gaming_free_set
 from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification
 
@@ -56,8 +56,7 @@ def check_rates(**rates: Any) -> None:
         Naming the rate.
     """
     for name, rate in rates.items():
-        if not 0 < rate <= 1:
-            raise DeclarationError(f"{name} is {rate!r}; it must be above 0 and at most 1")
+        require(0 < rate <= 1, name, rate, "be above 0 and at most 1")
 
 
 def full_information_samples(criteria: int, epsilon: float, delta: float) -> int:
@@ -106,8 +105,7 @@ def learn_full_information(
     Learned(decision=OpenCriteria({0}), samples=44, rounds=1)
     """
     needed = full_information_samples(population.criteria, epsilon, delta)
-    if samples is not None and samples < 0:
-        raise DeclarationError(f"samples is {samples}; it must not be negative")
+    require(samples is None or samples >= 0, "samples", samples, "not be negative")
     size = needed if samples is None else samples
     drawn = population.sample(size, np.random.default_rng(seed))
     is_open, _ = largest_gaming_free_set(drawn)

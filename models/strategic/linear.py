@@ -11,7 +11,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from forcopt.arrays import Array, as_numbers, by_label, check_entries
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
@@ -48,8 +48,7 @@ def check_weights(weights: Array | None, agents: int) -> None:
     """
     if weights is None:
         return
-    if weights.shape != (agents,):
-        raise DeclarationError(f"weights: the shape is {weights.shape}; it must be ({agents},)")
+    require(weights.shape == (agents,), "weights: the shape", weights.shape, f"be ({agents},)")
     check_entries(weights, weights < 0, "weights: the array", "it must not be negative")
 
 
@@ -106,17 +105,13 @@ class LinearAgents(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.X.ndim != 2:
-            raise DeclarationError(f"X: the shape is {self.X.shape}; it must be (agents, features)")
+        require(self.X.ndim == 2, "X: the shape", self.X.shape, "be (agents, features)")
         d = self.X.shape[1]
         if d == 0:
             raise DeclarationError("X: there are no features; there must be at least one")
         sides = ("truth[0]", self.truth[0]), ("costs", self.costs), ("improvable", self.improvable)
         for name, array in sides:
-            if array.shape != (d,):
-                raise DeclarationError(
-                    f"{name}: the shape is {array.shape}; it must be ({d},), as X has features"
-                )
+            require(array.shape == (d,), f"{name}: the shape", array.shape, f"be ({d},), as X has features")
         check_entries(self.truth[0], self.truth[0] < 0, "truth[0]: the array", _NOT_NEGATIVE)
         check_entries(self.costs, self.costs <= 0, "costs: the array", "it must be positive")
         check_weights(self.weights, len(self.X))
@@ -257,8 +252,7 @@ class LinearClassifier:
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", as_numbers(self.a, "a"))
         object.__setattr__(self, "b", float(as_numbers(self.b, "b")))
-        if self.a.ndim != 1:
-            raise DeclarationError(f"a: the shape is {self.a.shape}; it must be (d,)")
+        require(self.a.ndim == 1, "a: the shape", self.a.shape, "be (d,)")
         check_entries(self.a, self.a < 0, "a: the array", _NOT_NEGATIVE)
 
     def predict(self, X: Any) -> Array:

@@ -13,16 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.strategic.linear import (
-    DECIMALS,
-    LinearAgents,
-    check_weights,
-    forbids_false_positives,
-    move_costs,
-    qualifies,
-    rates,
-    read_points,
-)
+from forcopt.models.strategic import linear
 from forcopt.models.strategic.responses import Responses, edge_fields, moves_table
 from forcopt.models.strategic.tolerances import ROUNDING
 from forcopt.problem import Evaluation, Problem
@@ -156,7 +147,7 @@ class StrategicGraph(Problem):
         if self.value.shape not in ((), (self.agents,)):
             shape = self.value.shape
             raise DeclarationError(f"value: the shape is {shape}; it must be one number or ({self.agents},)")
-        check_weights(self.weights, self.agents)
+        linear.check_weights(self.weights, self.agents)
         for field, count in (("agent_names", self.agents), ("criterion_names", self.criteria)):
             names = getattr(self, field)
             if names and (len(names) != count or len(set(names)) < count):
@@ -264,13 +255,13 @@ class StrategicGraph(Problem):
         >>> p.solve().objective
         2.0
         """
-        agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
-        points = read_points(targets, agents.X.shape[1], "targets")
+        agents = linear.LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
+        points = linear.read_points(targets, agents.X.shape[1], "targets")
         worth, (a, b) = np.asarray(value, dtype=float), agents.truth
-        cost = move_costs(agents.X, points, agents.costs).round(DECIMALS)
+        cost = linear.move_costs(agents.X, points, agents.costs).round(linear.DECIMALS)
         agent, criterion = np.nonzero(cost <= worth.reshape(-1, 1))
-        same = 10.0**-DECIMALS * max(1.0, abs(b))
-        improves = qualifies(agents.X, points, (a, b), agents.improvable, exact_target, same)
+        same = 10.0**-linear.DECIMALS * max(1.0, abs(b))
+        improves = linear.qualifies(agents.X, points, (a, b), agents.improvable, exact_target, same)
         edges = np.column_stack([agent, criterion, cost[agent, criterion], improves[agent, criterion]])
         return cls(agents=agents.agents, criteria=len(points), edges=edges, value=value, **fields)
 
@@ -284,7 +275,7 @@ class StrategicGraph(Problem):
     @property
     def allows_no_false_positive(self) -> bool:
         """Whether not even the lightest agent (of positive weight) may be a false positive."""
-        return forbids_false_positives(self.max_false_positives, self.agent_weights)
+        return linear.forbids_false_positives(self.max_false_positives, self.agent_weights)
 
     @cached_property
     def graph(self) -> AgentGraph:
@@ -450,7 +441,7 @@ class StrategicClassification(StrategicGraph):
         """
         responses = self.simulate(decision)
         values = self.group_values(responses)
-        metrics = dict(rates(responses))
+        metrics = dict(linear.rates(responses))
         if self.groups is not None:
             metrics |= {f"group {h}": float(v) for h, v in enumerate(values)}
         return Evaluation(float(values.min()), self._over_limit(responses), metrics)
@@ -496,7 +487,7 @@ class LeastEffortClassification(StrategicGraph):
         violations = self._over_limit(responses)
         if missing > ROUNDING:
             violations["min_true_positives"] = missing
-        return Evaluation(responses.effort, violations, rates(responses))
+        return Evaluation(responses.effort, violations, linear.rates(responses))
 
 
 def spans(start: Array, count: Array) -> Array:

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language import Expression, Model, implies
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.criteria import largest_gaming_free_set
@@ -150,8 +150,7 @@ def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None =
     step : float, default 1.0
         The distance of neighbouring points along each feature, in its own units.
     """
-    if not (np.isfinite(step) and step > 0):
-        raise DeclarationError(f"step is {step!r}; it must be positive")
+    require(np.isfinite(step) and step > 0, "step", step, "be positive")
     X, reach = problem.X, 1 / problem.costs
     if not len(X):
         return Outcome(Targets(np.empty((0, X.shape[1]))))
@@ -198,9 +197,8 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     Y, weight = Y[counted], problem.agent_weights[counted]
     n, d = Y.shape
     improvable, name = problem.improvable, model.unused_name
-    own = np.where(improvable, 0.0, Y * t).sum(
-        axis=1
-    )  # the share of features that cannot be improved in the truth
+    # the share of features that cannot be improved in the truth
+    own = np.where(improvable, 0.0, Y * t).sum(axis=1)
     truth = np.where(improvable, t, 0.0)
     lack = s - own - ROUNDING
     cannot = Y @ t + truth.max() < s - ROUNDING  # even all effort on the best feature does not qualify

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 from forcopt.study.charts.chart import Chart, Series, all_solved, methods, naming, times
 from forcopt.study.estimates import summary
 from forcopt.study.run import Run
@@ -412,8 +412,7 @@ def _comparable(
     """Give the positions of the points of each front, by the common part of their instances."""
     parameters = comparison.parameters
     for name in along or ():
-        if name not in parameters:
-            raise unknown("parameter of the sweep", name, list(parameters))
+        check_known("parameter of the sweep", name, parameters)
     if along is None:
         along = parameters if len(parameters) == 1 else [name for name in parameters if name in (x, y)]
     fixed = [name for name in parameters if name not in along]
