@@ -535,8 +535,9 @@ class FairRanking(Problem):
         return Evaluation(objective, broken, self._metrics(lottery, objective))
 
     def _sketch(self, decision: Ranking, evaluation: Evaluation) -> Any:
-        order, place = decision.order, np.arange(len(decision.order))
-        worth = self.utilities[order, place] if self.scores is None else self.scores[order]
+        order, given = decision.order, self.scores if self.utilities is None else self.utilities
+        assert given is not None
+        worth = given[order] if given.ndim == 1 else given[order, np.arange(len(order))]
         names, codes, _ = self.candidates.cells(None)
         rows = [f"{c}, {names[codes[c]]}" if self.groups else f"{c}" for c in order.tolist()]
         title = (
