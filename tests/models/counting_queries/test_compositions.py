@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import allocation_oracle  # noqa: F401  (registers the method enumeration)
 import networkx as nx
 import numpy as np
 import pytest
