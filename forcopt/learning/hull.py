@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
-from scipy.linalg import qr, solve_triangular
-from scipy.optimize import nnls
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -147,7 +146,9 @@ class OracleHull:
         ends = np.vstack([self.members - at, np.eye(q if self.upward else 0, q)]).T
         total = np.append(np.ones(count), np.zeros(ends.shape[1] - count))
         # w = u / sum(u) is nearest if u minimises |ends u|^2 + (sum(u) - 1)^2
-        found = nnls(np.vstack([ends, total]), np.append(np.zeros(q), 1.0), maxiter=100 * ends.shape[1])[0]
+        found = scipy.optimize.nnls(
+            np.vstack([ends, total]), np.append(np.zeros(q), 1.0), maxiter=100 * ends.shape[1]
+        )[0]
         found /= found[:count].sum()
         return found[:count], ends @ found
 
@@ -166,10 +167,10 @@ def write_hull(oracle: Oracle, model: Model, linear: sp.csr_array) -> Hull:
     oracle = oracle.fresh()
     size = np.abs(linear).sum(axis=1)
     every = linear.toarray() / np.where(size > 0, size, 1.0)[:, None]
-    factor, order = qr(every.T, mode="r", pivoting=True)
+    factor, order = scipy.linalg.qr(every.T, mode="r", pivoting=True)
     count = np.count_nonzero(np.abs(np.diag(factor)) > RANK * np.abs(factor[0, 0]))
     rows, combined = sp.csr_array(every[order[:count]]), np.zeros((len(size), count))
-    combined[order] = solve_triangular(factor[:count, :count], factor[:count]).T
+    combined[order] = scipy.linalg.solve_triangular(factor[:count, :count], factor[:count]).T
 
     def respond(direction: Array, deadline: Deadline) -> tuple[Array, Hypothesis]:
         oracle.deadline = deadline

@@ -84,6 +84,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     Examples
     --------
+    >>> from forcopt.fairness import FALSE_POSITIVE
     >>> p = CalibratedEqualErrors(
     ...     scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
     ... )

@@ -131,7 +131,7 @@ def measure(
 
     Examples
     --------
-    >>> from forcopt.privacy import Categories, PureDP, Schema, Table
+    >>> from forcopt.privacy import Categories, Ledger, PureDP, Schema, Table
     >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1]), names=(("state",), ("A", "B"), ("a1", "a2", "b1")))
     >>> people = Table({"tract": ["a1", "a2", "a1", "b1"]}, Schema(tract=Categories("a1", "a2", "b1")))
     >>> ledger = Ledger(PureDP(2.0))

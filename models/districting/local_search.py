@@ -181,6 +181,16 @@ def _more_broken(bond, label, v, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _twice(length, label, ends, begin, end, a, b):  # type: ignore[no-untyped-def]
+    """Twice the length of the borders, among those of a vertex, to each of two districts."""
+    inner, outer = 0.0, 0.0
+    for e in range(begin, end):
+        inner += 2 * length[e] * (label[ends[e]] == a)
+        outer += 2 * length[e] * (label[ends[e]] == b)
+    return inner, outer
+
+
+@njit(cache=True)
 def _lacking(sums, counted, unit):  # type: ignore[no-untyped-def]
     """By how much rows are missed, in units; the districts nearest to a row must satisfy it, or leave it."""
     out = 0.0
@@ -302,10 +312,7 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             more += costs[e] * (d == a) - costs[e] * (d == b)
             more_pairs += (d == a) - (d == b)
         if scored:
-            inner, outer = 0.0, 0.0
-            for e in range(first[v], first[v + 1]):
-                inner += 2 * length[e] * (label[ends[e]] == a)
-                outer += 2 * length[e] * (label[ends[e]] == b)
+            inner, outer = _twice(length, label, ends, first[v], first[v + 1], a, b)
         more_broken = _more_broken(task.bond, label, v, a, b)
         change = (
             _charge(people[a] - w, low[a], high[a], unit, fixed)
@@ -332,8 +339,7 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
         if by_moment:
             moments[a] -= task.inertia[v]
             moments[b] += task.inertia[v]
-        if scored:
-            moments[a, 1] += inner
+            moments[a, 1] += inner  # 0 but for a score, whose second column is the perimeter
             moments[b, 1] -= outer
         after = _value(task.kind, cut + more, people, task.means, moments, label, met[0] + more_met[0])
         change += after - value
@@ -345,7 +351,6 @@ def _anneal(task, label, hot, cold, steps, seed):  # type: ignore[no-untyped-def
             if by_moment:
                 moments[a] += task.inertia[v]
                 moments[b] -= task.inertia[v]
-            if scored:
                 moments[a, 1] -= inner
                 moments[b, 1] += outer
             if ruled:
