@@ -108,6 +108,7 @@ class _Additive(_Run):
         self.many = 1
         (lines, lowest), arrays = _lines(problem), problem.arrays
         self.lines, self.shift, self.beat = [], -lowest, 2**60
+        self.bounded = bool(lines)  # whether no district's cost is below 0; without lines once all are listed
         for line in lines:
             costs = np.floor(line.edges / _UNIT).astype(np.int64)
             graph = WeightedGraph(arrays.weights, arrays.edges, costs).reordered(self.order.tolist())
@@ -119,6 +120,8 @@ class _Additive(_Run):
     @property
     def bound(self) -> float:
         """On the objective."""
+        if not self.bounded:
+            return -np.inf
         return float((self.low / 2 - ROUNDING) * 2 * _UNIT - self.problem.districts * self.shift)
 
     def costs(self, sets: Array) -> Array:
@@ -182,6 +185,7 @@ class _Additive(_Run):
         sets = np.concatenate(found)
         if len(sets):
             self.shift = -float(self.problem.values(sets[:, self.place]).min())
+            self.bounded = True
             costs = self.costs(sets)
             if self.plan is not None:
                 self.beat = self.paid(self.plan)

@@ -1,6 +1,6 @@
 """Installs the package in fresh environments, one for each extra, and tries what is there.
 
-    python benchmarks/installs/run.py --out benchmarks/installs/results.md
+    python benchmarks/installs/run_installs.py --out benchmarks/installs/results.md
 
 The wheels are built first. Rows are `forcopt-core`, `forcopt`, each extra, all of them, and the oldest
 versions that the requirements allow (by `uv`, which must be on the path). Each environment runs `forcopt
