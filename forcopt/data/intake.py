@@ -738,8 +738,11 @@ def nearest_level(level: str, known: Iterable[str]) -> str:
     return plain[near[0]] if near else ""
 
 
-_TRUTH = {"yes": "true", "y": "true", "no": "false", "n": "false"}
-"""Words for truth values that tables mix."""
+_TRUTH = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), "true"),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), "false"),
+}
+"""What truth values are called; a table that has no other levels must not mix the names."""
 
 
 def _plain_level(value: str) -> str:
@@ -774,7 +777,8 @@ def _level_faults(
     usual = [value for value, _ in counts.most_common()]
     first: dict[str, str] = {}
     plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in usual}  # 1 is 01
-    plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
+    if not many and all(word in _TRUTH or word in _MISSING for word in plain.values() if word):
+        plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
     for value in usual:
         first.setdefault(plain[value], value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows

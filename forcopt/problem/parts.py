@@ -595,7 +595,8 @@ def _at(part: int | None) -> str:
 
 def _last_axis(values: Sequence[Any]) -> Any:
     if any(isinstance(v, Expression) for v in values):
-        return stack(values, axis=-1)
+        shape = np.broadcast_shapes(*(np.shape(v) for v in values))
+        return stack([v if np.shape(v) == shape else v + np.zeros(shape) for v in values], axis=-1)
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 

@@ -59,8 +59,8 @@ _ROUND = 1000
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
 
-_BITS = 40
-"""The costs of longer numbers are scaled in constraints: solvers refuse coefficients from 1e15 on."""
+_BITS = 32
+"""Longer costs are scaled where a solver sees them: HiGHS ended with an error at 1e11."""
 
 _FAR, _CLOSEST = 0.25, 1e-3
 """The first and the least share of the way that prices go from the best ones to those of the master."""
@@ -660,7 +660,7 @@ class _Run:
         model.subject_to(incidence @ taken == 1)
         model.subject_to(taken.sum() == self.problem.districts)
         unit = 2.0 ** max(0, int(costs.max()).bit_length() - _BITS)
-        model.subject_to(taken @ (costs / unit) <= target / unit)
+        model.subject_to(taken @ (costs / unit) <= (1 + ROUNDING) * target / unit)  # `take` compares exactly
         read = reader(self.problem, sets[:, self.place])
         for rule in self.problem.all_rules:
             if rule.scope == "sum":
@@ -674,7 +674,7 @@ class _Run:
             by_window = sp.csr_array((ones, (window, count)), shape=(len(self.windows), len(column)))
             model.subject_to(by_column @ given == taken)
             model.subject_to(by_window @ given == np.array(list(self.windows.values())))
-        model.minimize(taken @ costs)
+        model.minimize(taken @ (costs / unit))
         self.pause()
         result = model.solve(self.backend, time_limit=self.trace.deadline.left, gap=0.0)
         if result.status.has_solution:

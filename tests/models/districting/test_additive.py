@@ -223,3 +223,25 @@ def test_refusals_of_sums_over_districts_say_why():
         large.nodes[v]["area"] = 1000.0
     with pytest.raises(DeclarationError, match="more area than a disc"):
         p.replace(graph=large, objective="polsby-popper").solve("column-generation")
+
+
+def test_integer_programs_take_constants_beside_columns():
+    p = Districting(grid(3, 3), districts=3, tolerance=0.4)
+    d = p.parts().districts
+    q = p.minimize(fo.maximum(d.nodes - 2, 0).sum() - fo.minimum(d.nodes, 3).sum())
+    assert {q.solve(name).objective for name in ("flow", "labels-separators", "set-partitioning")} == {-6.0}
+
+
+@pytest.mark.parametrize("factor", [1, 1000])
+def test_large_costs_are_proved_with_the_bound_on_its_side(factor):
+    """Costs of 1e11 units, where a plan is known and those no better are to be excluded."""
+    g = nx.Graph()
+    for v, people in zip([0, 10, 3, 2, 4, 8, 9, 1, 5, 7, 6], [9, 6, 1, 1, 9, 6, 5, 9, 6, 2, 1], strict=True):
+        g.add_node(v, population=people, county="A" if v in (1, 4, 8, 9, 10) else "B")
+    ends = "0-8 0-6 0-1 0-5 10-8 10-3 10-5 3-7 2-6 2-1 4-1 4-5 4-9 8-6 9-7 5-7"
+    g.add_edges_from(tuple(map(int, pair.split("-"))) for pair in ends.split())
+    p = Districting(g, districts=3, tolerance=0.5, side_constraints=[SplitLimit(1)])
+    q = p.maximize(factor * p.parts().districts.cut_edges.sum())
+    found = [q.solve(name) for name in ("portfolio", "column-generation", "set-partitioning")]
+    assert [s.status for s in found] == ["optimal"] * 3
+    assert all(s.objective == pytest.approx(16 * factor) == s.bound for s in found)
