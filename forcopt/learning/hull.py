@@ -19,14 +19,15 @@ from forcopt.learning.tolerances import INSIDE, RANK, WORTH_A_MEMBER
 from forcopt.loops.solution import ModelSolution
 
 SHARP = 10.0
-"""What a unit of distance counts as in a row, so that a solver's tolerance of 1e-6 is 1e-7 of a moment."""
+"""Rows multiply distances by this factor: a solver's tolerance of 1e-6 is then 1e-7 of a moment."""
 INNER = 0.6
 """The first halfspaces are sought between the candidate and the last mixture, at this share of the way: they
 lie nearer to the solution, and fewer rounds are needed (Ben-Ameur and Neto 2007). Learners need more fits."""
 FAR = 1e-3
-"""A candidate that these leave out by more than this, above any solver's tolerance, needs no others."""
+"""If the first halfspaces leave a candidate out by more than this, no others are sought. No solver's tolerance
+is larger."""
 DEEP = 0.5
-"""A halfspace that leaves a point out by this share of its distance from the known members is deep enough."""
+"""The search ends at a halfspace that leaves a point out by this share of its distance from the members."""
 Respond = Callable[[Array, Deadline], tuple[Array, Any]]
 """The oracle: a member of least ``direction . member``, and what it belongs to."""
 

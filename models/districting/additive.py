@@ -35,7 +35,7 @@ _UNIT = 2.0**-24
 """Costs are multiples of twice this unit."""
 
 _STEP, _CLASSES = 1.25, 20
-"""The intervals of x, which begin at 1, grow by this factor; so many, the last without an end."""
+"""The growth of the intervals of x, which begin at 1, and their number; the last one has no end."""
 
 _INVERSE = Measure(name="inverse_polsby_popper")
 
