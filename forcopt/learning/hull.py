@@ -24,8 +24,8 @@ INNER = 0.6
 """The first halfspaces are sought between the candidate and the last mixture, at this share of the way: they
 lie nearer to the solution, and fewer rounds are needed (Ben-Ameur and Neto 2007). Learners need more fits."""
 FAR = 1e-3
-"""If the first halfspaces leave a candidate out by more than this, no others are sought. No solver's tolerance
-is larger."""
+"""If the first halfspaces leave a candidate out by more than this, no others are sought. Solvers' tolerances
+are smaller."""
 DEEP = 0.5
 """The search ends at a halfspace that leaves a point out by this share of its distance from the members."""
 Respond = Callable[[Array, Deadline], tuple[Array, Any]]
