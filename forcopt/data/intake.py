@@ -752,6 +752,14 @@ def _plain_level(value: str) -> str:
     return re.sub(r"[^\w+<>]+|_+", " ", text).strip() or text.strip()
 
 
+def _plain_levels(levels: list[str], many: bool) -> dict[str, str]:
+    """Levels by a form that spellings of one level share: 01 is 1, and words for truth values are one."""
+    plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in levels}
+    if not many and all(word in _TRUTH or word in _MISSING for word in plain.values() if word):
+        plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
+    return plain
+
+
 def _alphabets(word: str) -> set[str]:
     """The alphabets of the letters, of those that have letters which look alike."""
     known = {unicodedata.name(sign, "").partition(" ")[0] for sign in word if sign.isalpha()}
@@ -776,9 +784,7 @@ def _level_faults(
     rows = counts.total()
     usual = [value for value, _ in counts.most_common()]
     first: dict[str, str] = {}
-    plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in usual}  # 1 is 01
-    if not many and all(word in _TRUTH or word in _MISSING for word in plain.values() if word):
-        plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
+    plain = _plain_levels(usual, many)
     for value in usual:
         first.setdefault(plain[value], value)
     numeric = sum(n for value, n in counts.items() if is_number(value)) / rows
