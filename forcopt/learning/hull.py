@@ -80,8 +80,9 @@ class OracleHull:
     >>> hull = OracleHull(m, respond, np.zeros(2), np.ones(2), exact=True)
     >>> m.maximize(2 * hull.point[0] + 3 * hull.point[1])
     >>> s = m.solve()
-    >>> s.objective, hull.mixture(s)[1]
-    (3.0, [2])
+    >>> weights, items = hull.mixture(s)
+    >>> round(s.objective, 6), items[int(np.argmax(weights))]
+    (3.0, 2)
     """
 
     def __init__(
