@@ -37,12 +37,12 @@ def measured(name: str, headline: Mapping[str, Any]) -> list[Measured]:
     Examples
     --------
     >>> row = {"what": "10 areas", "ours": "flow 50 ms, proved", "peers": "-", "ratio": "2.5, 3"}
-    >>> facts = {"conditions": "2026-11-28; 2 cores; load average 0.5 at the start.", "rows": [row]}
+    >>> facts = {"conditions": "2026-11-28; 2 cores; load 0.5 by other processes.", "rows": [row]}
     >>> measured("maps", facts)[0][3:]
     ('0.05', '2.5', '0.5')
     """
     day = re.match(r"\d{4}-\d\d-\d\d", headline["conditions"])
-    load = re.search(rf"load average {_NUMBER}", headline["conditions"])
+    load = re.search(rf"load (?:average )?{_NUMBER}", headline["conditions"])
     rows = []
     for row in headline["rows"] if day else ():
         time = re.search(rf"{_NUMBER} (ms|s)\b", row["ours"])

@@ -8,11 +8,12 @@ import time
 from importlib import metadata
 from pathlib import Path
 
+from benchmarks.report import computed
 from forcopt.errors import DeclarationError
 from forcopt.memory import available
 
 QUIET = 0.5
-"""The load average of a minute below which nothing else takes part in a measurement."""
+"""Cores; if others keep fewer busy, nothing else takes part in a measurement."""
 
 
 def machine() -> dict[str, str]:
@@ -50,6 +51,15 @@ PATIENCE = 600.0
 """Seconds to wait for it."""
 
 
+def load(seconds: float = 3.0) -> float:
+    """How many cores are busy while this process sleeps; the load average where the system does not tell."""
+    began, before = time.perf_counter(), computed()
+    if before is None:
+        return os.getloadavg()[0]
+    time.sleep(seconds)
+    return ((computed() or before) - before) / (time.perf_counter() - began)
+
+
 def wait_until_quiet() -> None:
     """Wait until the load is below `QUIET`.
 
@@ -59,9 +69,8 @@ def wait_until_quiet() -> None:
         If it is not after `PATIENCE` seconds.
     """
     end = time.monotonic() + PATIENCE
-    while (load := os.getloadavg()[0]) >= QUIET:
+    while (busy := load()) >= QUIET:
         if time.monotonic() > end:
             raise DeclarationError(
-                f"the load average is {load:.2f} after {PATIENCE:g} s; --quiet asks for less than {QUIET:g}"
+                f"the load is {busy:.2f} after {PATIENCE:g} s; --quiet asks for less than {QUIET:g}"
             )
-        time.sleep(5.0)

@@ -80,14 +80,15 @@ class Page:
         self.title, self.out, self.note = title, out, note
         self.out.parent.mkdir(parents=True, exist_ok=True)
         self.versions = {"Python": platform.python_version()} | {name: version(name) for name in packages}
-        self.load = os.getloadavg()[0]
+        self.began, self.others = time.perf_counter(), _others()
 
     def conditions(self) -> str:
-        """Date, machine, and the load of the first and of the last minute."""
+        """Date, machine, and how much other processes computed meanwhile: the load."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        busy = max(0.0, _others() - self.others) / max(1e-9, time.perf_counter() - self.began)
         return (
             f"{datetime.date.today()}; {_processor()}, {cores} of {os.cpu_count()} cores; "
-            f"load average {self.load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end."
+            f"load {busy:.2f} by other processes."
         )
 
     def write(self, body: str) -> None:
@@ -122,6 +123,21 @@ class Page:
             self.write("\n".join(body))
             progress(f"{title}: {time.perf_counter() - began:.0f} s")
         self.headline(rows)
+
+
+def computed() -> float | None:
+    """CPU seconds of all processes since the machine started; none where the system does not tell."""
+    file = Path("/proc/stat")
+    if not file.exists():
+        return None
+    user, nice, system, _, _, irq, softirq = map(int, file.read_text().split(maxsplit=8)[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def _others() -> float:
+    """CPU seconds of all processes except of this one and of its children that have ended."""
+    mine = sum(os.times()[:4])
+    return (computed() or mine) - mine
 
 
 def _processor() -> str:

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,9 @@ def test_they_are_listed_and_unknown_ones_refused(checkout, capsys):
 
 
 def test_a_machine_that_is_not_quiet_is_refused(checkout, monkeypatch):
-    monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
+    monkeypatch.setattr("benchmarks.machine.load", lambda: 3.0)
     monkeypatch.setattr("benchmarks.machine.PATIENCE", 0.0)
-    with pytest.raises(fo.DeclarationError, match=r"load average is 3\.00"):
+    with pytest.raises(fo.DeclarationError, match=r"load is 3\.00"):
         checkout("good", "--quiet")
 
 
@@ -183,19 +184,20 @@ def shared():
     """Imports from benchmarks/, as its scripts do."""
 
 
-def test_a_page_tells_the_load_from_its_start_to_its_end(shared, tmp_path, monkeypatch):
+def test_a_page_tells_how_much_others_computed(shared, tmp_path, monkeypatch):
     from benchmarks.report import Page, row
 
-    loads = iter([0.25, 7.5, 9.0])
-    monkeypatch.setattr(os, "getloadavg", lambda: (next(loads), 0.0, 0.0))
+    seconds, others = iter([10.0, 11.0, 14.0, 15.0, 20.0]), iter([3.0, 4.0, 8.0])
+    monkeypatch.setattr("benchmarks.report.time.perf_counter", lambda: next(seconds, 20.0))
+    monkeypatch.setattr("benchmarks.report._others", lambda: next(others))
     monkeypatch.setattr(sys, "argv", [str(ROOT / "benchmarks" / "test" / "run.py")])
     page = Page("Test", tmp_path / "results.md", "numpy", note="Noted.")
     page.run({"Part": lambda quick: (f"quick={quick}", [row("a", "1 s")])}, quick=True)
     text = (tmp_path / "results.md").read_text()
-    assert "load average 0.2 at the start, 7.5 at the end" in text
+    assert "load 0.25 by other processes" in text
     assert "Made by `python benchmarks/test/run.py`" in text and text.endswith("## Part\n\nquick=True\n")
     told = json.loads((tmp_path / "headline.json").read_text())
-    assert "9.0 at the end. Noted." in told["conditions"] and told["table"] == "results.md"
+    assert "load 0.50 by other processes. Noted." in told["conditions"] and told["table"] == "results.md"
     assert told["rows"] == [{"what": "a", "ours": "1 s", "peers": "-", "ratio": "-"}]
 
 
@@ -254,3 +256,22 @@ def test_the_history_keeps_every_measured_time(tmp_path):
     ]
     picture = (tmp_path / "history.svg").read_text()
     assert "2026-11-27" in picture and "10 areas" in picture
+
+
+def test_load_is_of_other_processes(shared, tmp_path):
+    from benchmarks.machine import load
+    from benchmarks.report import Page, computed
+
+    if computed() is None:
+        pytest.skip("the system does not tell what is computed")
+    page, end = Page("Test", tmp_path / "results.md"), time.process_time() + 1.0
+    while time.process_time() < end:  # its own work is no load
+        pass
+    cores = os.cpu_count() or 1
+    assert 0.0 <= float(page.conditions().split("load ")[1].split()[0]) < cores - 0.5
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        assert load(1.0) > 0.3
+    finally:
+        busy.kill()
+        busy.wait()
