@@ -28,6 +28,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import sys
 import time
 import zlib
@@ -56,6 +57,9 @@ FILES = {
 CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase | DrawCase | DoorCase]] = {
     name: make for several in FILES.values() for name, make in several.items()
 }
+MEMORY = 9 << 30
+"""Bytes for each process: CP-SAT takes 24 GB for a linear program with numbers of very different sizes."""
+
 BATCH = 5
 """Seeds of a campaign before the next one's turn."""
 
@@ -92,6 +96,7 @@ def job(
 ) -> Counts:
     """Run every `jobs`-th batch of seeds, from the one of that number on, until the time or all are over."""
     counts: Counts = Counter()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     began, turn = time.monotonic(), number
     while time.monotonic() - began < seconds and BATCH * turn < models:
         first = 1_000_003 * seed + BATCH * turn

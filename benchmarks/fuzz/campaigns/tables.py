@@ -41,7 +41,7 @@ def refused(read: Callable[[], Any], *named: str) -> Callable[[], str]:
     def check() -> str:
         try:
             found = read()
-        except fo.DeclarationError as error:
+        except (fo.DeclarationError, fo.UnknownNameError) as error:
             lacking = [word for word in named if word not in str(error)]
             return f"the error does not name {lacking}: {error}" if lacking else ""
         return f"accepted: {found!r}"[:300]
@@ -79,6 +79,7 @@ def panel(rng: Random) -> DoorCase:
     i, f = int(rng.integers(n)), str(rng.choice(list(features)))
     q = int(rng.integers(len(quotas)))
     level, row = str(pool.loc[i, f]), quotas.loc[q]
+    line = f"row {i + 2},"
     wrong = misspelt(rng, level, set(features[f]))
 
     def made(pool: pd.DataFrame, quotas: pd.DataFrame) -> LeximaxCohort:
@@ -111,24 +112,24 @@ def panel(rng: Random) -> DoorCase:
         {
             "panel, as it is": same,
             "panel, a misspelt level": refused(
-                lambda: made(changed(pool, i, f, wrong), quotas), f"v {i}", repr(wrong.strip())
+                lambda: made(changed(pool, i, f, wrong), quotas), line, repr(wrong.strip())
             ),
             "panel, a missing level": refused(
-                lambda: made(changed(pool, i, f, rng.choice([None, np.nan, "", " "])), quotas), f"v {i}"
+                lambda: made(changed(pool, i, f, rng.choice([None, np.nan, "", " "])), quotas), line
             ),
             "panel, a name twice": refused(
                 lambda: made(changed(pool, i, "name", blank(rng, pool.name.iloc[i - 1])), quotas),
                 pool.name.iloc[i - 1],
-                str(i),
+                *(f"row {k % n + 2}," for k in (i - 1, i)),
             ),
             "panel, a doubled quota": refused(
-                lambda: made(pool, doubled), row.value, str(q), str(len(quotas))
+                lambda: made(pool, doubled), row.value, f"row {q + 2},", f"row {len(quotas) + 2},"
             ),
             "panel, a misspelt quota": refused(
                 lambda: made(pool, changed(changed(quotas, q, "value", other), q, "min", 1)), row.value
             ),
             "panel, a quota in words": refused(
-                lambda: made(pool, changed(quotas, q, "min", "one")), row.value, "'one'"
+                lambda: made(pool, changed(quotas, q, "min", "one")), f"row {q + 2},", "'one'"
             ),
         }
     )
@@ -232,7 +233,7 @@ def agents(rng: Random) -> DoorCase:
     listed = pd.DataFrame({"agent": people, "weight": rng.integers(1, 4, 4)}).astype(object)
     i = int(rng.integers(len(edges)))
     agent, criterion = edges.loc[i, "agent"], edges.loc[i, "criterion"]
-    wrong = misspelt(rng, agent, set(people))
+    wrong, line = misspelt(rng, agent, set(people)), f"row {i + 2},"
 
     def made(edges: pd.DataFrame, listed: pd.DataFrame = listed) -> StrategicClassification:
         return StrategicClassification.from_tables(edges, listed)
@@ -258,14 +259,16 @@ def agents(rng: Random) -> DoorCase:
         {
             "agents, as they are": same,
             "agents, a misspelt one": refused(
-                lambda: made(changed("agent", wrong)), repr(wrong.strip()), repr(agent), str(i)
+                lambda: made(changed("agent", wrong)), repr(wrong.strip()), repr(agent), line
             ),
-            "agents, one twice": refused(lambda: made(edges, twice), repr(people[1]), "1, 4"),
-            "agents, an edge twice": refused(lambda: made(again), agent, criterion, str(i), str(len(edges))),
+            "agents, one twice": refused(lambda: made(edges, twice), repr(people[1]), "row 3,", "row 6,"),
+            "agents, an edge twice": refused(
+                lambda: made(again), agent, criterion, f"rows {i + 2}, {len(edges) + 2};"
+            ),
             "agents, a missing name": refused(
-                lambda: made(changed("criterion", rng.choice([None, "", " "]))), "criterion", str(i)
+                lambda: made(changed("criterion", rng.choice([None, "", " "]))), "criterion", line
             ),
-            "agents, a cost in words": refused(lambda: made(changed("cost", "O.5")), "cost", "'O.5'", str(i)),
+            "agents, a cost in words": refused(lambda: made(changed("cost", "O.5")), "cost", "'O.5'", line),
         }
     )
 
