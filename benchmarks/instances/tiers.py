@@ -44,7 +44,8 @@ from forcopt.models.fair_auctions.instances import _ORDERED, random_auction
 from forcopt.models.fair_postprocessing.instances import draw as drawn_table
 from forcopt.models.fair_ranking.instances import _THREE, random_ranking
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
-from forcopt.models.strategic.instances import credit, random_discrete, random_linear
+from forcopt.models.strategic import StrategicLinearClassifier
+from forcopt.models.strategic.instances import credit, random_discrete
 
 TIERS = {"seconds": 0, "minutes": 1, "hour": 2}
 COUNT, SEEDS = 60, 7
@@ -57,6 +58,20 @@ def _paid(strata: int, seed: int) -> Any:
     drawn = random_strata(strata, largest=300, seed=seed)
     costs = np.random.default_rng(seed).integers(1, 30, strata).astype(float)
     return random_strata(strata, largest=300, seed=seed, costs=costs, budget=float(0.1 * costs @ drawn.sizes))
+
+
+def _classifier(agents: int, features: int, seed: int) -> StrategicLinearClassifier:
+    """A tenth of the agents qualify as they are; every other feature can be improved."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 11, (agents, features)).astype(float)
+    truth = rng.integers(1, 6, features)
+    return StrategicLinearClassifier(
+        X=X,
+        truth=(truth.tolist(), float(np.quantile(X @ truth, 0.9))),
+        costs=rng.integers(2, 11, features) / 20,
+        improvable=(np.arange(features) % 2 == 0).tolist(),
+        max_false_positives=agents // 20,
+    )
 
 
 OPTIONS = {"allocation": {"reduce": False}}
@@ -73,11 +88,7 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
         "milp",
         ((600, 20), (2000, 40), (6000, 90)),
     ),
-    "strategic-linear": (
-        lambda a, f, seed: random_linear(a, f, seed=seed),
-        "milp",
-        ((100, 6), (160, 8), (240, 10)),
-    ),
+    "strategic-classifier": (_classifier, "margin-milp", ((80, 4), (160, 5), (400, 6))),
     "districting": (
         lambda n, k, seed: Districting(graph=delaunay(n, seed=seed), districts=k, tolerance=0.2),
         "flow",
