@@ -210,7 +210,7 @@ def _solvers(given: argparse.Namespace, folder: Path) -> int:
 
 def _tier(name: str, folder: Path) -> Path:
     models = folder / "instances" / "tiers" / name
-    if not models.is_dir():
+    if not (models / "features.csv").exists():  # it is written last
         subprocess.run([sys.executable, str(folder / "instances" / "tiers.py"), "--write", name], check=True)
     return models
 

@@ -1,6 +1,7 @@
 """What benchmarks read, write and select: conic files, tiers of instances, verdicts on answers."""
 
 import bz2
+import json
 import lzma
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from benchmarks.__main__ import main
 from benchmarks.cbf import ConicFile, read_cbf, write_cbf
 from benchmarks.honesty.run import judged, verdict
 from benchmarks.honesty.worker import check_claim, declared, program_of
+from benchmarks.instances import tiers
 from benchmarks.instances.tiers import features, spread
 from benchmarks.solvers.files import choose, read_list
 from benchmarks.solvers.pictures import profile
@@ -280,3 +282,36 @@ def test_a_profile_counts_shares_within_factors():
         [{"backend": b, "instance": i, "seconds": t, "solved": s, **known} for b, i, t, s in cells]
     )
     assert profile(runs, 60.0) == {"a": [(1.0, 1.0)], "b": [(2.0, 0.5)]}
+
+
+def test_a_tier_is_solved_by_solvers_and_by_own_methods_and_goes_on(tmp_path, monkeypatch):
+    make, method, _ = tiers.FAMILIES["ranking"]
+    monkeypatch.setitem(tiers.FAMILIES, "ranking", (make, method, ((12, 4),)))
+    make(12, 4, seed=3).to_model(method).write(tmp_path / "ranking-3.mps.gz")
+    tiers.solve("seconds", tmp_path, 20.0)
+    known = json.loads((tmp_path / "known.json").read_text())["ranking-3"]
+    assert known["status"] == "optimal" and known["proof"] == "agreed: highs, scip, dynamic-programme"
+    assert (tmp_path / "known.solu").read_text() == f"=opt= ranking-3 {known['objective']!r}\n"
+    assert "agreed" in (tmp_path / "known.csv").read_text().splitlines()[1]
+    known["runs"].pop("scip")  # as if it had been killed there
+    (tmp_path / "known.json").write_text(json.dumps({"ranking-3": known}))
+    asked = []
+    monkeypatch.setattr(tiers, "_attempt", lambda f, way, *more: asked.append(way) or known["runs"]["highs"])
+    tiers.solve("seconds", tmp_path, 20.0)
+    assert asked == ["scip"]
+
+
+def test_what_runs_prove_together():
+    def run(objective, bound, proved):
+        return {"objective": objective, "bound": bound, "proved": proved}
+
+    alone = tiers._judged({"highs": run(3.0, 3.0, True), "scip": run(4.0, 1.0, False)}, False)
+    assert (alone["status"], alone["proof"]) == ("open", "claimed by highs alone")
+    own = tiers._judged({"highs": run(4.0, 1.0, False), "greedy": run(3.0, 3.0, True)}, False)
+    assert (own["status"], own["objective"]) == ("optimal", 3.0) and own["proof"].startswith(
+        "proved by greedy"
+    )
+    wrong = tiers._judged({"highs": run(2.0, 1.0, False), "greedy": run(3.0, 3.0, True)}, False)
+    assert wrong["status"] == "contradiction"
+    most = tiers._judged({"highs": run(2.0, 4.0, False), "greedy": run(3.0, 3.0, True)}, True)
+    assert (most["status"], most["objective"], most["bound"]) == ("optimal", 3.0, 3.0)
