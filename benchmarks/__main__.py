@@ -1,11 +1,11 @@
 """Runs the committed benchmarks, the page of their headlines, and solvers on files: ``forcopt benchmark``.
 
     python -m benchmarks [NAME...] [--quick] [--list] [--page] [--quiet]
-    python -m benchmarks [FOLDER [INSTANCE...]] --solvers highs,scip --seeds 3 --out results
+    python -m benchmarks [FOLDER|metadata.yaml [INSTANCE...]] --solvers highs,scip --seeds 3 --out results
 
 Without --solvers the benchmarks of these names, or all, are run; their tables and benchmarks/README.md are
-written anew. With it the models of a folder, of a tier or of the instance library are solved, and ranked by
-the field's rules.
+written anew. With it the models of a folder, of a metadata file, of a tier or of the instance library are
+solved, and ranked by the field's rules.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -54,7 +55,12 @@ def options() -> argparse.ArgumentParser:
         "forcopt benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = made.add_argument
-    add("names", nargs="*", metavar="NAME", help="benchmarks; with --solvers a folder and instances of it")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="benchmarks; with --solvers a folder or metadata.yaml, and instances",
+    )
     add("--quick", action="store_true", help="a short run; shown, not written")
     add("--list", action="store_true", dest="listed", help="list the benchmarks")
     add("--page", action="store_true", help="only write benchmarks/README.md anew")
@@ -65,6 +71,9 @@ def options() -> argparse.ArgumentParser:
     )
     solvers(
         "--tier", choices=("seconds", "minutes", "hour"), help="instances of benchmarks/instances/tiers.py"
+    )
+    solvers(
+        "--list-of", metavar="LIST", help="of the folder only those of benchmarks/instances/lists/LIST.txt"
     )
     solvers("--seeds", type=int, default=1, help="how many seeds")
     solvers("--permutations", type=int, default=1, help="how many orders of rows and columns")
@@ -160,17 +169,25 @@ def readme(folder: Path) -> str:
 
 
 def _solvers(given: argparse.Namespace, folder: Path) -> int:
+    from benchmarks.solvers.files import Chosen, choose
     from benchmarks.solvers.report import Report
-    from forcopt.study.solver_benchmark import solver_benchmark
+    from forcopt.study.solver_benchmark import published, solver_benchmark
 
     names = list(given.names)
-    models = _tier(given.tier, folder) if given.tier else None
-    if models is None and names and Path(names[0]).is_dir():
-        models = Path(names.pop(0))
+    source = _tier(given.tier, folder) if given.tier else None
+    if source is None and names and (Path(names[0]).is_dir() or Path(names[0]).suffix in (".yaml", ".yml")):
+        source = Path(names.pop(0))
+    if given.list_of and source is None:
+        raise DeclarationError(f"--list-of {given.list_of} needs a folder with the files")
+    if source is not None and not source.exists():
+        raise DeclarationError(f"there is no file {source}")
+    chosen = Chosen({}) if source is None else choose(source, given.list_of)
+    for note in chosen.notes:
+        print(note, file=sys.stderr)
     seeds, orders = _variant(given.only) if given.only else (given.seeds, given.permutations)
     result = solver_benchmark(
         configured(given.solvers, given.options),
-        models,
+        None if source is None else chosen.problems,
         instances=names,
         seeds=seeds,
         orders=orders,
@@ -180,7 +197,9 @@ def _solvers(given: argparse.Namespace, folder: Path) -> int:
         certify=given.certify,
         store=given.store,
     )
-    report = Report(result, models, given.threads)
+    if source is not None:
+        result = replace(result, known=published(source if source.is_dir() else source.parent))
+    report = Report(result, source, given.threads, chosen)
     print(report.text())
     if given.against is not None:
         print(report.against(given.against))
@@ -191,7 +210,7 @@ def _solvers(given: argparse.Namespace, folder: Path) -> int:
 
 def _tier(name: str, folder: Path) -> Path:
     models = folder / "instances" / "tiers" / name
-    if not models.is_dir():
+    if not (models / "features.csv").exists():  # it is written last
         subprocess.run([sys.executable, str(folder / "instances" / "tiers.py"), "--write", name], check=True)
     return models
 

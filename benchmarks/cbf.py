@@ -11,7 +11,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,13 @@ import scipy.sparse as sp
 
 import forcopt as fo
 from forcopt.compile.compiler import Capabilities, compile_model
+from forcopt.loops import exchange
+from forcopt.study.library import ModelFile
 
 _PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+CBF_SUFFIXES = (".cbf", *(f".cbf{packed}" for packed in _PACKED))
+"""How the names of the files end."""
 
 TAKES = Capabilities(frozenset({"rows", "integer", "second_order", "exponential"}))
 """What is written: rows, integers, second-order and exponential cones; squares become cones."""
@@ -126,27 +133,71 @@ def read_cbf(path: str | Path) -> fo.Model:
         For a file that is cut off, or no CBF.
     """
     path = Path(path)
+    model = fo.Model(path.name.partition(".")[0])
+    _, objective, maximize = read_cbf_into(model, path)
+    (model.maximize if maximize else model.minimize)(objective)
+    return model
+
+
+def read_cbf_into(model: fo.Model, path: Path, order: int = 0) -> tuple[Any, Any, bool]:
+    """Write the content of a file into a model, but for the objective, as `exchange.read_into` does.
+
+    Parameters
+    ----------
+    model : Model
+        To write into.
+    path : Path
+        Of the file.
+    order : int, default 0
+        Of rows and columns: the file's own, or one that is drawn with this seed. Cones stay whole.
+
+    Returns
+    -------
+    tuple[Expression, Expression, bool]
+        All columns, the objective, and whether it is to be maximised.
+    """
     opened = _PACKED.get(path.suffix, open)
     with opened(path, "rt") as file:
         entries = (line.split() for line in file if line.strip() and not line.startswith("#"))
         try:
-            return _model(entries, path)
+            return _write_into(model, _content(entries, path), order, path)
         except fo.UnsupportedError:
             raise
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            raise fo.DeclarationError(f"{path} is cut off or damaged: {error}") from None
         except (StopIteration, IndexError, ValueError) as error:
             raise fo.DeclarationError(
                 f"{path} is cut off or no CBF: {error or 'its end is missing'}"
             ) from None
 
 
-def _model(words: Iterator[list[str]], path: Path) -> fo.Model:
-    sense, n, whole = "MIN", 0, np.zeros(0, int)
-    domains: list[tuple[str, int]] = []
-    cones: list[tuple[str, int]] = []
-    cost: list[tuple[float, ...]] = []
-    a: list[tuple[float, ...]] = []
-    b: list[tuple[float, ...]] = []
-    offset = 0.0
+exchange.READERS[".cbf"] = read_cbf_into
+
+
+class ConicFile(ModelFile):
+    """The model in a CBF file, as `forcopt.study.library.ModelFile` has that of an MPS file.
+
+    A process of its own imports this module for it, which registers the reader.
+    """
+
+
+@dataclass
+class _Content:
+    """What a file says."""
+
+    sense: str = "MIN"
+    columns: int = 0
+    domains: list[tuple[str, int]] = field(default_factory=list)
+    cones: list[tuple[str, int]] = field(default_factory=list)
+    whole: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, int))
+    cost: list[tuple[float, ...]] = field(default_factory=list)
+    a: list[tuple[float, ...]] = field(default_factory=list)
+    b: list[tuple[float, ...]] = field(default_factory=list)
+    offset: float = 0.0
+
+
+def _content(words: Iterator[list[str]], path: Path) -> _Content:
+    told = _Content()
 
     def listed(count: int) -> list[tuple[float, ...]]:
         return [tuple(map(float, next(words))) for _ in range(count)]
@@ -161,43 +212,64 @@ def _model(words: Iterator[list[str]], path: Path) -> fo.Model:
             if int(first[0]) > 4:
                 raise fo.UnsupportedError(f"{path}: version {first[0]} of the format is not known")
         elif keyword == "OBJSENSE":
-            sense = first[0]
+            told.sense = first[0]
         elif keyword == "VAR":
-            n, domains = int(first[0]), blocks(int(first[1]))
+            told.columns, told.domains = int(first[0]), blocks(int(first[1]))
         elif keyword == "CON":
-            cones = blocks(int(first[1]))
+            told.cones = blocks(int(first[1]))
         elif keyword == "INT":
-            whole = np.array(listed(int(first[0])), dtype=int).ravel()
+            told.whole = np.array(listed(int(first[0])), dtype=int).ravel()
         elif keyword == "OBJACOORD":
-            cost = listed(int(first[0]))
+            told.cost = listed(int(first[0]))
         elif keyword == "OBJBCOORD":
-            offset = float(first[0])
+            told.offset = float(first[0])
         elif keyword == "ACOORD":
-            a = listed(int(first[0]))
+            told.a = listed(int(first[0]))
         elif keyword == "BCOORD":
-            b = listed(int(first[0]))
+            told.b = listed(int(first[0]))
         else:
             raise fo.UnsupportedError(f"{path}: the section {keyword} has no counterpart here")
-    rows = sum(size for _, size in cones)
-    i, j, v = np.array(a).reshape(-1, 3).T
+    return told
+
+
+_LINEAR = ("L=", "L+", "L-", "F")
+
+
+def _write_into(m: fo.Model, told: _Content, order: int, path: Path) -> tuple[Any, Any, bool]:
+    n = told.columns
+    rows = sum(size for _, size in told.cones)
+    i, j, v = np.array(told.a).reshape(-1, 3).T
     matrix = sp.csr_array((v, (i.astype(int), j.astype(int))), shape=(rows, n))
-    right = np.zeros(rows)
-    for at, number in b:
-        right[int(at)] += number
-    price = np.zeros(n)
-    for at, number in cost:
-        price[int(at)] += number
-    m = fo.Model(path.name.partition(".")[0])
-    integer = np.isin(np.arange(n), whole)
-    x = m.variable("x", n, integer=integer)
-    for values, given in ((x, domains), (matrix @ x + right, cones)):
-        start = 0
-        for cone, size in given:
-            _constrain(m, cone, values[start : start + size], path)
-            start += size
-    objective = price @ x + offset
-    (m.maximize if sense == "MAX" else m.minimize)(objective)
-    return m
+    right, price = np.zeros(rows), np.zeros(n)
+    for vector, entries in ((right, told.b), (price, told.cost)):
+        for at, number in entries:
+            vector[int(at)] += number
+    rng = np.random.default_rng(order)
+    columns = rng.permutation(n) if order else np.arange(n)
+    place = np.argsort(columns)
+    signs = np.repeat([cone for cone, _ in told.domains], [size for _, size in told.domains])[columns]
+    x = m.variable(
+        m.unused_name("x"),
+        n,
+        lower=np.where(np.isin(signs, ("L=", "L+")), 0.0, -np.inf),
+        upper=np.where(np.isin(signs, ("L=", "L-")), 0.0, np.inf),
+        integer=np.isin(columns, told.whole),
+    )
+    affine = matrix[:, columns] @ x + right
+    held = [(cone, x[place[at]]) for cone, at in _blocks(told.domains) if cone not in _LINEAR]
+    for cone, at in _blocks(told.cones):
+        held.append((cone, affine[rng.permutation(at) if order and cone in _LINEAR else at]))
+    for at in rng.permutation(len(held)) if order else range(len(held)):
+        _constrain(m, *held[at], path)
+    return x, price[columns] @ x + told.offset, told.sense == "MAX"
+
+
+def _blocks(cones: list[tuple[str, int]]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Cones with the positions of their entries."""
+    start = 0
+    for cone, size in cones:
+        yield cone, np.arange(start, start + size)
+        start += size
 
 
 def _constrain(m: fo.Model, cone: str, y: Any, path: Path) -> None:

@@ -2,10 +2,13 @@
 
     python benchmarks/instances/tiers.py --write seconds [--known 20]
 
-Writes the MPS, LP and CBF files of a tier to benchmarks/instances/tiers/NAME, which git does not keep: each
-is drawn with its seed. ``features-NAME.csv`` has rows, columns, entries, density, share of integers, of equal
-columns (symmetry) and of equal right-hand sides (degeneracy). With --known each is solved by HiGHS and SCIP
-within so many seconds; optima on which both agree become ``known.json`` and ``known.solu``.
+Writes the MPS files of a tier (LP and CBF, too, for seconds) to benchmarks/instances/tiers/NAME, which git
+does not keep: each is drawn with its seed. ``features-NAME.csv`` has rows, columns, entries, density, share
+of integers, of equal columns (symmetry) and of equal right-hand sides (degeneracy). With --known each is
+solved by HiGHS, SCIP and the problem's own exact method within so many seconds each; ``known-NAME.csv`` has
+optimum, bound and proof, ``known-NAME.solu`` the optima that two of them prove, or that the problem's own
+method proves and no solver contradicts. A second call goes on after a kill, and repeats what is open only
+for a longer time.
 
 Candidates are drawn for each family and seed. Models with equal numbers are duplicates, and a model that
 HiGHS's presolve empties is trivial: both are left out. Of what is left the 60 that are farthest apart in the
@@ -17,12 +20,14 @@ run: the sizes of the tiers minutes and hour are extrapolated.
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
+import math
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -44,7 +49,8 @@ from forcopt.models.fair_auctions.instances import _ORDERED, random_auction
 from forcopt.models.fair_postprocessing.instances import draw as drawn_table
 from forcopt.models.fair_ranking.instances import _THREE, random_ranking
 from forcopt.models.leximax_cohort.instances import random_block, random_cohort, random_panel
-from forcopt.models.strategic.instances import credit, random_discrete, random_linear
+from forcopt.models.strategic import StrategicLinearClassifier
+from forcopt.models.strategic.instances import credit, random_discrete
 
 TIERS = {"seconds": 0, "minutes": 1, "hour": 2}
 COUNT, SEEDS = 60, 7
@@ -57,6 +63,20 @@ def _paid(strata: int, seed: int) -> Any:
     drawn = random_strata(strata, largest=300, seed=seed)
     costs = np.random.default_rng(seed).integers(1, 30, strata).astype(float)
     return random_strata(strata, largest=300, seed=seed, costs=costs, budget=float(0.1 * costs @ drawn.sizes))
+
+
+def _classifier(agents: int, features: int, seed: int) -> StrategicLinearClassifier:
+    """A tenth of the agents qualify as they are; every other feature can be improved."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 11, (agents, features)).astype(float)
+    truth = rng.integers(1, 6, features)
+    return StrategicLinearClassifier(
+        X=X,
+        truth=(truth.tolist(), float(np.quantile(X @ truth, 0.9))),
+        costs=rng.integers(2, 11, features) / 20,
+        improvable=(np.arange(features) % 2 == 0).tolist(),
+        max_false_positives=agents // 20,
+    )
 
 
 OPTIONS = {"allocation": {"reduce": False}}
@@ -73,11 +93,7 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
         "milp",
         ((600, 20), (2000, 40), (6000, 90)),
     ),
-    "strategic-linear": (
-        lambda a, f, seed: random_linear(a, f, seed=seed),
-        "milp",
-        ((100, 6), (160, 8), (240, 10)),
-    ),
+    "strategic-classifier": (_classifier, "margin-milp", ((160, 5), (200, 6), (400, 6))),
     "districting": (
         lambda n, k, seed: Districting(graph=delaunay(n, seed=seed), districts=k, tolerance=0.2),
         "flow",
@@ -96,17 +112,17 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
     "auctions-welfare": (
         lambda u, a, s, seed: random_auction(u, a, s, seed=seed, constraint=_ORDERED),
         "lp",
-        ((40, 5, 3), (90, 6, 3), (200, 7, 3)),
+        ((40, 5, 3), (200, 7, 3), (400, 7, 3)),
     ),
     "census": (
         lambda sizes, seed: random_release(sizes, seed=seed, integer=True, order="joint"),
         "network-lp",
-        (((1, 15, 80, 300, 2000),), ((1, 30, 120, 500, 8000),), ((1, 60, 300, 2000, 40000),)),
+        (((1, 15, 80, 300, 2000),), ((1, 100, 600, 4000, 80000),), ((1, 200, 1500, 12000, 250000),)),
     ),
     "ranking": (
         lambda n, k, seed: random_ranking(n, k, (2, 2, 3), seed=seed, constraint=_THREE, integer=True),
         "prefix-counts",
-        ((100, 20), (500, 50), (2000, 120)),
+        ((100, 20), (1000, 80), (4000, 300)),
     ),
     "postprocessing": (
         lambda groups, seed: drawn_table(groups, EqualizedOdds(0.05), seed),
@@ -116,7 +132,7 @@ FAMILIES: dict[str, tuple[Make, str, tuple[tuple[Any, ...], ...]]] = {
     "cohort-panel": (
         lambda n, k, seed: random_panel(n, k, features=2, seed=seed, objective="maximin"),
         "convex-program",
-        ((1000, 80), (3000, 200), (10000, 500)),
+        ((1000, 80), (12000, 600), (40000, 2000)),
     ),
     "allocation": (
         _paid,
@@ -171,8 +187,13 @@ def spread(points: np.ndarray[Any, Any], count: int) -> list[int]:
     return sorted(chosen)
 
 
-def _features(tier: str) -> Path:
-    return Path(__file__).with_name(f"features-{tier}.csv")
+TIER_FILES = Path(__file__).with_name("tiers")
+
+
+def _committed(kind: str, tier: str) -> Path:
+    """The committed copy of a table of a tier."""
+    name, _, ending = kind.partition(".")
+    return Path(__file__).with_name(f"{name}-{tier}.{ending}")
 
 
 def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
@@ -193,44 +214,124 @@ def write(tier: str, folder: Path, count: int = COUNT) -> list[str]:
     table = np.array([list(found.values()) for *_, found in candidates])
     logs = np.log1p(table)
     logs = (logs - logs.mean(axis=0)) / np.maximum(logs.std(axis=0), 1e-12)
-    names = []
-    with _features(tier).open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["name", *candidates[0][2]])
-        for at in spread(logs, count):
-            name, model, found = candidates[at]
-            model.write(folder / f"{name}.mps.gz")
-            if tier == "seconds":
-                model.write(folder / f"{name}.lp.gz")
-                write_cbf(model, folder / f"{name}.cbf")
-            writer.writerow([name, *(f"{value:.6g}" for value in found.values())])
-            names.append(name)
+    names, lines = [], [",".join(["name", *candidates[0][2]])]
+    for at in spread(logs, count):
+        name, model, found = candidates[at]
+        model.write(folder / f"{name}.mps.gz")
+        if tier == "seconds":
+            model.write(folder / f"{name}.lp.gz")
+            write_cbf(model, folder / f"{name}.cbf")
+        lines.append(",".join([name, *(f"{value:.6g}" for value in found.values())]))
+        names.append(name)
+    _keep(folder / "features.csv", "\n".join(lines) + "\n")  # last: it tells that the tier is whole
     progress(f"{len(names)} instances of {len(candidates)} candidates")
     return names
 
 
-def solve(folder: Path, limit: float) -> None:
-    """Solve each by HiGHS and SCIP; keep the optima on which both agree. An interrupted run goes on."""
+OWN = {
+    "districting": "column-generation",
+    "cohort-whole": "column-generation",
+    "cohort-hitting": "column-generation",
+    "cohort-panel": "column-generation",
+    "ranking": "dynamic-programme",
+    "allocation": "greedy",
+    "census": "tree-integer",
+}
+"""The problems' own exact methods, which prove optima by other means than solvers."""
+
+SOLVERS = ("highs", "scip")
+
+
+def solve(tier: str, folder: Path, limit: float) -> None:
+    """Solve each by HiGHS, SCIP and the problem's own exact method. An interrupted run goes on after a kill.
+
+    ``known.json`` keeps each run as it ends; ``known.solu`` has the optima that are known, ``known.csv`` all
+    instances with their proofs.
+    """
     path = folder / "known.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for file in sorted(folder.glob("*.mps.gz")):
         name = file.name.removesuffix(".mps.gz")
-        if name in known:
-            continue
-        model = fo.read(file)
-        found = {b: model.solve(b, time_limit=limit, threads=1) for b in ("highs", "scip")}
-        agree = all(s.status is fo.Status.OPTIMAL for s in found.values())
-        values = [s.objective for s in found.values()]
-        agree = agree and abs(values[0] - values[1]) <= 1e-6 * max(1.0, abs(values[0]))
-        known[name] = {
-            "status": "optimal" if agree else "open",
-            "objective": values[0] if agree else None,
-            **{b: {"status": str(s.status), "seconds": s.parts.get("solver")} for b, s in found.items()},
-        }
-        path.write_text(json.dumps(known, indent=1))
-        progress(name, known[name])
+        runs = known.setdefault(name, {}).setdefault("runs", {})
+        family, _, seed = name.rpartition("-")
+        for way in (*SOLVERS, OWN.get(family)):
+            if way is None or (way in runs and (runs[way]["proved"] or runs[way]["limit"] >= limit)):
+                continue
+            runs[way] = _attempt(file, way, tier, int(seed), limit)
+            known[name] |= _judged(runs, runs[way]["maximize"])
+            _keep(path, json.dumps(known, indent=1))
+        progress(name, known[name]["status"], known[name]["proof"])
     lines = [f"=opt= {n} {k['objective']!r}" for n, k in known.items() if k["status"] == "optimal"]
-    (folder / "known.solu").write_text("\n".join(lines) + "\n")
+    _keep(folder / "known.solu", "".join(f"{line}\n" for line in lines))
+    rows = [(n, k["status"], k["objective"], k["bound"], k["proof"]) for n, k in known.items()]
+    table = [("name", "status", "objective", "bound", "proof"), *rows]
+    text = "\n".join(
+        ",".join("" if v is None else f'"{v}"' if "," in str(v) else str(v) for v in r) for r in table
+    )
+    _keep(folder / "known.csv", text + "\n")
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(path)
+
+
+def _attempt(file: Path, way: str, tier: str, seed: int, limit: float) -> dict[str, Any]:
+    """What a solver finds in the file, or the problem's own method in the problem, in the file's units."""
+    began = time.perf_counter()
+    if way in SOLVERS:
+        model = fo.read(file)
+        s: Any = model.solve(way, time_limit=limit, threads=1)
+        assert model.objective is not None
+        maximize, unit, exact = model.objective.stages[0].maximize, 1.0, True
+    else:
+        family = file.name.removesuffix(".mps.gz").rpartition("-")[0]
+        make, method, sizes = FAMILIES[family]
+        problem = make(*sizes[TIERS[tier]], seed=seed)
+        unit = problem.formulate(method, **OPTIONS.get(family, {}))[1].unit
+        own = problem.method(way)
+        limited = {"time_limit": limit} if "time_limit" in own.common else {}
+        s, maximize, exact = problem.solve(way, **limited), problem.sense == "max", own.exact
+    numbers = {"objective": float(s.objective) / unit, "bound": float(s.bound) / unit}
+    return {
+        **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
+        "status": str(s.status),
+        "proved": bool(s.status is fo.Status.OPTIMAL and exact),
+        "maximize": maximize,
+        "seconds": round(time.perf_counter() - began, 3),
+        "limit": limit,
+    }
+
+
+def _judged(runs: dict[str, Any], maximize: bool) -> dict[str, Any]:
+    """What the runs of an instance prove together.
+
+    An optimum is known if two of them prove the same, or if the problem's own method proves it and no solver
+    contradicts it. Words for a contradiction stand in ``proof``.
+    """
+    sign = -1.0 if maximize else 1.0
+    points = [sign * r["objective"] for r in runs.values() if r["objective"] is not None]
+    bounds = [sign * r["bound"] for r in runs.values() if r["bound"] is not None]
+    best, bound = min(points, default=None), max(bounds, default=None)
+    room = 1e-6 * max(1.0, abs(best or 0.0))
+    found = {
+        "status": "open",
+        "objective": None if best is None else sign * best,
+        "bound": None if bound is None else sign * bound,
+        "proof": "",
+    }
+    proofs = {way: sign * r["objective"] for way, r in runs.items() if r["proved"]}
+    if best is not None and bound is not None and bound > best + room:
+        return found | {"status": "contradiction", "proof": f"contradiction of {', '.join(runs)}"}
+    meet = [way for way, value in proofs.items() if best is not None and abs(value - best) <= room]
+    own = [way for way in meet if way not in SOLVERS]
+    if len(meet) > 1:
+        return found | {"status": "optimal", "proof": f"agreed: {', '.join(meet)}"}
+    if own:
+        return found | {"status": "optimal", "proof": f"proved by {own[0]}; no solver contradicts it"}
+    return found | {"proof": f"claimed by {meet[0]} alone" if meet else ""}
 
 
 def main() -> None:
@@ -241,13 +342,16 @@ def main() -> None:
     options.add_argument("--write", choices=TIERS, required=True, metavar="TIER")
     options.add_argument("--count", type=int, default=COUNT)
     options.add_argument("--known", type=float, metavar="SECONDS", help="solve each within so many seconds")
-    options.add_argument("--folder", type=Path, default=Path(__file__).with_name("tiers"))
+    options.add_argument("--folder", type=Path, default=TIER_FILES)
     given = options.parse_args()
     folder = given.folder / given.write
-    if not any(folder.glob("*.mps.gz")):
+    if not (folder / "features.csv").exists():
         write(given.write, folder, given.count)
     if given.known:
-        solve(folder, given.known)
+        solve(given.write, folder, given.known)
+    for kind in ("features.csv", "known.csv", "known.solu") if given.folder == TIER_FILES else ():
+        if (folder / kind).exists():
+            copy(folder / kind, _committed(kind, given.write))
 
 
 if __name__ == "__main__":

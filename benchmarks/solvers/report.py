@@ -10,12 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.machine import machine
+from benchmarks.solvers.files import Chosen
+from benchmarks.solvers.pictures import drawing, profile
 from benchmarks.solvers.rules import ranking, shifted_geometric_mean, wins
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from forcopt.study.run import Run
     from forcopt.study.solver_benchmark import SolverBenchmark
 
 CAVEAT = (
@@ -37,19 +42,32 @@ class Report:
         Of the models; the instance library's if None.
     threads : int
         Of each solver; 0 if it was left to them.
+    chosen : Chosen, optional
+        The files, with labels and with notes on what is missing.
     """
 
-    def __init__(self, result: SolverBenchmark, folder: Path | None, threads: int) -> None:
-        self.result, self.machine = result, machine()
+    def __init__(
+        self, result: SolverBenchmark, folder: Path | None, threads: int, chosen: Chosen | None = None
+    ) -> None:
+        self.result, self.machine, self.chosen = result, machine(), chosen or Chosen({})
         self.command = f"forcopt benchmark {shlex.quote(str(folder)) if folder else ''} {{instance}}"
         self.command += f" --solvers '{{backend}}' --only {{variant}} --threads {threads}"
         self.command += f" --time-limit {result.time_limit:g}"
 
     @cached_property
     def runs(self) -> DataFrame:
-        """A row a run, with the command that makes it again."""
+        """A row a run, with its log, the command that makes it again, and the size where one is known.
+
+        Conic models are classes of their own: a solver without cones is still ranked on the others.
+        """
         frame = self.result.frame
-        return frame.assign(command=[self.command.format_map(row) for row in frame.to_dict("records")])
+        names = frame["instance"]
+        frame["class"] = np.where(names.map(self.chosen.conic), "conic " + frame["class"], frame["class"])
+        if self.chosen.labels:
+            frame.insert(2, "size", names.map(self.chosen.labels).fillna(""))
+        logs = [f"logs/{_log_name(row)}" for row in self.result.comparison.rows]
+        command = [self.command.format_map(row) for row in frame.to_dict("records")]
+        return frame.assign(log=logs, command=command)
 
     @cached_property
     def ranking(self) -> DataFrame:
@@ -66,9 +84,25 @@ class Report:
         """The seconds of each solver: our compiling, the call, its own clock, our checks, processor, all."""
         return self.runs.groupby("backend")[PARTS].sum().reset_index()
 
+    @cached_property
+    def integrals(self) -> DataFrame:
+        """The mean primal integral and gap integral of each solver that reports improvements."""
+        means = self.runs.groupby("backend")[["primal integral", "gap integral"]].mean()
+        return means.dropna(how="all").reset_index()
+
+    @cached_property
+    def sizes(self) -> DataFrame:
+        """How many runs of each size a solver solved; empty if no sizes are known."""
+        if "size" not in self.runs:
+            return self.runs.iloc[:0, :0]
+        counts = self.runs.pivot_table(index="size", columns="backend", values="solved", aggfunc="sum")
+        counts.insert(0, "instances", self.runs.groupby("size")["instance"].nunique())
+        return counts.reset_index()
+
     def text(self) -> str:
-        """Ranking, pairs, seconds, solvers that are left out of a class, and wrong claims."""
-        tables = (self.ranking, self.pairs, self.spent)
+        """All tables, the solvers that are left out of a class, and wrong claims."""
+        tables = [self.ranking, self.pairs, self.spent]
+        tables += [table for table in (self.integrals, self.sizes) if not table.empty]
         parts = [table.to_string(index=False, float_format=lambda v: f"{v:.3f}") for table in tables]
         refused = self.runs[self.runs["refused"]].groupby("backend")["instance"].nunique()
         lines = [
@@ -107,24 +141,57 @@ class Report:
         """Write report.html, runs.html, runs.csv, results.json and the solvers' logs to a folder."""
         (out / "logs").mkdir(parents=True, exist_ok=True)
         for row in self.result.comparison.rows:
-            name = re.sub(r"[^\w.,=~-]+", "-", f"{row.instance}-{row.backend}-{row.seed or 0}")
-            (out / "logs" / f"{name}.log").write_text(row.log or row.message, encoding="utf-8")
+            (out / "logs" / _log_name(row)).write_text(row.log or row.message, encoding="utf-8")
         self.runs.to_csv(out / "runs.csv", index=False)
         told = {"machine": self.machine, "time_limit": self.result.time_limit, "wrong": self.result.wrong}
         told["runs"] = json.loads(self.runs.to_json(orient="records"))
         (out / "results.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
         self.result.comparison.to_html(out / "runs.html")
+        (out / "report.html").write_text(self.page(), encoding="utf-8")
+
+    def page(self) -> str:
+        """The page report.html."""
         facts = "".join(f"<p><b>{name}</b> {html.escape(text)}</p>" for name, text in self.machine.items())
         wrong = "<br>".join(map(html.escape, self.result.wrong)) or "none"
-        tables = [
-            f"<h2>{title}</h2>{table.to_html(index=False, float_format=lambda v: f'{v:.3f}')}"
-            for title, table in (("Ranking", self.ranking), ("Pairs", self.pairs), ("Seconds", self.spent))
-        ]
-        (out / "report.html").write_text(
-            "<meta charset=utf-8><title>Solvers</title><style>td,th{padding:.2em .8em}</style>"
-            f"<h1>Solvers</h1>{''.join(tables)}<p>{CAVEAT}</p><h2>Wrong claims</h2><p>{wrong}</p>"
-            "<h2>Runs</h2><p>"
-            "<a href=runs.html>Sortable, with charts</a>, <a href=runs.csv>CSV</a>, "
-            f"<a href=results.json>JSON</a>, <a href=logs>logs</a></p><h2>Machine</h2>{facts}",
-            encoding="utf-8",
+        titles = {"Ranking": self.ranking, "Pairs": self.pairs, "Seconds": self.spent}
+        titles |= {"Integrals": self.integrals, "Solved by size": self.sizes}
+        tables = {
+            title: f"<h2>{title}</h2>{table.to_html(index=False, float_format=lambda v: f'{v:.3f}')}"
+            for title, table in titles.items()
+            if not table.empty
+        }
+        picture = drawing(profile(self.runs, self.result.time_limit))
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.chosen.notes)
+        return (
+            "<!doctype html><meta charset=utf-8><title>Solvers</title>"
+            "<style>td,th{padding:.2em .8em}table{border-collapse:collapse}.bad{color:#a00}</style>"
+            f"<h1>Solvers</h1>{notes}{''.join(tables.values())}"
+            f"<h2>Performance profile</h2>{picture}<p>{CAVEAT}</p>"
+            f"<h2>Wrong claims</h2><p>{wrong}</p><h2>Instances</h2>{self._instances()}"
+            "<p>The title of a cell is the command that runs it again. <a href=runs.html>Sortable, with "
+            "charts</a>, <a href=runs.csv>CSV</a>, <a href=results.json>JSON</a>, <a href=logs>logs</a></p>"
+            f"<h2>Machine</h2>{facts}"
         )
+
+    def _instances(self) -> str:
+        """A row for each instance and variant, a column for each solver: seconds or status, with the log."""
+        names = sorted(self.runs["backend"].unique())
+        cells: dict[tuple[str, str], dict[str, str]] = {}
+        for run in self.runs.to_dict("records"):
+            said = f"{run['seconds']:.3f}" if run["solved"] else "wrong" if run["wrong"] else run["status"]
+            said = "cannot" if run["refused"] else said
+            mark = "" if run["solved"] else " class=bad"
+            command, log = html.escape(run["command"]), html.escape(run["log"])
+            row = cells.setdefault((run["instance"], run["variant"]), {})
+            row[run["backend"]] = f'<td{mark} title="{command}"><a href="{log}">{said}</a>'
+        head = "".join(f"<th>{html.escape(word)}" for word in ("instance", "seed, order", *names))
+        rows = [
+            f"<tr><td>{html.escape(name)}<td>{variant}{''.join(own.get(n, '<td>') for n in names)}"
+            for (name, variant), own in cells.items()
+        ]
+        return f"<table><tr>{head}{''.join(rows)}</table>"
+
+
+def _log_name(row: Run) -> str:
+    """The file of a run's log."""
+    return re.sub(r"[^\w.,=~-]+", "-", f"{row.instance}-{row.backend}-{row.seed or 0}") + ".log"

@@ -41,6 +41,9 @@ _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 MODEL_SUFFIXES = tuple(kind + packed for kind in (".mps", ".lp") for packed in ("", *_PACKED))
 """How the names of files end that `read` takes."""
 
+READERS: dict[str, Callable[[Model, Path, int], tuple[Expression, Expression, bool]]] = {}
+"""Readers of other formats by their ending, called as `read_into`."""
+
 _FILE = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 """The capabilities of the formats; unlike HiGHS itself they take integers and squares together."""
 
@@ -328,6 +331,10 @@ def read_into(model: Model, path: str | Path, order: int = 0) -> tuple[Expressio
                 return read_into(model, plain, order)
             except DeclarationError as error:
                 raise DeclarationError(str(error).replace(str(plain), str(path))) from None
+    if path.suffix in READERS:
+        return READERS[path.suffix](model, path, order)
+    if path.suffix == ".cbf":
+        raise DeclarationError(f"{path}: the repository's benchmarks.cbf.read_cbf reads conic files")
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
     else:

@@ -195,7 +195,7 @@ def integral(trace: Sequence[Improvement], end: float, target: float, of: str = 
 
 def solver_benchmark(
     backends: Sequence[str],
-    folder: str | Path | None = None,
+    folder: str | Path | Mapping[str, ModelFile] | None = None,
     *,
     instances: Sequence[str] = (),
     seeds: int | Sequence[int] = 1,
@@ -220,10 +220,10 @@ def solver_benchmark(
     backends : Sequence[str]
         Names that ``forcopt backends`` lists, of which one may be your own, also with options of the solver:
         ``highs[presolve=off]``.
-    folder : str or Path, optional
+    folder : str, Path or Mapping[str, ModelFile], optional
         With ``.mps`` and ``.lp`` files at any depth, such as netlib's or MIPLIB's, also if ``.gz``, ``.bz2``
-        or ``.xz`` follows; see `published`. The instance library if left out: its models are written beside
-        the store first.
+        or ``.xz`` follows; see `published`. Or the models by their names, without published values. The
+        instance library if left out: its models are written beside the store first.
     instances : Sequence[str], optional
         Only these: names of files without their endings, or names in the library and how they begin.
     seeds : int or Sequence[int], default 1
@@ -268,16 +268,13 @@ def solver_benchmark(
             folder = beside or stack.enter_context(TemporaryDirectory())
             export(folder, names=instances)
             instances = ()
-        every = (p for p in sorted(Path(folder).rglob("*")) if p.is_file())
-        files = {_stem(p): p for p in every if p.name.lower().endswith(MODEL_SUFFIXES)}
-        if not files:
-            raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
+        files = dict(folder) if isinstance(folder, Mapping) else _in_folder(Path(folder))
         missing = [name for name in instances if name not in files]
         if missing:
-            raise DeclarationError(f"{folder} holds no model {missing[0]!r}")
+            raise DeclarationError(f"there is no model {missing[0]!r}")
         chosen = {
-            f"{name}~{order}" if order else name: ModelFile(path=str(path), order=order)
-            for name, path in files.items()
+            f"{name}~{order}" if order else name: file.replace(order=order)
+            for name, file in files.items()
             if not instances or name in instances
             for order in (range(orders) if isinstance(orders, int) else orders)
         }
@@ -299,7 +296,8 @@ def solver_benchmark(
             )
             rows += part.rows
             problems |= part.problems
-        return SolverBenchmark(Comparison(rows, problems), published(folder), time_limit)
+        known = {} if isinstance(folder, Mapping) else published(folder)
+        return SolverBenchmark(Comparison(rows, problems), known, time_limit)
 
 
 def _base(row: Run) -> tuple[str, int]:
@@ -308,9 +306,16 @@ def _base(row: Run) -> tuple[str, int]:
     return name, int(order or 0)
 
 
+def _in_folder(folder: Path) -> dict[str, ModelFile]:
+    every = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name.lower().endswith(MODEL_SUFFIXES))
+    files = {_stem(p): ModelFile(path=str(p)) for p in every}
+    if not files:
+        raise DeclarationError(f"{folder} holds no file that ends in {', '.join(MODEL_SUFFIXES)}")
+    return files
+
+
 def _stem(path: Path) -> str:
-    ending = next(e for e in sorted(MODEL_SUFFIXES, key=len, reverse=True) if path.name.lower().endswith(e))
-    return path.name[: -len(ending)]
+    return path.name[: -max(len(e) for e in MODEL_SUFFIXES if path.name.lower().endswith(e))]
 
 
 def _contradiction(row: Run, known: Known | None) -> str:

@@ -1,15 +1,22 @@
 """What benchmarks read, write and select: conic files, tiers of instances, verdicts on answers."""
 
+import bz2
+import json
+import lzma
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import forcopt as fo
-from benchmarks.cbf import read_cbf, write_cbf
+from benchmarks.__main__ import main
+from benchmarks.cbf import ConicFile, read_cbf, write_cbf
 from benchmarks.honesty.run import judged, verdict
 from benchmarks.honesty.worker import check_claim, declared, program_of
+from benchmarks.instances import tiers
 from benchmarks.instances.tiers import features, spread
+from benchmarks.solvers.files import choose, read_list
+from benchmarks.solvers.pictures import profile
 
 
 def conic(seed):
@@ -136,3 +143,175 @@ def test_verdicts():
     assert verdict({"status": "infeasible"}, "optimal", Fraction(1), 1e-6) == "wrong"
     assert verdict({"status": "infeasible", "either": True}, "unbounded", None, 1e-6) == "no answer"
     assert verdict({"status": "limit"}, "optimal", Fraction(1), 1e-6) == "no answer"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Conic files, packed ones, one with a matrix that nobody takes, and a published value."""
+    m = fo.Model("cone")
+    x = m.variable("x", 3, lower=0, upper=4)
+    m.subject_to(fo.norm(x) <= 5.2)
+    m.maximize(x @ [1.0, 2.0, 1.5])
+    write_cbf(m, tmp_path / "cone.cbf")
+    for name, pack in (("packed.cbf.xz", lzma.compress), ("second.cbf.bz2", bz2.compress)):
+        (tmp_path / name).write_bytes(pack((tmp_path / "cone.cbf").read_bytes()))
+    m = fo.Model("plan")
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(2 * x[0] + 2 * x[1] <= 5)
+    m.maximize(x.sum())
+    m.write(tmp_path / "air05.lp.bz2")
+    m.write(tmp_path / "air05.mps.gz")
+    (tmp_path / "matrix.cbf").write_text("VER\n2\n\nPSDVAR\n1\n3\n")
+    (tmp_path / "all.solu").write_text("=opt= air05 2.5\n")
+    return tmp_path
+
+
+def test_conic_files_of_a_folder_are_ranked_and_solvers_left_out(folder, capsys):
+    m = fo.Model("whole")
+    x = m.variable("x", 3, lower=0, upper=4, integer=True)
+    m.subject_to(fo.norm(x) <= 5.2)
+    m.maximize(x @ [1.0, 2.0, 1.5])
+    write_cbf(m, folder / "whole.cbf")
+    words = ["--solvers", "clarabel,highs", "--out", str(folder / "out")]
+    assert main([str(folder), "cone", "whole", *words]) == 0
+    told = capsys.readouterr()
+    assert "clarabel cannot take 1" in told.out and "section PSDVAR" in told.err
+    pd = pytest.importorskip("pandas")
+    runs = pd.read_csv(folder / "out" / "runs.csv").set_index(["instance", "backend"])
+    assert runs.loc["cone", "clarabel"]["class"] == "conic continuous"
+    assert runs.loc["cone", "clarabel"]["objective"] == pytest.approx(CONE, rel=1e-5)
+    assert runs.loc["whole", "highs"]["objective"] == pytest.approx(13.5)
+    assert runs.loc["whole", "clarabel"]["refused"] and runs.loc["cone", "clarabel"]["solved"]
+    page = (folder / "out" / "report.html").read_text()
+    assert "<polyline" in page and "PSDVAR" in page and "Machine" in page
+    assert all((folder / "out" / log).is_file() and log in page for log in runs["log"])
+
+
+CONE = 5.2 * np.linalg.norm([1.0, 2.0, 1.5])
+"""The bound of Cauchy and Schwarz; the point that attains it is within the bounds."""
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_conic_file_in_another_order(folder, order):
+    problem = ConicFile(path=str(folder / "cone.cbf"), order=order)
+    assert problem.sense == "max" and problem.solve(backend="clarabel").objective == pytest.approx(
+        CONE, rel=1e-6
+    )
+
+
+def test_packed_conic_files_and_the_words_of_the_plain_reader(folder, monkeypatch):
+    for name in ("packed.cbf.xz", "second.cbf.bz2"):
+        assert fo.read(folder / name).solve("clarabel").objective == pytest.approx(CONE, rel=1e-5)
+    assert set(choose(folder).files) == {"air05", "cone", "packed", "second"}
+    assert choose(folder).files["air05"].name == "air05.mps.gz"
+    (folder / "packed.cbf.xz").write_bytes((folder / "packed.cbf.xz").read_bytes()[:40])
+    with pytest.raises(fo.DeclarationError, match="cut off or damaged"):
+        read_cbf(folder / "packed.cbf.xz")
+    monkeypatch.setattr("forcopt.loops.exchange.READERS", {})
+    with pytest.raises(fo.DeclarationError, match=r"benchmarks\.cbf\.read_cbf reads conic files"):
+        fo.read(folder / "cone.cbf")
+
+
+def test_a_published_list_chooses_files_and_says_what_is_missing(folder):
+    sizes = {"miplib2017-benchmark": 240, "mittelmann-lp": 49, "mittelmann-network": 25}
+    for name, count in (sizes | {"mittelmann-lp-2021": 56}).items():
+        words = [word for entry in read_list(name) for word in entry]
+        assert len(read_list(name)) == count and len(set(words)) == len(words)
+    chosen = choose(folder, "miplib2017-benchmark")
+    assert (
+        list(chosen.files) == ["air05"]
+        and "1 of 240 instances are there; missing: 30n20b8" in chosen.notes[-1]
+    )
+    (folder / "chromaticindex1024-7.lp").write_text("min x\nst\n x >= 1\nend")
+    assert list(choose(folder, "mittelmann-lp-2021").files) == ["chromaticindex1024-7"]
+    with pytest.raises(fo.DeclarationError, match="0 of 25"):
+        choose(folder, "mittelmann-network")
+    with pytest.raises(ValueError, match="did you mean 'mittelmann-lp'"):
+        choose(folder, "mittelman-lp")
+
+
+METADATA = """
+benchmarks:
+  energy-plan:
+    Short description: A plan.
+    Problem class: LP
+    Sizes:
+    - Name: 2-24h
+      Size: S
+      URL: https://storage.googleapis.com/solver-benchmarks/instances/air05.lp.gz
+      Realistic: false
+      Num. constraints: 1
+    - Name: 9-1h
+      Size: L
+      URL: https://storage.googleapis.com/solver-benchmarks/instances/energy-plan-9-1h.lp.gz
+    - Name: 99-1h
+      Size: L
+      URL: https://example.org/a.lp.gz
+      Skip because: too large
+"""
+
+
+def test_the_metadata_of_a_benchmark_of_energy_models(folder, capsys):
+    path = folder / "metadata.yaml"
+    path.write_text(METADATA)
+    assert main([str(path), "--solvers", "highs", "--out", str(folder / "out")]) == 0
+    told = capsys.readouterr()
+    assert (
+        "1 of 2 instances are there; missing: energy-plan-9-1h" in told.err
+        and "1 instances are marked" in told.err
+    )
+    assert "size" in (folder / "out" / "runs.csv").read_text().splitlines()[0]
+    assert choose(path).labels == {"air05": "S"}
+    path.write_text("problems:\n  one:\n    Size: M\n    Path: files/air05.lp\n")
+    assert choose(path).labels == {"air05": "M"}
+    for text, words in (
+        ("a: 1", "names no instances"),
+        ("benchmarks:\n  b: {}", "Sizes is missing"),
+        ("a: [", "no YAML"),
+    ):
+        path.write_text(text)
+        with pytest.raises(fo.DeclarationError, match=words):
+            choose(path)
+
+
+def test_a_profile_counts_shares_within_factors():
+    pd = pytest.importorskip("pandas")
+    cells = [("a", "x", 0.99, True), ("a", "y", 3.99, True), ("b", "x", 1.99, True), ("b", "y", 9.0, False)]
+    known = {"variant": "0,0", "refused": False}
+    runs = pd.DataFrame(
+        [{"backend": b, "instance": i, "seconds": t, "solved": s, **known} for b, i, t, s in cells]
+    )
+    assert profile(runs, 60.0) == {"a": [(1.0, 1.0)], "b": [(2.0, 0.5)]}
+
+
+def test_a_tier_is_solved_by_solvers_and_by_own_methods_and_goes_on(tmp_path, monkeypatch):
+    make, method, _ = tiers.FAMILIES["ranking"]
+    monkeypatch.setitem(tiers.FAMILIES, "ranking", (make, method, ((12, 4),)))
+    make(12, 4, seed=3).to_model(method).write(tmp_path / "ranking-3.mps.gz")
+    tiers.solve("seconds", tmp_path, 20.0)
+    known = json.loads((tmp_path / "known.json").read_text())["ranking-3"]
+    assert known["status"] == "optimal" and known["proof"] == "agreed: highs, scip, dynamic-programme"
+    assert (tmp_path / "known.solu").read_text() == f"=opt= ranking-3 {known['objective']!r}\n"
+    assert "agreed" in (tmp_path / "known.csv").read_text().splitlines()[1]
+    known["runs"].pop("scip")  # as if it had been killed there
+    (tmp_path / "known.json").write_text(json.dumps({"ranking-3": known}))
+    asked = []
+    monkeypatch.setattr(tiers, "_attempt", lambda f, way, *more: asked.append(way) or known["runs"]["highs"])
+    tiers.solve("seconds", tmp_path, 20.0)
+    assert asked == ["scip"]
+
+
+def test_what_runs_prove_together():
+    def run(objective, bound, proved):
+        return {"objective": objective, "bound": bound, "proved": proved}
+
+    alone = tiers._judged({"highs": run(3.0, 3.0, True), "scip": run(4.0, 1.0, False)}, False)
+    assert (alone["status"], alone["proof"]) == ("open", "claimed by highs alone")
+    own = tiers._judged({"highs": run(4.0, 1.0, False), "greedy": run(3.0, 3.0, True)}, False)
+    assert (own["status"], own["objective"]) == ("optimal", 3.0) and own["proof"].startswith(
+        "proved by greedy"
+    )
+    wrong = tiers._judged({"highs": run(2.0, 1.0, False), "greedy": run(3.0, 3.0, True)}, False)
+    assert wrong["status"] == "contradiction"
+    most = tiers._judged({"highs": run(2.0, 4.0, False), "greedy": run(3.0, 3.0, True)}, True)
+    assert (most["status"], most["objective"], most["bound"]) == ("optimal", 3.0, 3.0)
