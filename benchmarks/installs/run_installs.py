@@ -4,10 +4,10 @@
 
 It needs pip, and `uv` on the path. The wheels are built first. Rows are `forcopt-core`, `forcopt`, each
 extra, all of them, two versions of highspy beside ortools, and the oldest versions that the requirements
-allow. Each environment runs `forcopt doctor`, the README's first two blocks, and those core tests of language,
-compiler and games whose packages are there, against the installed package. The page and the table in
-CONTRIBUTING are written after each row; `--only NAME...` makes these rows anew and keeps the others. With
-`--quick` there is one row, and CONTRIBUTING stays.
+allow. Each environment runs `forcopt doctor`, the README's first two blocks, and those core tests of the
+language, the compiler and games whose packages are there, against the installed package. The page and the
+table in CONTRIBUTING are written after each row; `--only NAME...` makes these rows anew and keeps the others.
+With `--quick` there is one row, and CONTRIBUTING stays.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def suited(python: Path) -> list[str]:
 
 
 def tests(python: Path, folder: Path) -> str:
-    """How many tests passed, were skipped and failed, of files that suit the environment."""
+    """How many tests ended how, of files that suit the environment."""
     report = folder / "tests.xml"
     command = [
         python.with_name("pytest"),
-        *("-q", "-m", "core", "--tb=no", "-p", "no:cacheprovider", "-o", "pythonpath=tests"),
+        *("-q", "-m", "core", "--tb=line", "-p", "no:cacheprovider", "-o", "pythonpath=tests"),
         *("--continue-on-collection-errors", f"--junitxml={report}", *suited(python)),
     ]
     try:  # the program, not `python -m pytest`, which would import the checkout's package
@@ -97,14 +97,13 @@ def tests(python: Path, folder: Path) -> str:
         return f"unfinished after {LIMIT} s"
     if not report.exists():
         return "pytest gave no report"
-    suite = next(ET.parse(report).iter("testsuite"))
-    total, bad, broken, left = (int(suite.get(k, 0)) for k in ("tests", "failures", "errors", "skipped"))
-    text = f"{total - bad - broken - left} passed"
-    return text + "".join(
-        f", {count} {word}"
-        for count, word in ((left, "skipped"), (bad, "failed"), (broken, "broken"))
-        if count
-    )
+    counts = dict.fromkeys(("passed", "skipped", "name a missing package", "failed"), 0)
+    for case in ET.parse(report).iter("testcase"):
+        ends = [end for end in case if end.tag in ("failure", "error", "skipped")]
+        said = " ".join(f"{end.get('message')} {end.text}" for end in ends)
+        kind = "passed" if not ends else "skipped" if ends[0].tag == "skipped" else "failed"
+        counts["name a missing package" if kind == "failed" and "NotInstalledError" in said else kind] += 1
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
 def row(wanted: Wanted, wheel: Path, folder: Path) -> list[str]:
@@ -178,8 +177,8 @@ def write(page: Page, rows: list[list[str]], quick: bool) -> None:
     shown = table(HEAD, rows)
     page.write(
         "Seconds of `import forcopt` and of the README's first two blocks are CPU seconds of one fresh "
-        f"process, the first in that environment. Tests: `pytest -m core {' '.join(TESTS)}`, the files whose packages "
-        f"are there, against the installed package.\n\n{shown}"
+        f"process, the first in that environment. Tests: `pytest -m core {' '.join(TESTS)}`, the files whose "
+        f"packages are there, against the installed package.\n\n{shown}"
     )
     if quick:
         return
