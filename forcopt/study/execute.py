@@ -41,9 +41,7 @@ def execute(
         If the runs shall be isolated where Python starts no process, in a browser.
     """
     if isolate and sys.platform in ("emscripten", "wasi"):
-        raise UnsupportedError(
-            "isolate is True, but Python starts no process in a browser; use isolate=False"
-        )
+        raise UnsupportedError("isolate is True, but a browser starts no process: use isolate=False")
     with Store(store) if store is not None else nullcontext() as kept:
         done = {} if kept is None else kept.find(jobs)
         todo = [i for i in range(len(jobs)) if i not in done]
