@@ -22,6 +22,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from zipfile import ZipFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -106,6 +107,23 @@ def tests(python: Path, folder: Path) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
+def requirements(wheel: Path, extra: str) -> list[str]:
+    """What a wheel and its extra require: uv lowers only what it is asked for, not what a wheel asks for."""
+    with ZipFile(wheel) as packed:
+        name = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = packed.read(name).decode().partition("\n\n")[0].splitlines()
+    parts = [
+        line.removeprefix("Requires-Dist: ").partition(";") for line in lines if "Requires-Dist: " in line
+    ]
+    of = [(need.strip(), marker.partition("==")[2].strip(" \"'")) for need, _, marker in parts]
+    others = {"", "test", "lint", "docs", "full"}
+    return [
+        need
+        for need, part in of
+        if not need.startswith("forcopt") and (part in ("", extra) or (extra == "all" and part not in others))
+    ]
+
+
 def row(wanted: Wanted, wheel: Path, folder: Path) -> list[str]:
     """Make an environment with a wheel and an extra, and try it."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -113,9 +131,8 @@ def row(wanted: Wanted, wheel: Path, folder: Path) -> list[str]:
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     uv = ["uv", "pip", "install", "-q", "--python", python]
     began = time.perf_counter()
-    subprocess.run(
-        [*uv, "--resolution", "lowest-direct", package] if wanted.oldest else [*pip, package], check=True
-    )
+    lowest = [*uv, "--resolution", "lowest-direct", package, *requirements(wheel, wanted.extra)]
+    subprocess.run(lowest if wanted.oldest else [*pip, package], check=True)
     if wanted.pins:
         subprocess.run([*uv, "--no-deps", *wanted.pins], check=True)
     seconds = time.perf_counter() - began
