@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from setuptools import find_namespace_packages, find_packages, setup
+from setuptools import find_namespace_packages, setup
 
 address = os.environ.get("FORCOPT_REPOSITORY", "").rstrip("/")
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
@@ -23,12 +23,14 @@ if address:
         "Changelog": f"{address}/blob/main/CHANGELOG.md",
         "Documentation": f"{address}/blob/main/docs/index.md",
     }
+# Folders of data count as packages too: setuptools warns of those that are left out.
 places = {
     f"forcopt.models.{name}": f"models/{name.replace('.', '/')}"
     for name in find_namespace_packages("models", exclude=["*__pycache__*"])
 }
+engine = find_namespace_packages(include=["forcopt*"], exclude=["*__pycache__*"])
 setup(
-    packages=[*find_packages(include=["forcopt*"]), *places],
+    packages=[*engine, *places],
     package_dir=places,
     long_description=readme,
     long_description_content_type="text/markdown",

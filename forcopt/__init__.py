@@ -16,7 +16,7 @@ Examples
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from forcopt import errors
+from forcopt import deprecated, errors
 from forcopt.errors import (
     BackendError,
     CurvatureError,
@@ -74,6 +74,8 @@ if TYPE_CHECKING:  # the same names, as type checkers read them
 
 
 def __getattr__(name: str) -> Any:
+    if f"forcopt.{name}" in deprecated.RENAMED:
+        return deprecated.renamed(f"forcopt.{name}")
     if name in _LATER_MODULES:
         return import_module(f"forcopt.{name}")
     if name in _LATER:

@@ -23,6 +23,7 @@ def build(kind, source, target, repository=""):
     command = [sys.executable, "-c", BUILD, kind, str(target)]
     environment = {**os.environ, "FORCOPT_REPOSITORY": repository}
     ended = subprocess.run(command, cwd=source, env=environment, text=True, capture_output=True, check=True)
+    assert "Package would be ignored" not in ended.stdout + ended.stderr
     return target / ended.stdout.split()[-1]
 
 

@@ -23,7 +23,7 @@ def triangle(order: int) -> Array:
     [[0, 1], [1, 2]]
     """
     rows, columns = np.tril_indices(order)
-    place = np.zeros((order, order), dtype=np.int64)
+    place = np.zeros((order, order), dtype=np.intp)
     place[rows, columns] = place[columns, rows] = np.arange(len(rows))
     return place
 

@@ -686,7 +686,7 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
         order = Axis(list(place)).order_of(member.axes[0], "connected: member")
         member = member if order is None else member[order]
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
-    return Connected(np.array(pairs, dtype=np.int64).reshape(-1, 2), member)
+    return Connected(np.array(pairs, dtype=np.intp).reshape(-1, 2), member)
 
 
 def require_binary(expression: Any, subject: str) -> None:

@@ -134,7 +134,7 @@ def symmetric(entries: Operand) -> Any:
     order = int(np.sqrt(2 * data.size))
     if data.ndim != 1 or order * (order + 1) // 2 != data.size:
         raise DeclarationError(f"symmetric takes n (n + 1) / 2 entries, not shape {data.shape}")
-    place = np.zeros((order, order), dtype=np.int64)
+    place = np.zeros((order, order), dtype=np.intp)
     rows, columns = np.tril_indices(order)
     place[rows, columns] = place[columns, rows] = np.arange(data.size)
     return data[place]

@@ -102,7 +102,7 @@ class Structure:
             Naming a parameter without a value.
         """
         columns = [np.arange(p.start, p.start + p.size) for p in self.parameters]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *columns]), self.parameter_numbers()
+        return np.concatenate([np.zeros(0, dtype=np.intp), *columns]), self.parameter_numbers()
 
     def parameter_numbers(self) -> Array:
         """Give the values of all parameters, flat.

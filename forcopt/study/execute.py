@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager, nullcontext
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from forcopt.backends.registry import get_backend
-from forcopt.errors import NotInstalledError
+from forcopt.errors import NotInstalledError, UnsupportedError
 from forcopt.status import Status
 from forcopt.study.isolate import pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
@@ -33,7 +34,14 @@ def execute(
         The jobs.
     isolate, executor, progress, store
         See `compare`.
+
+    Raises
+    ------
+    UnsupportedError
+        If the runs shall be isolated where Python starts no process, in a browser.
     """
+    if isolate and sys.platform in ("emscripten", "wasi"):
+        raise UnsupportedError("isolate is True, but a browser starts no process: use isolate=False")
     with Store(store) if store is not None else nullcontext() as kept:
         done = {} if kept is None else kept.find(jobs)
         todo = [i for i in range(len(jobs)) if i not in done]
