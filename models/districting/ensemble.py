@@ -126,10 +126,9 @@ class Ensemble:
         figure = new_figure(7, 4)
         axes = figure.add_subplot()
         name = score if isinstance(score, str) else getattr(score, "__name__", "score")
-        if len(values) and (values == values.round()).all() and np.ptp(values) <= 60:
-            axes.hist(values, bins=np.arange(values.min() - 0.5, values.max() + 1).tolist(), color="#56B4E9")
-        else:
-            axes.hist(values, bins=30, color="#56B4E9")
+        whole = len(values) and (values == values.round()).all() and np.ptp(values) <= 60
+        bins = np.arange(values.min() - 0.5, values.max() + 1).tolist() if whole else 30
+        axes.hist(values, bins=bins, color="#56B4E9")
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)

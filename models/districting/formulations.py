@@ -56,15 +56,8 @@ class _Base:
 
         if self.roots is not None:
             parts["root"] = self.roots
-        return Handles(
-            self.objective(),
-            decision,
-            self.start,
-            member=member,
-            cut=self.cut,
-            population=self.population,
-            **parts,
-        )
+        parts = {"member": member, "cut": self.cut, "population": self.population, **parts}
+        return Handles(self.objective(), decision, self.start, **parts)
 
     def start(self, decision: Any) -> dict[Variable, Array]:
         """The binaries of a plan, whose labels and roots are canonical; centres are roots for the inertia."""
@@ -93,9 +86,8 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
-            return _units_met(self, problem.county, False).sum() - float(
-                len(set(problem.units(problem.county)))
-            )
+            met = _units_met(self, problem.county, False)
+            return met.sum() - float(met.shape[0])
         target = problem.means if self.roots is None else problem.mean * self.roots
         unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
         worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)

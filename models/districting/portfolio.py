@@ -357,12 +357,8 @@ class _Run:
             self.anneal(1.0 if finish is None else _LOCAL, restarts, steps_each)
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
                 last = finish is None and number == len(_ROUNDS)
-                outcome = self.by(
-                    set_partitioning,
-                    1.0 if last else _COVERS,
-                    start=self.plan,
-                    budget=None if last else budget,
-                )
+                share, most = (1.0, None) if last else (_COVERS, budget)
+                outcome = self.by(set_partitioning, share, start=self.plan, budget=most)
                 self.plan = outcome.decision
                 if outcome.status in (None, Status.INFEASIBLE) or last:
                     return outcome
@@ -556,4 +552,5 @@ def fewest_splits(
     if best is None and bound > most:
         return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
     status = Status.LIMIT if best is None else Status.OPTIMAL if splits <= bound else Status.FEASIBLE
-    return Outcome(best, float(min(bound, splits)), status, run.steps, trace.end, trace.steps)
+    message = trace.end if trace.over else ""
+    return Outcome(best, float(min(bound, splits)), status, run.steps, message, trace.steps)

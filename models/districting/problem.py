@@ -542,9 +542,12 @@ class Districting(OfParts):
     @cached_property
     def means(self) -> Array:
         """The mean population of a seat times the seats of each district, shape (districts,)."""
-        if self.seats is None:
-            return np.full(self.districts, self.mean)
-        return np.array([float(Fraction(self.total * s, sum(self.seats))) for s in self.seats])
+        return np.array([float(mean) for mean in self._exact_means])
+
+    @cached_property
+    def _exact_means(self) -> list[Fraction]:
+        seats = self.seats or (1,) * self.districts
+        return [Fraction(self.total * s, sum(seats)) for s in seats]
 
     @cached_property
     def windows(self) -> Array:
@@ -561,8 +564,7 @@ class Districting(OfParts):
             rows = [(self.bounds[0] * s, self.bounds[1] * s) for s in seats]
         else:
             t = as_fraction(self.tolerance, "decimal")
-            means = [Fraction(self.total * s, sum(seats)) for s in seats]
-            rows = [(max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)) for mean in means]
+            rows = [(max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)) for mean in self._exact_means]
         return np.array([(min(a, _LARGEST), min(b, _LARGEST)) for a, b in rows], np.int64).reshape(-1, 2)
 
     @property
@@ -833,9 +835,7 @@ class Districting(OfParts):
 
     def _deviation(self, people: Array) -> Fraction:
         """The largest deviation of a district from its mean population, as a fraction of that."""
-        seats = self.seats or (1,) * self.districts
-        means = [Fraction(self.total * s, sum(seats)) for s in seats]
-        return max(abs(Fraction(int(n)) / m - 1) for n, m in zip(people, means, strict=True))
+        return max(abs(int(n) / m - 1) for n, m in zip(people, self._exact_means, strict=True))
 
     # -- evaluating ----------------------------------------------------------------------------------------
 
