@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
@@ -95,6 +97,61 @@ class Ensemble:
             raise unknown("score", score, list(metrics))
         return float(metrics[score])
 
+    def convergence(self, score: Score = "cut_edges", *others: Ensemble) -> dict[str, float]:
+        """Give diagnostics of a score along the chain, or along several chains of equal length.
+
+        Parameters
+        ----------
+        score : str or callable, optional
+            See `values`.
+        *others : Ensemble
+            Further chains, best from other starts.
+
+        Returns
+        -------
+        dict[str, float]
+            ``r_hat``, the rank-normalized split R-hat: near 1 if the halves of all chains agree; above 1.01 they
+            do not yet. ``effective_size``, the number of independent plans whose ranks have a mean as exact.
+            ``autocorrelation``, that of neighbouring plans of a chain. NaN if all plans score the same.
+
+        Raises
+        ------
+        DeclarationError
+            For chains of different lengths, or of fewer than 8 plans.
+
+        Notes
+        -----
+        Each chain is cut in halves; a middle plan is left out. The ranks r of all N values become
+        ``Phi^-1((r - 3/8) / (N + 1/4))``, of ties the mean rank. R-hat is the larger one of these and of the same
+        for the distances from the median. Autocorrelations are summed in pairs up to the first negative pair,
+        with later pairs no larger than earlier ones [1]_.
+
+        References
+        ----------
+        .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner, Rank-normalization, folding, and localization: an
+           improved R-hat for assessing convergence of MCMC, Bayesian Analysis 2021.
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> p = Districting(grid(3, 4), districts=3, tolerance=0)
+        >>> found = p.ensemble(size=400, seed=1).convergence()
+        >>> found["r_hat"] < 1.01, found["effective_size"] > 200
+        (True, True)
+        """
+        chains = [ensemble.values(score) for ensemble in (self, *others)]
+        size = len(chains[0]) // 2
+        if any(len(chain) != len(chains[0]) for chain in chains) or size < 4:
+            raise DeclarationError(
+                f"others: the chains have {', '.join(str(len(chain)) for chain in chains)} plans; "
+                "they must have equally many, at least 8"
+            )
+        halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
+        scaled = _normal(halves)
+        spread = max(_r_hat(scaled), _r_hat(_normal(np.abs(halves - np.median(halves)))))
+        size_of, first = _effective(scaled)
+        return {"r_hat": spread, "effective_size": size_of, "autocorrelation": first}
+
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans whose score is at most that of a plan.
 
@@ -141,6 +198,39 @@ class Ensemble:
         axes.set_title(f"{len(self)} plans, {self.method}")
         write_figure(figure, path)
         return figure
+
+
+def _normal(values: Array) -> Array:
+    """Normal scores of the ranks among all values."""
+    ranks = rankdata(values).reshape(values.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)))
+
+
+def _variances(chains: Array) -> tuple[float, float]:
+    """The mean variance within chains, and the variance that the chains together estimate."""
+    within, size = float(chains.var(axis=1, ddof=1).mean()), chains.shape[1]
+    return within, within * (size - 1) / size + float(chains.mean(axis=1).var(ddof=1))
+
+
+def _r_hat(chains: Array) -> float:
+    within, pooled = _variances(chains)
+    return float(np.sqrt(pooled / within)) if within else float("nan" if pooled == 0 else "inf")
+
+
+def _effective(chains: Array) -> tuple[float, float]:
+    """The effective number of values, at most ``N log10 N``, and the first autocorrelation."""
+    count, size = chains.shape
+    within, pooled = _variances(chains)
+    if pooled == 0:
+        return float("nan"), float("nan")
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    lagged = np.array([(centred[:, t:] * centred[:, : size - t]).sum(axis=1).mean() for t in range(size)])
+    rho = 1 - (within - lagged / (size - 1)) / pooled
+    rho[0] = 1.0
+    pairs = np.minimum.accumulate(rho[: size - size % 2].reshape(-1, 2).sum(axis=1))
+    total = 2 * pairs[: int(np.argmax(np.append(pairs, -1.0) < 0))].sum() - 1
+    most = count * size
+    return float(most / max(total, 1 / np.log10(most))), float(rho[1])
 
 
 def draw_ensemble(

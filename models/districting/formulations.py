@@ -63,7 +63,7 @@ class _Base:
         """The binaries of a plan, whose labels and roots are canonical; centres are roots for the inertia."""
         problem = self.problem
         plan = Plan.from_labels(problem, problem.labels(decision))
-        column = plan.labels
+        column = problem.as_enacted(plan.labels) if problem.keeps_numbers else plan.labels
         if self.roots is not None:
             column = np.empty(len(problem.nodes), np.int64)
             for part in (list(p) for p in plan.parts if p):
@@ -88,6 +88,8 @@ class _Base:
         if problem.objective == "splits":
             met = _units_met(self, problem.county, False)
             return met.sum() - float(met.shape[0])
+        if problem.objective == "least-change":
+            return float(problem.total) - _kept(self)
         target = problem.means if self.roots is None else problem.mean * self.roots
         unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
         worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)
@@ -244,12 +246,27 @@ def _units_met(base: _Base, attribute: str, exact: bool) -> Expression:
     return meets
 
 
+def _kept(base: _Base) -> Expression:
+    """The people who stay in their district: a column is the old district of its number, or is matched."""
+    problem, model, member = base.problem, base.model, base.member
+    old, people = problem.units(problem.enacted), problem.arrays.weights.astype(float)
+    if problem.keeps_numbers:
+        return people @ member[np.arange(len(old)), old]
+    inside = sp.csr_array((people, (old, np.arange(len(old)))))
+    shape = (inside.shape[0], problem.districts)
+    match = model.variable(model.unused_name("match"), shape, binary=True)
+    kept = model.add_columns("kept", shape, 0.0, float(problem.total))
+    _rows(model, "one_match", [match.sum(axis=0) <= 1, match.sum(axis=1) <= 1])
+    _rows(model, "kept", [kept <= inside @ member, kept <= inside.sum(axis=1)[:, None] * match])
+    return kept.sum()
+
+
 def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.windows.T.astype(float)
     fixed = [item for item in problem.side_constraints if isinstance(item, Fixed)]
-    canonical = canonical and not fixed and not problem.unequal_seats
+    canonical = canonical and not fixed and not problem.unequal_seats and not problem.keeps_numbers
     upper = np.ones((n, k))
     if canonical:
         upper = np.tril(upper)
