@@ -569,9 +569,8 @@ class BondList:
         bounds = np.full((self.faces, 1 + int(sides.max()), 2 * middle + 1), _NEVER, np.int64)
         bounds[start, 0, middle] = 0
         table = _Table(bounds, middle, width, -gain // width, gain % width == 0)
-        changed = _Reach(
-            np.full(self.faces, 2 * middle + 1), np.full(self.faces, -1), np.zeros(self.faces, np.bool_)
-        )
+        ends = np.full(self.faces, 2 * middle + 1), np.full(self.faces, -1)
+        changed = _Reach(*ends, np.zeros(self.faces, np.bool_))
         changed.low[start] = changed.high[start] = middle
         changed.changed[start] = True
         for _ in range(dual.longest):
@@ -826,10 +825,8 @@ def _unions(
     # Components by their value for each district, rounded down.
     mean = np.concatenate([some.values // j for j, some in lists.items()])
     order = np.argsort(mean, kind="stable")
-    values, costs = (
-        np.concatenate([getattr(some, field) for some in lists.values()])[order]
-        for field in ("values", "costs")
-    )
+    values = np.concatenate([some.values for some in lists.values()])[order]
+    costs = np.concatenate([some.costs for some in lists.values()])[order]
     sets = np.concatenate([some.sets for some in lists.values()])[order]
     number, mean = number[order], mean[order]
     bits = np.packbits(sets, axis=1)

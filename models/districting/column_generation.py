@@ -516,10 +516,8 @@ class _Run:
         self.pause()
         if not found:
             return sets, costs
-        return (
-            np.concatenate([sets, np.array([c.data for c in found])]),
-            np.concatenate([costs, np.array([c.cost for c in found])]),
-        )
+        more = np.array([c.data for c in found]), np.array([c.cost for c in found])
+        return np.concatenate([sets, more[0]]), np.concatenate([costs, more[1]])
 
     def improve(self, prizes: Array, fee: float) -> None:
         """Keep prices that prove a better linear bound: no district has a reduced cost below the fee."""

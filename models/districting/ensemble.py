@@ -110,9 +110,10 @@ class Ensemble:
         Returns
         -------
         dict[str, float]
-            ``r_hat``, the rank-normalized split R-hat: near 1 if the halves of all chains agree; above 1.01 they
-            do not yet. ``effective_size``, the number of independent plans whose ranks have a mean as exact.
-            ``autocorrelation``, that of neighbouring plans of a chain. NaN if all plans score the same.
+            ``r_hat``, the rank-normalized split R-hat: near 1 if the halves of all chains agree; above 1.01
+            they do not yet. ``effective_size``, the number of independent plans whose ranks have a mean as
+            exact. ``autocorrelation``, that of neighbouring plans of a chain. NaN if all plans score the
+            same.
 
         Raises
         ------
@@ -122,14 +123,15 @@ class Ensemble:
         Notes
         -----
         Each chain is cut in halves; a middle plan is left out. The ranks r of all N values become
-        ``Phi^-1((r - 3/8) / (N + 1/4))``, of ties the mean rank. R-hat is the larger one of these and of the same
-        for the distances from the median. Autocorrelations are summed in pairs up to the first negative pair,
-        with later pairs no larger than earlier ones [1]_.
+        ``Phi^-1((r - 3/8) / (N + 1/4))``; equal values get their mean rank. R-hat is the larger one of these
+        and of the same for the distances from the median. Autocorrelations are summed in pairs up to the
+        first negative pair, with later pairs no larger than earlier ones. The effective size is at most
+        ``N log10 N`` [1]_.
 
         References
         ----------
-        .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner, Rank-normalization, folding, and localization: an
-           improved R-hat for assessing convergence of MCMC, Bayesian Analysis 2021.
+        .. [1] Vehtari, Gelman, Simpson, Carpenter and Bürkner, Rank-normalization, folding, and
+           localization: an improved R-hat for assessing convergence of MCMC, Bayesian Analysis 2021.
 
         Examples
         --------
@@ -142,15 +144,16 @@ class Ensemble:
         chains = [ensemble.values(score) for ensemble in (self, *others)]
         size = len(chains[0]) // 2
         if any(len(chain) != len(chains[0]) for chain in chains) or size < 4:
-            raise DeclarationError(
-                f"others: the chains have {', '.join(str(len(chain)) for chain in chains)} plans; "
-                "they must have equally many, at least 8"
-            )
+            lengths = ", ".join(str(len(chain)) for chain in chains)
+            raise DeclarationError(f"others: {lengths} plans; chains must have equally many, at least 8")
         halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
-        scaled = _normal(halves)
-        spread = max(_r_hat(scaled), _r_hat(_normal(np.abs(halves - np.median(halves)))))
-        size_of, first = _effective(scaled)
-        return {"r_hat": spread, "effective_size": size_of, "autocorrelation": first}
+        spread, effective, first = _diagnosed(halves)
+        folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
+        return {
+            "r_hat": float(np.fmax(spread, folded)),
+            "effective_size": effective,
+            "autocorrelation": first,
+        }
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans whose score is at most that of a plan.
@@ -200,37 +203,19 @@ class Ensemble:
         return figure
 
 
-def _normal(values: Array) -> Array:
-    """Normal scores of the ranks among all values."""
-    ranks = rankdata(values).reshape(values.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)))
-
-
-def _variances(chains: Array) -> tuple[float, float]:
-    """The mean variance within chains, and the variance that the chains together estimate."""
-    within, size = float(chains.var(axis=1, ddof=1).mean()), chains.shape[1]
-    return within, within * (size - 1) / size + float(chains.mean(axis=1).var(ddof=1))
-
-
-def _r_hat(chains: Array) -> float:
-    within, pooled = _variances(chains)
-    return float(np.sqrt(pooled / within)) if within else float("nan" if pooled == 0 else "inf")
-
-
-def _effective(chains: Array) -> tuple[float, float]:
-    """The effective number of values, at most ``N log10 N``, and the first autocorrelation."""
-    count, size = chains.shape
-    within, pooled = _variances(chains)
-    if pooled == 0:
-        return float("nan"), float("nan")
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    lagged = np.array([(centred[:, t:] * centred[:, : size - t]).sum(axis=1).mean() for t in range(size)])
-    rho = 1 - (within - lagged / (size - 1)) / pooled
-    rho[0] = 1.0
+def _diagnosed(halves: Array) -> tuple[float, float, float]:
+    """R-hat, effective size and first autocorrelation of the normal scores of ranks; see `Ensemble`."""
+    (_, size), most = halves.shape, halves.size
+    chains = ndtri((rankdata(halves).reshape(halves.shape) - 0.375) / (most + 0.25))
+    waves = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), 2 * size)
+    lagged = np.fft.irfft(np.abs(waves) ** 2)[:, :size].mean(axis=0) / size  # mean autocovariances
+    within, pooled = lagged[0] * size / (size - 1), lagged[0] + chains.mean(axis=1).var(ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho, spread = 1 - (within - lagged) / pooled, float(np.sqrt(pooled / within))
+    rho[0] = 1.0 if pooled else np.nan
     pairs = np.minimum.accumulate(rho[: size - size % 2].reshape(-1, 2).sum(axis=1))
-    total = 2 * pairs[: int(np.argmax(np.append(pairs, -1.0) < 0))].sum() - 1
-    most = count * size
-    return float(most / max(total, 1 / np.log10(most))), float(rho[1])
+    total = float(2 * pairs[: np.argmax(np.append(pairs, -1.0) < 0)].sum() - 1)
+    return spread, most / max(total, float(1 / np.log10(most))), float(rho[1])
 
 
 def draw_ensemble(

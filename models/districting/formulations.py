@@ -267,9 +267,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     low, high = problem.windows.T.astype(float)
     fixed = [item for item in problem.side_constraints if isinstance(item, Fixed)]
     canonical = canonical and not fixed and not problem.unequal_seats and not problem.keeps_numbers
-    upper = np.ones((n, k))
-    if canonical:
-        upper = np.tril(upper)
+    upper = np.tri(n, k) if canonical else np.ones((n, k))
     member = model.variable(model.unused_name("member"), (n, k), upper=upper, binary=True)
     _rows(model, "every_node_in_one_district", member.sum(axis=1) == 1)
     if canonical and k > 1:
@@ -295,9 +293,7 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     low, high = problem.population_bounds
     # Roots are centres for the moment of inertia, so they must stay free.
     canonical = canonical and problem.objective != "inertia"
-    upper = np.ones((n, n))
-    if canonical:
-        upper = np.tril(upper)
+    upper = np.tri(n) if canonical else np.ones((n, n))
     upper[_too_far(g, high, canonical)] = 0
     member = model.variable(model.unused_name("member"), (n, n), upper=upper, binary=True)
     root = member[np.arange(n), np.arange(n)]

@@ -458,13 +458,11 @@ def _task(problem: Districting) -> _Task:
     kind = annealed_kind(problem)
     first, ends, edge = g.links
     costs = g.costs[edge]
-    bond = np.zeros((0, 0), np.int64)
-    if problem.must_link or problem.cannot_link:
-        bond = np.zeros((g.size, g.size), np.int64)
-        for group in problem.must_link:
-            bond[np.ix_(group, group)] = 1
-        for u, v in problem.cannot_link:
-            bond[u, v] = bond[v, u] = -1
+    bond = np.zeros((g.size if problem.must_link or problem.cannot_link else 0,) * 2, np.int64)
+    for group in problem.must_link:
+        bond[np.ix_(group, group)] = 1
+    for u, v in problem.cannot_link:
+        bond[u, v] = bond[v, u] = -1
     units = [problem.units(problem.county) if kind == SPLITS else np.zeros(g.size, np.int64)]
     units += [problem.units(name) for name, _ in problem.limits("units")]
     counted = problem.counted

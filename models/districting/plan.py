@@ -443,9 +443,7 @@ class Plan:
             axes.add_collection(
                 LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1)
             )
-            axes.scatter(
-                spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
-            )
+            axes.scatter(*spots.T, c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2)
         for d in range(len(self.parts)):
             own = spots[self.labels == d]
             middle = own[((own - own.mean(axis=0)) ** 2).sum(axis=1).argmin()]

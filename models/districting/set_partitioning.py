@@ -543,9 +543,8 @@ def set_partitioning(
     trace = Trace(deadline, on_improvement)
     problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", "goal", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
-        others = (
-            problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
-        )
+        inertia, both = problem.objective == "inertia", "'labels-separators' takes both"
+        others = problem.inertia_takers if inertia else both
         raise DeclarationError(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"
