@@ -97,7 +97,7 @@ def districts(
     made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
     if plan is not None:
         (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
-    scored = solution.evaluation.metrics
+    scored = problem.evaluate(solution.decision).metrics
     cut = f"{scored['cut']:g} of {graph.number_of_edges()} pairs of neighbours are cut"
     least = (
         "No plan cuts fewer" if solution.status == "optimal" else f"Any plan cuts {solution.bound:g} at least"

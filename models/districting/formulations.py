@@ -251,7 +251,7 @@ def _kept(base: _Base) -> Expression:
     problem, model, member = base.problem, base.model, base.member
     old, people = problem.units(problem.enacted), problem.arrays.weights.astype(float)
     if problem.keeps_numbers:
-        return people @ member[np.arange(len(old)), old]
+        return (member[np.arange(len(old)), old] * people).sum()
     inside = sp.csr_array((people, (old, np.arange(len(old)))))
     shape = (inside.shape[0], problem.districts)
     match = model.variable(model.unused_name("match"), shape, binary=True)
