@@ -64,15 +64,19 @@ def districts(
     identifier: IdOption = None,
     adjacency: Annotated[Literal["rook", "queen"], Option(help="By a border, or by a corner.")] = "rook",
     bridge: Annotated[bool, Option("--bridge", help="Join islands to the nearest unit.")] = False,
+    objective: Annotated[str | None, Option(metavar="NAME", help="cut by default; see the guide.")] = None,
+    enacted: Annotated[
+        Path | None, Option("--plan", metavar="CSV", help="An old plan: change it least, by default.")
+    ] = None,
     plan: Annotated[Path | None, Option("--map", help="The plan as .geojson, or as .csv of units.")] = None,
     out: Annotated[Path, Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
     fix: output.FixOption = None,
     time_limit: output.TimeLimitOption = 60,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Check a map, find connected districts with the fewest cut borders, and report them."""
+    """Check a map, find the best connected districts, by default with the fewest cut borders, and report."""
     from forcopt.data.maps import read_map
-    from forcopt.models.districting import Districting
+    from forcopt.models.districting import Districting, Plan
     from forcopt.notebook import picture_html
     from forcopt.problem.report_page import picture, table
 
@@ -84,15 +88,24 @@ def districts(
     )
     output.stop_at_faults(found, as_json)
     problem = Districting(graph=graph, districts=count, tolerance=share, population=population)
+    if enacted is not None:
+        problem = problem.least_change(Plan.from_csv(problem, enacted))
+    if objective is not None:
+        problem = problem.replace(objective=objective)
     solution = problem.solve(time_limit=time_limit)
     _require(solution, as_json)
     made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
     if plan is not None:
         (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
-    cut = f"{solution.objective:g} of {graph.number_of_edges()} pairs of neighbours are cut"
+    scored = problem.evaluate(solution.decision).metrics
+    cut = f"{scored['cut']:g} of {graph.number_of_edges()} pairs of neighbours are cut"
     least = (
         "No plan cuts fewer" if solution.status == "optimal" else f"Any plan cuts {solution.bound:g} at least"
     )
+    if problem.objective != "cut":
+        end = "at most" if problem.sense == "max" else "at least"
+        value, bound = (f"{number:,.10g}" for number in (solution.objective, solution.bound))
+        least = f"The objective {problem.objective} is {value}, for any plan {end} {bound}"
     scores = made.polsby_popper or [float("nan")] * count
     rows = [
         (d + 1, len(part), f"{people:,}", f"{people / mean - 1:+.2%}", f"{scores[d]:.2f}")
@@ -107,7 +120,10 @@ def districts(
         f"{low:,} to {high:,}; the mean is {mean:,.1f}, the tolerance {100 * share:.6g} %"
     )
     known = {"status": str(solution.status), "cut": cut, "proof": f"{least}, which is proved.", "low": low}
-    known |= {"high": high, "count": count, "method": solution.method, "seconds": solution.seconds}
+    if enacted is not None:
+        known["change"] = f"{scored['least-change']:,.0f} people in {scored['changed_nodes']:g} units move"
+    known |= {"objective": str(problem.objective), "high": high, "count": count}
+    known |= {"method": solution.method, "seconds": solution.seconds}
     notes = [f"{note.value} {note.rule}." for note in found.notes]
     answer = {"The map": shown + table("The districts", head, rows)}
     parts = {"question": question, "findings": found, "answer": answer, "limits": notes}

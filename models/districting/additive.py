@@ -102,6 +102,8 @@ def _lines(problem: Districting) -> tuple[list[_Line], float]:
 class _Additive(_Run):
     """A run with the costs of the objective, shifted to be positive: whole, and even, in units of `_UNIT`."""
 
+    fine = _FINE
+
     def __init__(self, problem: Districting, plan: Plan | None, trace: Trace) -> None:
         super().__init__(problem, None, "highs", trace)
         planar, self.cycles, self.plain, self.smooth = self.cycles is not None, None, False, True
@@ -138,14 +140,6 @@ class _Additive(_Run):
     def value(self) -> float:
         """The objective of the plan."""
         return np.inf if self.plan is None else self.problem.evaluate(self.plan).objective
-
-    def take(self, parts: list[Array]) -> None:
-        """Keep a plan, given as sets, if it is feasible and better."""
-        plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
-        beat = self.paid(plan)
-        if beat < self.beat and self.problem.evaluate(plan).feasible:
-            self.plan, self.beat, self.finest = plan, beat, max(1.0, _FINE * beat)
-            self.note()
 
     def _all_districts(
         self, threshold: float, prizes: Array | None, branches: float

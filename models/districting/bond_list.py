@@ -179,11 +179,8 @@ def _fits(table, goals, h, side, total, spent):  # type: ignore[no-untyped-def]
 def _is_sought(goals, total, spent, side):  # type: ignore[no-untyped-def]
     """Whether a closed walk is sought."""
     for w in range(len(goals.windows)):
-        if (
-            goals.windows[w, 0] <= total <= goals.windows[w, 1]
-            and side == goals.sides[w]
-            and spent <= goals.room[w]
-        ):
+        within = goals.windows[w, 0] <= total <= goals.windows[w, 1]
+        if within and side == goals.sides[w] and spent <= goals.room[w]:
             return True
     return False
 
@@ -482,9 +479,8 @@ class BondList:
                 one = np.zeros(self.graph.size, np.int64)
                 one[inside], sides[0] = 1, 1
                 odd = np.abs(self._flow(one, tree))
-            dual = _Dual(
-                self.first, self.darts, self.face, gain, length, odd, start, alive, hops, longest
-            )  # fmt: skip
+            faces = self.first, self.darts, self.face
+            dual = _Dual(*faces, gain, length, odd, start, alive, hops, longest)
             goals = _Goals(windows, sides, room)
             table, least = self._table(dual, goals, near, pause)
             if (least <= room).any():
@@ -552,9 +548,7 @@ class BondList:
         n, inside = self.graph.size, part[self.face.reshape(-1, 2)].all(axis=1)
         u, v = self.graph.edges[~inside].T
         of = connected_components(csr_array((np.ones(len(u)), (u, v)), shape=(n, n)), directed=False)[1]
-        sums = np.zeros(n, np.int64)
-        np.add.at(sums, of, self.graph.weights)
-        return int(sums.max())
+        return int(np.bincount(of, self.graph.weights).max())
 
     def _table(self, dual: _Dual, goals: _Goals, near: Array, pause: Pause) -> tuple[_Table, Array]:
         """The table of a start face, and a bound on the lengths of the cycles of each goal."""
@@ -575,9 +569,8 @@ class BondList:
         bounds = np.full((self.faces, 1 + int(sides.max()), 2 * middle + 1), _NEVER, np.int64)
         bounds[start, 0, middle] = 0
         table = _Table(bounds, middle, width, -gain // width, gain % width == 0)
-        changed = _Reach(
-            np.full(self.faces, 2 * middle + 1), np.full(self.faces, -1), np.zeros(self.faces, np.bool_)
-        )
+        ends = np.full(self.faces, 2 * middle + 1), np.full(self.faces, -1)
+        changed = _Reach(*ends, np.zeros(self.faces, np.bool_))
         changed.low[start] = changed.high[start] = middle
         changed.changed[start] = True
         for _ in range(dual.longest):
@@ -832,10 +825,8 @@ def _unions(
     # Components by their value for each district, rounded down.
     mean = np.concatenate([some.values // j for j, some in lists.items()])
     order = np.argsort(mean, kind="stable")
-    values, costs = (
-        np.concatenate([getattr(some, field) for some in lists.values()])[order]
-        for field in ("values", "costs")
-    )
+    values = np.concatenate([some.values for some in lists.values()])[order]
+    costs = np.concatenate([some.costs for some in lists.values()])[order]
     sets = np.concatenate([some.sets for some in lists.values()])[order]
     number, mean = number[order], mean[order]
     bits = np.packbits(sets, axis=1)

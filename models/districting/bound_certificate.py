@@ -464,13 +464,8 @@ class BoundCertificate:
         except DeclarationError as error:
             raise _Refused(str(error)) from None
         every, reduced = [np.zeros((0, -(-graph.size // 8)), np.uint8)], [np.zeros(0, np.int64)]
-        for kind, batches in (
-            ("connected", self._simple(bonds, half, pause)),
-            (
-                "disconnected",
-                split_districts(bonds, *self.bounds, self.districts, half + self.fee, self.fee, pause),
-            ),
-        ):
+        split = split_districts(bonds, *self.bounds, self.districts, half + self.fee, self.fee, pause)
+        for kind, batches in (("", self._simple(bonds, half, pause)), ("dis", split)):
             count = sum(map(len, every))
             for sets in batches:
                 values = bonds.values(sets) - self.fee
@@ -480,7 +475,7 @@ class BoundCertificate:
                 every.append(np.packbits(sets, axis=1))
                 reduced.append(values)
             count = sum(map(len, every)) - count
-            yield f"{count:,} districts of small reduced cost with a {kind} complement", count
+            yield f"{count:,} districts of small reduced cost with a {kind}connected complement", count
         if self.room < 0:
             return
         order = np.argsort(np.concatenate(reduced), kind="stable")
@@ -511,12 +506,10 @@ class BoundCertificate:
             padded = np.zeros((len(sets), 64 * words.shape[1]), np.uint8)
             padded[:, :n] = sets
             words[begin : begin + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
-        near = [np.array(u, np.int64) for u in graph.neighbours]
-        first, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
-        paid = self.scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(first)), ends]
+        first, ends, numbers = graph.links
         scratch = np.zeros(n, np.bool_), np.zeros(n, np.int64)
         facts = (graph.weights, *self.bounds, parts, bonds.prices, self.fee, self.room)
-        given = _Graph(first, ends, paid, *facts, *scratch)
+        given = _Graph(first, ends, self.scale * graph.costs[numbers], *facts, *scratch)
         lists, union = np.zeros((parts, count), np.int64), np.zeros((parts + 1, words.shape[1]), np.uint64)
         sizes, place, spent, found = np.zeros((4, parts), np.int64)
         depths = _Depths(lists, sizes, place, union, spent, found)

@@ -468,4 +468,4 @@ def recombination(
     trace = Trace(Deadline(time_limit), on_improvement)
     search, most = _begun(problem, seed)
     search.improve(most, trace, max(1, steps // _STEPS))
-    return Outcome(search.plan(), float(most), None, 0, trace.end, trace.steps)
+    return Outcome(search.plan(), float(most), None, 0, trace.end if trace.over else "", trace.steps)

@@ -219,6 +219,7 @@ class _Run:
     """
 
     seed: int | np.random.Generator | None = None
+    fine = 0.0  # the first target exceeds the bound by at least this share of the best plan's cost
 
     def __init__(self, problem: Districting, plan: Plan | None, backend: str, trace: Trace) -> None:
         self.problem, self.plan, self.backend, self.trace = problem, plan, backend, trace
@@ -233,7 +234,7 @@ class _Run:
         if problem.most_cost is not None:
             self.beat = min(self.beat, 2 * problem.most_cost + 2)
         if plan is not None:
-            self.beat = 2 * arrays.cut_cost(plan.labels)
+            self.beat = self.paid(plan)
         self.low = self.linear = 0.0
         # Bits of districts, and their costs.
         self.listed = np.zeros((0, -(-arrays.size // 8)), np.uint8), np.zeros(0, np.int64)
@@ -283,10 +284,14 @@ class _Run:
     def take(self, parts: list[Array]) -> None:
         """Keep a plan, given as sets, if it is feasible and better."""
         plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
-        beat = 2 * self.problem.arrays.cut_cost(plan.labels)
+        beat = self.paid(plan)
         if beat < self.beat and self.problem.evaluate(plan).feasible:
-            self.plan, self.beat = plan, beat
+            self.plan, self.beat, self.finest = plan, beat, max(1.0, self.fine * beat)
             self.note()
+
+    def paid(self, plan: Plan) -> int:
+        """The cost of a plan."""
+        return 2 * self.problem.arrays.cut_cost(plan.labels)
 
     def seek(self) -> None:
         """Seek a first plan by local search, once, in half of the time that is left."""
@@ -296,9 +301,7 @@ class _Run:
             limit = None if left is None else left / 2
             plan = local_search(self.problem, seed=self.seed, time_limit=limit).decision
             if plan is not None:
-                self.take(
-                    [np.flatnonzero(plan.labels[self.order] == d) for d in range(self.problem.districts)]
-                )
+                self.take([plan.labels[self.order] == d for d in range(self.problem.districts)])
 
     def pause(self) -> None:
         """Stop in time, or raise `MemoryError`: a shorter list may do."""
@@ -513,10 +516,8 @@ class _Run:
         self.pause()
         if not found:
             return sets, costs
-        return (
-            np.concatenate([sets, np.array([c.data for c in found])]),
-            np.concatenate([costs, np.array([c.cost for c in found])]),
-        )
+        more = np.array([c.data for c in found]), np.array([c.cost for c in found])
+        return np.concatenate([sets, more[0]]), np.concatenate([costs, more[1]])
 
     def improve(self, prizes: Array, fee: float) -> None:
         """Keep prices that prove a better linear bound: no district has a reduced cost below the fee."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
 
@@ -19,37 +19,6 @@ from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import LIMIT, SAME_COST
 from forcopt.problem import Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
-
-
-class _Counter:
-    """Counts and ranks by a dynamic program."""
-
-    def __init__(self, program: Program, most: int | None) -> None:
-        self.program, self.most = program, most
-
-        self.bound: Bound | None = None
-
-    def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
-        """The number of partitions of each cost; raises `TimeoutError` if `stop` returns True."""
-        if self.most is not None:  # states that cannot end at such a cost need not be counted
-            self.bound = self.program.relaxation(None, self.most, stop=stop)
-            if self.bound is None:
-                return {}
-        return self.program.histogram(self.most, self.bound, stop)
-
-    @cached_property
-    def tables(self) -> list[Table]:
-        """All tables with their arcs."""
-        return self.program.run(COUNT, self.most, self.bound, track=True)
-
-    @cached_property
-    def into(self) -> list[tuple[Array, Array]]:
-        """The arcs by the state that they make."""
-        return arcs_into(self.tables)
-
-    def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """The parts of one of them."""
-        return self.program.ranked(self.tables, self.into, cost, rank)
 
 
 class PlanCounts:
@@ -115,10 +84,11 @@ class PlanCounts:
                 raise DeclarationError("max_cost is nan; it must be a number")
             largest = float(problem.arrays.costs.sum())
             limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + LIMIT)))
-        most = min(limits, default=None)
+        self._most = most = min(limits, default=None)
+        self._bound: Bound | None = None
         self._only = only_plan(problem)  # there are as many districts as components
         if self._only is None:
-            self._counter = _Counter(programs[method](problem, name), most)
+            self._program: Program = programs[method](problem, name)
         elif self._only.decision is not None and most is not None and most < 0:
             self._only = Outcome(None)
         if time_limit is not None or progress:
@@ -135,12 +105,22 @@ class PlanCounts:
         if self._only is not None:
             return {} if self._only.decision is None else {0: 1}
         try:
-            return self._counter.histogram(lambda: deadline.passed)
+            if self._most is not None:  # states that cannot end at such a cost need not be counted
+                self._bound = self._program.relaxation(None, self._most, stop=lambda: deadline.passed)
+                if self._bound is None:
+                    return {}
+            return self._program.histogram(self._most, self._bound, lambda: deadline.passed)
         except TimeoutError:
             kind = MemoryError if deadline.full else TimeoutError
             raise kind(
                 f"the plans are not counted: {deadline.end}; a smaller max_cost leaves fewer plans"
             ) from None
+
+    @cached_property
+    def _tables(self) -> tuple[list[Table], list[tuple[Array, Array]]]:
+        """All tables with their arcs, and the arcs by the state that they make."""
+        tables = self._program.run(COUNT, self._most, self._bound, track=True)
+        return tables, arcs_into(tables)
 
     @property
     def histogram(self) -> dict[float, int]:
@@ -215,7 +195,7 @@ class PlanCounts:
     def _ranked(self, cost: int, rank: int) -> Plan:
         if self._only is not None:
             return Plan.of(self.problem, self._only.decision.parts)
-        return Plan.of(self.problem, self._counter.ranked(cost, rank))
+        return Plan.of(self.problem, self._program.ranked(*self._tables, cost, rank))
 
     def iterate(self, max_cost: float | None = None) -> Iterator[Plan]:
         """All plans in order of cost, then of rank."""

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 SCORES = ("polsby_popper", "inverse_polsby_popper", "schwartzberg")
 """Measures of compactness: ratios of areas and perimeters."""
 
-OBJECTIVES = ("cut", "inertia", "deviation", "splits", *(name.replace("_", "-") for name in SCORES))
-CUT, INERTIA, DEVIATION, SPLITS, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(7)
+OBJECTIVES = (
+    "cut",
+    "inertia",
+    "deviation",
+    "splits",
+    "least-change",
+    *(name.replace("_", "-") for name in SCORES),
+)
+CUT, INERTIA, DEVIATION, SPLITS, LEAST_CHANGE, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(8)
 """Their numbers, for compiled code."""
 
 SUMS = ("total", "nodes")

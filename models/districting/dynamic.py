@@ -86,7 +86,7 @@ def dynamic_program(
         on_improvement: OnImprovement | None = None,
     ) -> Outcome:
         check_features(problem, name)
-        return _decide(problem, program, start, time_limit, seed, on_improvement)
+        return _decide(problem, program, start, seed, Trace(Deadline(time_limit), on_improvement))
 
     solve.__doc__ = f"""{summary}
 
@@ -122,13 +122,10 @@ def _decide(
     problem: Districting,
     program: Callable[[Districting], Program],
     start: Plan | None,
-    time_limit: float | None,
     seed: int | np.random.Generator | None,
-    on_improvement: OnImprovement | None,
+    trace: Trace,
 ) -> Outcome:
-    deadline = Deadline(time_limit)
-    trace = Trace(deadline, on_improvement)
-    plan = feasible_start(problem, start)
+    plan, deadline = feasible_start(problem, start), trace.deadline
     if (outcome := only_plan(problem)) is not None:
         return outcome
     tables = program(problem)

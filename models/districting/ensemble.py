@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
@@ -95,6 +97,64 @@ class Ensemble:
             raise unknown("score", score, list(metrics))
         return float(metrics[score])
 
+    def convergence(self, score: Score = "cut_edges", *others: Ensemble) -> dict[str, float]:
+        """Give diagnostics of a score along the chain, or along several chains of equal length.
+
+        Parameters
+        ----------
+        score : str or callable, optional
+            See `values`.
+        *others : Ensemble
+            Further chains, best from other starts.
+
+        Returns
+        -------
+        dict[str, float]
+            ``r_hat``, the rank-normalized split R-hat: near 1 if the halves of all chains agree; above 1.01
+            they do not yet. ``effective_size``, the number of independent plans whose ranks have a mean as
+            exact. ``autocorrelation``, that of neighbouring plans of a chain. NaN if all plans score the
+            same.
+
+        Raises
+        ------
+        DeclarationError
+            For chains of different lengths, or of fewer than 8 plans.
+
+        Notes
+        -----
+        Each chain is cut in halves; a middle plan is left out. The ranks r of all N values become
+        ``Phi^-1((r - 3/8) / (N + 1/4))``; equal values get their mean rank. R-hat is the larger one of these
+        and of the same for the distances from the median. Autocorrelations are summed in pairs up to the
+        first negative pair, with later pairs no larger than earlier ones. The effective size is at most
+        ``N log10 N`` [1]_.
+
+        References
+        ----------
+        .. [1] Vehtari, Gelman, Simpson, Carpenter and Bürkner, Rank-normalization, folding, and
+           localization: an improved R-hat for assessing convergence of MCMC, Bayesian Analysis 2021.
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> p = Districting(grid(3, 4), districts=3, tolerance=0)
+        >>> found = p.ensemble(size=400, seed=1).convergence()
+        >>> found["r_hat"] < 1.01, found["effective_size"] > 200
+        (True, True)
+        """
+        chains = [ensemble.values(score) for ensemble in (self, *others)]
+        size = len(chains[0]) // 2
+        if any(len(chain) != len(chains[0]) for chain in chains) or size < 4:
+            lengths = ", ".join(str(len(chain)) for chain in chains)
+            raise DeclarationError(f"others: {lengths} plans; chains must have equally many, at least 8")
+        halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
+        spread, effective, first = _diagnosed(halves)
+        folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
+        return {
+            "r_hat": float(np.fmax(spread, folded)),
+            "effective_size": effective,
+            "autocorrelation": first,
+        }
+
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans whose score is at most that of a plan.
 
@@ -126,10 +186,9 @@ class Ensemble:
         figure = new_figure(7, 4)
         axes = figure.add_subplot()
         name = score if isinstance(score, str) else getattr(score, "__name__", "score")
-        if len(values) and (values == values.round()).all() and np.ptp(values) <= 60:
-            axes.hist(values, bins=np.arange(values.min() - 0.5, values.max() + 1).tolist(), color="#56B4E9")
-        else:
-            axes.hist(values, bins=30, color="#56B4E9")
+        whole = len(values) and (values == values.round()).all() and np.ptp(values) <= 60
+        bins = np.arange(values.min() - 0.5, values.max() + 1).tolist() if whole else 30
+        axes.hist(values, bins=bins, color="#56B4E9")
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)
@@ -142,6 +201,21 @@ class Ensemble:
         axes.set_title(f"{len(self)} plans, {self.method}")
         write_figure(figure, path)
         return figure
+
+
+def _diagnosed(halves: Array) -> tuple[float, float, float]:
+    """R-hat, effective size and first autocorrelation of the normal scores of ranks; see `Ensemble`."""
+    (_, size), most = halves.shape, halves.size
+    chains = ndtri((rankdata(halves).reshape(halves.shape) - 0.375) / (most + 0.25))
+    waves = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), 2 * size)
+    lagged = np.fft.irfft(np.abs(waves) ** 2)[:, :size].mean(axis=0) / size  # mean autocovariances
+    within, pooled = lagged[0] * size / (size - 1), lagged[0] + chains.mean(axis=1).var(ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho, spread = 1 - (within - lagged) / pooled, float(np.sqrt(pooled / within))
+    rho[0] = 1.0 if pooled else np.nan
+    pairs = np.minimum.accumulate(rho[: size - size % 2].reshape(-1, 2).sum(axis=1))
+    total = float(2 * pairs[: np.argmax(np.append(pairs, -1.0) < 0)].sum() - 1)
+    return spread, most / max(total, float(1 / np.log10(most))), float(rho[1])
 
 
 def draw_ensemble(

@@ -56,21 +56,14 @@ class _Base:
 
         if self.roots is not None:
             parts["root"] = self.roots
-        return Handles(
-            self.objective(),
-            decision,
-            self.start,
-            member=member,
-            cut=self.cut,
-            population=self.population,
-            **parts,
-        )
+        parts = {"member": member, "cut": self.cut, "population": self.population, **parts}
+        return Handles(self.objective(), decision, self.start, **parts)
 
     def start(self, decision: Any) -> dict[Variable, Array]:
         """The binaries of a plan, whose labels and roots are canonical; centres are roots for the inertia."""
         problem = self.problem
         plan = Plan.from_labels(problem, problem.labels(decision))
-        column = plan.labels
+        column = problem.as_enacted(plan.labels) if problem.keeps_numbers else plan.labels
         if self.roots is not None:
             column = np.empty(len(problem.nodes), np.int64)
             for part in (list(p) for p in plan.parts if p):
@@ -93,9 +86,10 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         if problem.objective == "splits":
-            return _units_met(self, problem.county, False).sum() - float(
-                len(set(problem.units(problem.county)))
-            )
+            met = _units_met(self, problem.county, False)
+            return met.sum() - float(met.shape[0])
+        if problem.objective == "least-change":
+            return float(problem.total) - _kept(self)
         target = problem.means if self.roots is None else problem.mean * self.roots
         unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
         worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)
@@ -252,15 +246,28 @@ def _units_met(base: _Base, attribute: str, exact: bool) -> Expression:
     return meets
 
 
+def _kept(base: _Base) -> Expression:
+    """The people who stay in their district: a column is the old district of its number, or is matched."""
+    problem, model, member = base.problem, base.model, base.member
+    old, people = problem.units(problem.enacted), problem.arrays.weights.astype(float)
+    if problem.keeps_numbers:
+        return (member[np.arange(len(old)), old] * people).sum()
+    inside = sp.csr_array((people, (old, np.arange(len(old)))))
+    shape = (inside.shape[0], problem.districts)
+    match = model.variable(model.unused_name("match"), shape, binary=True)
+    kept = model.add_columns("kept", shape, 0.0, float(problem.total))
+    _rows(model, "one_match", [match.sum(axis=0) <= 1, match.sum(axis=1) <= 1])
+    _rows(model, "kept", [kept <= inside @ member, kept <= inside.sum(axis=1)[:, None] * match])
+    return kept.sum()
+
+
 def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.windows.T.astype(float)
     fixed = [item for item in problem.side_constraints if isinstance(item, Fixed)]
-    canonical = canonical and not fixed and not problem.unequal_seats
-    upper = np.ones((n, k))
-    if canonical:
-        upper = np.tril(upper)
+    canonical = canonical and not fixed and not problem.unequal_seats and not problem.keeps_numbers
+    upper = np.tri(n, k) if canonical else np.ones((n, k))
     member = model.variable(model.unused_name("member"), (n, k), upper=upper, binary=True)
     _rows(model, "every_node_in_one_district", member.sum(axis=1) == 1)
     if canonical and k > 1:
@@ -286,9 +293,7 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     low, high = problem.population_bounds
     # Roots are centres for the moment of inertia, so they must stay free.
     canonical = canonical and problem.objective != "inertia"
-    upper = np.ones((n, n))
-    if canonical:
-        upper = np.tril(upper)
+    upper = np.tri(n) if canonical else np.ones((n, n))
     upper[_too_far(g, high, canonical)] = 0
     member = model.variable(model.unused_name("member"), (n, n), upper=upper, binary=True)
     root = member[np.arange(n), np.arange(n)]

@@ -26,6 +26,7 @@ from forcopt.models.districting.districts import (
     DEVIATION,
     INERTIA,
     INVERSE,
+    LEAST_CHANGE,
     OBJECTIVES,
     POLSBY_POPPER,
     SCHWARTZBERG,
@@ -76,7 +77,8 @@ class _Task(NamedTuple):
     means: Array
     kind: int
     inertia: Array
-    """Of vertices about each other; for a score of compactness area and perimeter of each vertex."""
+    """Of vertices about each other; for a score of compactness area and perimeter of each vertex; for the
+    least change its people in each old district."""
     length: Array
     """Of the border to each of `ends`, for a score of compactness."""
     bond: Array
@@ -106,7 +108,8 @@ class _Sums(NamedTuple):
     people: Array
     size: Array
     moments: Array
-    """``[d, j]``: the moment of district d about vertex j; or its area and its perimeter; else no columns."""
+    """``[d, j]``: the moment of district d about vertex j; or its area and its perimeter; or its people in
+    old district j; else no columns."""
     inside: Array
     """``[i, u, d]``: the number of vertices of district d in county u of row i."""
     met: Array
@@ -218,6 +221,11 @@ def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no
         for d in range(k):
             worst = max(worst, abs(people[d] - means[d]))
         return k * worst
+    if kind == LEAST_CHANGE:
+        kept = 0.0
+        for d in range(k):
+            kept += moments[d, d]
+        return -kept
     if kind >= POLSBY_POPPER:
         total = 0.0
         for d in range(k):
@@ -450,13 +458,11 @@ def _task(problem: Districting) -> _Task:
     kind = annealed_kind(problem)
     first, ends, edge = g.links
     costs = g.costs[edge]
-    bond = np.zeros((0, 0), np.int64)
-    if problem.must_link or problem.cannot_link:
-        bond = np.zeros((g.size, g.size), np.int64)
-        for group in problem.must_link:
-            bond[np.ix_(group, group)] = 1
-        for u, v in problem.cannot_link:
-            bond[u, v] = bond[v, u] = -1
+    bond = np.zeros((g.size if problem.must_link or problem.cannot_link else 0,) * 2, np.int64)
+    for group in problem.must_link:
+        bond[np.ix_(group, group)] = 1
+    for u, v in problem.cannot_link:
+        bond[u, v] = bond[v, u] = -1
     units = [problem.units(problem.county) if kind == SPLITS else np.zeros(g.size, np.int64)]
     units += [problem.units(name) for name, _ in problem.limits("units")]
     counted = problem.counted
@@ -468,31 +474,20 @@ def _task(problem: Districting) -> _Task:
         typical = max(NOT_ZERO, float(inertia.sum(axis=0).min()) / g.size)
     elif kind == DEVIATION:
         typical = max(1.0, float(g.weights.mean()) * problem.districts)
+    elif kind == LEAST_CHANGE:
+        typical, old = max(1.0, float(g.weights.mean())), problem.units(problem.enacted)[:, None]
+        inertia = g.weights.astype(float)[:, None] * (old == np.arange(max(2, problem.districts)))
     elif kind >= POLSBY_POPPER:
         length = problem.lengths[edge]
         around = problem.border[1] + np.bincount(np.repeat(np.arange(g.size), np.diff(first)), length, g.size)
         inertia = np.column_stack([problem.border[0], around])
-    return _Task(
-        first=first,
-        ends=ends,
-        costs=costs,
-        weight=g.weights,
-        windows=problem.windows,
-        means=problem.means,
-        kind=kind,
-        inertia=inertia,
-        length=length,
-        bond=bond,
-        cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
-        units=np.array(units),
-        split_limits=np.array([limit for _, limit in problem.limits("units")], np.int64),
-        counted=counted,
-        row_unit=np.maximum(1.0, np.abs(counted.weights).mean(axis=1)),
-        typical=typical,
-        penalty=_PENALTY * typical,
-        outside=_OUTSIDE * _PENALTY * typical,
-        per_person=_PENALTY * typical / max(1.0, float(g.weights.mean())),
-    )
+    cut_limit = -1 if problem.cut_limit is None else problem.cut_limit
+    split_limits = np.array([limit for _, limit in problem.limits("units")], np.int64)
+    given = first, ends, costs, g.weights, problem.windows, problem.means, kind, inertia, length, bond
+    rules = cut_limit, np.array(units), split_limits, counted
+    row_unit, penalty = np.maximum(1.0, np.abs(counted.weights).mean(axis=1)), _PENALTY * typical
+    person = penalty / max(1.0, float(g.weights.mean()))
+    return _Task(*given, *rules, row_unit, typical, penalty, _OUTSIDE * penalty, person)
 
 
 def _one_run(
@@ -503,6 +498,10 @@ def _one_run(
     if problem.unequal_seats and start is None:  # the heaviest part gets the most seats
         rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
         label = np.argsort(problem.means, kind="stable")[rank][label]
+    if problem.keeps_numbers:
+        old = problem.units(problem.enacted)
+        whole = [len(g.components(np.flatnonzero(old == d).tolist())) == 1 for d in range(problem.districts)]
+        label = old.copy() if start is None and all(whole) else problem.as_enacted(label)
     value, found = np.inf, label.copy()
     each = _MOMENT // (1 + (g.size if task.kind == INERTIA else 0) // 10)
     parts = max(1, -(-steps // each))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,8 @@ from forcopt.status import Status
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""
 
-_LABEL = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+_BOX = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+_LABEL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "bbox": _BOX, "zorder": 3}
 
 _MOST_LISTED = 40
 """How many nodes of a district `str` lists."""
@@ -355,10 +357,8 @@ class Plan:
         """
         problem = self.problem
         attributes = graph_to_dict(problem.graph, ("geometry", "x", "y", "name"), ())["nodes"]
-        features = []
-        for data, district, people in zip(
-            attributes, self.labels.tolist(), problem.arrays.weights.tolist(), strict=True
-        ):
+        features, columns = [], (attributes, self.labels.tolist(), problem.arrays.weights.tolist())
+        for data, district, people in zip(*columns, strict=True):
             shape = data.get("geometry")
             if shape is None and "x" in data and "y" in data:
                 shape = {"type": "Point", "coordinates": [data["x"], data["y"]]}
@@ -443,19 +443,11 @@ class Plan:
             axes.add_collection(
                 LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1)
             )
-            axes.scatter(
-                spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
-            )
+            axes.scatter(*spots.T, c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2)
         for d in range(len(self.parts)):
             own = spots[self.labels == d]
             middle = own[((own - own.mean(axis=0)) ** 2).sum(axis=1).argmin()]
-            above = {
-                "xytext": (0, 13 * points),
-                "textcoords": "offset points",
-                "ha": "center",
-                "va": "center",
-            }
-            axes.annotate(str(first + d), middle, fontsize=9, bbox=_LABEL, zorder=3, **above)
+            axes.annotate(str(first + d), middle, (0, 13 * points), textcoords="offset points", **_LABEL)
         axes.autoscale_view()
         wide, high = axes.viewLim.size
         if ax is None:
@@ -548,30 +540,23 @@ def _matched(
     from scipy.optimize import linear_sum_assignment
 
     k = len(parts)
-    price = np.zeros((k, k))
+    held = np.array([[problem.arrays.weights[list(part)].sum()] for part in parts])
+    low, high = problem.windows.T
+    price = ((held < low) | (held > high)).astype(float)
     for i, part in enumerate(parts):
-        people = int(problem.arrays.weights[list(part)].sum())
-        low, high = problem.windows.T
-        price[i] = (people < low) | (people > high)
         for d in {fixed[v] for v in part if v in fixed}:
             price[i] += np.arange(k) != d
     if problem.objective == "deviation":  # the largest deviation is as small as possible
-        held = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
-        apart = np.abs(held[:, None] - problem.means)
-        levels = np.unique(apart)
-        least, most = 0, len(levels) - 1
-        best = price[linear_sum_assignment(price)].sum()
-        while least < most:
-            middle = (least + most) // 2
-            tried = price + 2 * k * (apart > levels[middle])
-            if tried[linear_sum_assignment(tried)].sum() <= best:
-                most = middle
-            else:
-                least = middle + 1
-        price += 2 * k * (apart > levels[least])
+        apart = np.abs(held - problem.means)
+        levels, best = np.unique(apart).tolist(), price[linear_sum_assignment(price)].sum()
+
+        def suffices(level: float) -> bool:
+            tried = price + 2 * k * (apart > level)
+            return bool(tried[linear_sum_assignment(tried)].sum() <= best)
+
+        price = price + 2 * k * (apart > levels[bisect_left(levels, True, key=suffices)])
     # Of equal seats the part with the smaller first node gets the smaller number.
-    price += -TIE * np.outer(np.arange(k), np.arange(k)) / k**2
-    _, district = linear_sum_assignment(price)
+    _, district = linear_sum_assignment(price - TIE * np.outer(np.arange(k), np.arange(k)) / k**2)
     out: list[tuple[int, ...]] = [()] * k
     for i, d in enumerate(district.tolist()):
         out[d] = parts[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import floor
 from typing import Any
@@ -223,8 +224,9 @@ def portfolio(
     column generation only if districts are small, no plan is known, or there are rules). A method with a
     bound follows for the objective ``cut``: column generation on connected planar graphs and where districts
     hold few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
-    ``labels-separators`` on HiGHS. The latter also follows for ``deviation`` on more nodes. Other objectives
-    are searched to the end, on at most 128 nodes.
+    ``labels-separators`` on HiGHS. The latter also follows for ``least-change``, whose local search begins at
+    the enacted plan if that is connected, and for ``deviation`` on more nodes. Other objectives are searched
+    to the end, on at most 128 nodes.
 
     For the objective ``splits``, clusters of counties bound the splits from below. Plans of least cut within
     a limit on splits follow, first for k - 1 splits of k districts, then for fewer, until the bound is met.
@@ -357,12 +359,8 @@ class _Run:
             self.anneal(1.0 if finish is None else _LOCAL, restarts, steps_each)
             if searchable and not self.trace.stopped and (self.plan is None or not by_lists):
                 last = finish is None and number == len(_ROUNDS)
-                outcome = self.by(
-                    set_partitioning,
-                    1.0 if last else _COVERS,
-                    start=self.plan,
-                    budget=None if last else budget,
-                )
+                share, most = (1.0, None) if last else (_COVERS, budget)
+                outcome = self.by(set_partitioning, share, start=self.plan, budget=most)
                 self.plan = outcome.decision
                 if outcome.status in (None, Status.INFEASIBLE) or last:
                     return outcome
@@ -424,7 +422,7 @@ def _value(problem: Districting, plan: Plan) -> float:
 
 def _searchable(problem: Districting) -> bool:
     """Whether set partitioning takes the problem."""
-    if problem.goal is not None:
+    if problem.goal is not None or problem.objective == "least-change":
         return False
     seats = problem.unequal_seats and (problem.objective == "deviation" or bool(problem._fixed()))
     return len(problem.nodes) <= LARGEST and not seats
@@ -471,11 +469,18 @@ def _by_cuts(
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)
-    result = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
+
+    def stopped(step: Improvement) -> bool | None:
+        """Steps are of plans that may fall apart, and of the start's own program: none is kept."""
+        return on_improvement(replace(step, objective=np.inf, bound=-np.inf))
+
+    result = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=stopped)
     plan = handles.decision(result) if result.status.has_solution else start
     if start is not None and plan is not None:
         better = problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
         plan = plan if better else start
+    if plan is not None:
+        on_improvement(Improvement(result.seconds, _value(problem, plan), result.bound))
     ended = result.status is Status.OPTIMAL or (result.status is Status.INFEASIBLE and plan is None)
     status = result.status if ended else Status.LIMIT if plan is None else Status.FEASIBLE
     return Outcome(plan, result.bound, status, result.iterations, result.message)
@@ -556,4 +561,5 @@ def fewest_splits(
     if best is None and bound > most:
         return Outcome(None, np.inf, Status.INFEASIBLE, run.steps, message)
     status = Status.LIMIT if best is None else Status.OPTIMAL if splits <= bound else Status.FEASIBLE
-    return Outcome(best, float(min(bound, splits)), status, run.steps, trace.end, trace.steps)
+    message = trace.end if trace.over else ""
+    return Outcome(best, float(min(bound, splits)), status, run.steps, message, trace.steps)

@@ -21,6 +21,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from scipy.optimize import linear_sum_assignment
 
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
@@ -118,12 +119,15 @@ class Districting(OfParts):
         ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times squared
         distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``),
         ``deviation`` (the largest distance of a district's population from the mean), ``splits`` (the
-        sum over counties of the number of districts that the county meets, less 1); the mean over districts
+        sum over counties of the number of districts that the county meets, less 1), ``least-change`` (the
+        people who change their district, see `least_change`); the mean over districts
         of a score of compactness: ``polsby-popper`` (4 pi area / perimeter**2, maximized),
         ``inverse-polsby-popper`` (1 over that) or ``schwartzberg`` (the square root of the latter); or a sum
         over districts of one's own, see `minimize`.
     county : str, default "county"
         The node attribute that names the county of a node, for the objective ``splits``.
+    enacted : str, default "enacted"
+        The node attribute that names the old district of a node, for the objective ``least-change``.
     seats : tuple of int, optional
         The number of seats of each district; 1 by default. The bounds and the mean hold for each seat.
     side_constraints : tuple of SideConstraint, optional
@@ -157,6 +161,7 @@ class Districting(OfParts):
     cost: str = "cost"
     objective: Literal[OBJECTIVES] | Goal = "cut"  # type: ignore[valid-type]
     county: str = "county"
+    enacted: str = "enacted"
     seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
 
@@ -213,6 +218,7 @@ class Districting(OfParts):
     @field_validator("objective", mode="before")
     @classmethod
     def _known(cls, value: Any) -> Any:
+        value = value.replace("_", "-") if isinstance(value, str) else value
         if isinstance(value, Goal | Mapping) or value in OBJECTIVES:
             return value
         raise unknown("objective", str(value), list(OBJECTIVES))
@@ -221,7 +227,18 @@ class Districting(OfParts):
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
         functions = [rule.function for rule in (*self.all_rules, self.goal) if rule is not None]
         read = [leaf.of for function in functions for leaf in measures(function) if leaf.of]
-        known = (self.population, "name", "x", "y", "geometry", AREA, PERIMETER, self.county, *read)
+        known = (
+            self.population,
+            "name",
+            "x",
+            "y",
+            "geometry",
+            AREA,
+            PERIMETER,
+            self.county,
+            self.enacted,
+            *read,
+        )
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
     @model_validator(mode="after")
@@ -248,6 +265,8 @@ class Districting(OfParts):
             _ = self.inertia
         if self.objective == "splits":
             _ = self.units(self.county)
+        if self.objective == "least-change":
+            _ = self.units(self.enacted)
         for leaf in () if self.goal is None else measures(self.goal.function):
             check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}
@@ -368,6 +387,43 @@ class Districting(OfParts):
         if not isinstance(getattr(total, "model", None), Parts):
             raise DeclarationError("an objective over parts is made of the columns of parts(), not of others")
         return self.replace(objective=cast(Parts, total.model).goal(total, sense))
+
+    def least_change(self, plan: Plan | Mapping[Any, int] | Series) -> Self:
+        """Give the same problem with the least change of a plan as its objective.
+
+        Parameters
+        ----------
+        plan : Plan or Mapping[Any, int] or Series
+            The old district of each node, such as the enacted plan. It need not satisfy the constraints.
+
+        Returns
+        -------
+        Self
+            With the objective ``least-change``, and the old districts in the node attribute `enacted`.
+
+        Raises
+        ------
+        DeclarationError
+            If a node is missing, unknown, or in a district that is no integer.
+
+        Notes
+        -----
+        Each new district is matched with one old district at most, and each old district with one new one,
+        so that as many people as possible stay in theirs. The objective counts the other people. The
+        matching does not depend on the numbers of the districts. There may be more old districts, or fewer.
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> p = Districting(grid(1, 4, population=[5, 1, 2, 4]), districts=2, tolerance=0)
+        >>> q = p.least_change({0: 7, 1: 7, 2: 7, 3: 3})
+        >>> s = q.solve()
+        >>> s.objective, s.decision.assignment
+        (2.0, {0: 0, 1: 0, 2: 1, 3: 1})
+        """
+        graph, old = self.graph.copy(), self.labels(plan).tolist()
+        nx.set_node_attributes(graph, dict(zip(self.nodes, old, strict=True)), self.enacted)
+        return self.replace(graph=graph, objective="least-change")
 
     def check_measure(self, name: str, of: str) -> tuple[float, float]:
         """Check that districts have a measure, and give bounds on it."""
@@ -542,9 +598,12 @@ class Districting(OfParts):
     @cached_property
     def means(self) -> Array:
         """The mean population of a seat times the seats of each district, shape (districts,)."""
-        if self.seats is None:
-            return np.full(self.districts, self.mean)
-        return np.array([float(Fraction(self.total * s, sum(self.seats))) for s in self.seats])
+        return np.array([float(mean) for mean in self._exact_means])
+
+    @cached_property
+    def _exact_means(self) -> list[Fraction]:
+        seats = self.seats or (1,) * self.districts
+        return [Fraction(self.total * s, sum(seats)) for s in seats]
 
     @cached_property
     def windows(self) -> Array:
@@ -561,8 +620,7 @@ class Districting(OfParts):
             rows = [(self.bounds[0] * s, self.bounds[1] * s) for s in seats]
         else:
             t = as_fraction(self.tolerance, "decimal")
-            means = [Fraction(self.total * s, sum(seats)) for s in seats]
-            rows = [(max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)) for mean in means]
+            rows = [(max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)) for mean in self._exact_means]
         return np.array([(min(a, _LARGEST), min(b, _LARGEST)) for a, b in rows], np.int64).reshape(-1, 2)
 
     @property
@@ -605,6 +663,22 @@ class Districting(OfParts):
         units = self.units(self.county if attribute is None else attribute)
         pairs = np.unique(np.stack([units, labels]), axis=1)
         return np.asarray(np.bincount(pairs[0]) - 1)
+
+    def as_enacted(self, labels: Array) -> Array:
+        """The number of the old district that each node's district is matched with, see `least_change`.
+
+        Numbers are those of `units`; districts that are left get the next ones.
+        """
+        old, new = self.units(self.enacted), np.unique(labels, return_inverse=True)[1]
+        held = np.zeros((new.max() + 1, max(old.max(), new.max()) + 1))
+        np.add.at(held, (new, old), self.arrays.weights)
+        return np.asarray(linear_sum_assignment(held, maximize=True)[1][new])
+
+    @cached_property
+    def keeps_numbers(self) -> bool:
+        """Whether the least change is sought, and a plan may number its districts as the enacted one."""
+        free = self.objective == "least-change" and not self.unequal_seats and not self._fixed()
+        return free and int(self.units(self.enacted).max()) < self.districts
 
     def column(self, attribute: str) -> list[Fraction]:
         """A node attribute as exact numbers, read from their decimal digits.
@@ -833,9 +907,7 @@ class Districting(OfParts):
 
     def _deviation(self, people: Array) -> Fraction:
         """The largest deviation of a district from its mean population, as a fraction of that."""
-        seats = self.seats or (1,) * self.districts
-        means = [Fraction(self.total * s, sum(seats)) for s in seats]
-        return max(abs(Fraction(int(n)) / m - 1) for n, m in zip(people, means, strict=True))
+        return max(abs(int(n) / m - 1) for n, m in zip(people, self._exact_means, strict=True))
 
     # -- evaluating ----------------------------------------------------------------------------------------
 
@@ -962,6 +1034,10 @@ class Districting(OfParts):
                 "pieces": float((splits + 1).sum()),
                 "traversals": float(len(np.unique([*borders_crossed, labels[u][crossing]], axis=1).T)),
             }
+        if self.objective == "least-change" or all(self.enacted in self.graph.nodes[v] for v in self.nodes):
+            moved = self.as_enacted(labels) != self.units(self.enacted)
+            found["least-change"] = float(self.arrays.weights[moved].sum())
+            found["changed_nodes"] = float(moved.sum())
         for name, scores in (("polsby_popper", polsby_popper(self, labels)), ("reock", reock(self, labels))):
             if len(scores):
                 found |= {f"{name}_min": float(scores.min()), f"{name}_mean": float(scores.mean())}
@@ -1114,7 +1190,7 @@ class Districting(OfParts):
             named = " or ".join(x for x in objectives if x != "goal")
             raise DeclarationError(
                 f"method {method!r} takes the objective {named}, not {self.objective}; "
-                "'portfolio' and 'set-partitioning' take every objective"
+                "'portfolio' and 'local-search' take every objective"
             )
         taken = {*takes, *(self.methods[method].rules if method in self.methods else ())}
         given = {"seats": "" if "seats" in takes or not self.unequal_seats else "seats"}

@@ -307,10 +307,8 @@ class ReCom:
         low, high = problem.population_bounds
         self.problem = problem
         self._map = _Map(first, ends, number, g.edges, g.weights, low, high, tree == "uniform")
-        members, cut = (
-            np.zeros((k, n), np.int64),
-            np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]]),
-        )
+        members = np.zeros((k, n), np.int64)
+        cut = np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]])
         for d in range(k):
             inside = np.flatnonzero(label == d)
             members[d, : len(inside)] = inside

@@ -436,14 +436,9 @@ class Cover:
         **more: Any,
     ) -> None:
         n = graph.size
-        none: dict[str, Any] = {
-            "kind": CUT,
-            "inertia": np.zeros((0, 0)),
-            "cut_limit": -1,
-            "units": np.zeros((1, n), np.int64),
-        }
-        none |= {"split_limits": np.zeros(0, np.int64), "windows": np.zeros((0, 2), np.int64)}
-        facts: dict[str, Any] = {"counted": no_rows(n)} | none | more
+        facts: dict[str, Any] = {"kind": CUT, "inertia": np.zeros((0, 0)), "cut_limit": -1}
+        facts |= {"units": np.zeros((1, n), np.int64), "split_limits": np.zeros(0, np.int64)}
+        facts |= {"windows": np.zeros((0, 2), np.int64), "counted": no_rows(n)} | more
         self.task = _Task(
             near=masks(graph),
             weight=graph.weights,
@@ -548,9 +543,8 @@ def set_partitioning(
     trace = Trace(deadline, on_improvement)
     problem.require("set-partitioning", "cut", "inertia", "deviation", "splits", "goal", takes=("seats",))
     if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
-        others = (
-            problem.inertia_takers if problem.objective == "inertia" else "'labels-separators' takes both"
-        )
+        inertia, both = problem.objective == "inertia", "'labels-separators' takes both"
+        others = problem.inertia_takers if inertia else both
         raise DeclarationError(
             "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
             f"objective deviation; {others}"

@@ -93,6 +93,23 @@ def test_a_stated_fix_is_in_the_report_and_the_declaration(folder):
     assert "was changed to &#x27;1234&#x27;" in (folder / "districts.html").read_text()
 
 
+def test_an_enacted_plan_is_changed_least(folder):
+    command = "districts precincts.geojson -k 4 --tolerance 4% -o d.html --json --time-limit 2"
+    facts = json.loads(run(*shlex.split(f"{command} --map old.csv")).stdout)
+    assert "change" not in facts
+    kept = json.loads(run(*shlex.split(f"{command} --plan old.csv --map new.csv")).stdout)
+    assert kept["change"] == "0 people in 0 units move" and "least-change is 0" in kept["proof"]
+    assert (folder / "old.csv").read_text() == (folder / "new.csv").read_text()
+    tight = f"{command} --plan old.csv --objective deviation".replace("4%", "1%")
+    found = json.loads(run(*shlex.split(tight)).stdout)
+    assert "The objective deviation is" in found["proof"] and "units move" in found["change"]
+    (folder / "old.csv").write_text("0003,1\n")
+    refused = run(*shlex.split(f"{command} --plan old.csv"))
+    assert refused.exit_code == 2 and "old.csv does not assign the node" in " ".join(refused.output.split())
+    refused = run(*shlex.split(f"{command} --objective beauty"))
+    assert refused.exit_code == 2 and "unknown objective" in " ".join(refused.output.split())
+
+
 def test_borders_with_and_without_shapely(folder, monkeypatch):
     """Two ways that share no code give the same graph; a grid has as many corners as it has squares."""
     graph, found = read_map("precincts.geojson", "TOTPOP")
