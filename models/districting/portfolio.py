@@ -28,7 +28,8 @@ from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup, measures
 from forcopt.models.districting.recom import recom
 from forcopt.models.districting.screen import completable, screened
-from forcopt.models.districting.set_partitioning import set_partitioning, solved_at_once
+from forcopt.models.districting.set_partitioning import set_partitioning
+from forcopt.models.districting.short_borders import fewest_cuts
 from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -262,9 +263,8 @@ def portfolio(
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
     if (outcome := screened(problem, run.part(_SCREEN))) is not None:
         return outcome
-    if (outcome := solved_at_once(problem, run.trace)) is not None:
-        run.steps = outcome.iterations
-        return run.ended(outcome)
+    if (outcome := fewest_cuts(problem, run.trace)) is not None:
+        return outcome
     if problem.objective == "splits":
         return run.ended(run.by(fewest_splits))
     free = not (problem.all_rules or problem.unequal_seats)

@@ -1164,8 +1164,7 @@ def jit_warmup(*methods: str) -> Callable[[], None]:
     """
 
     def prepare() -> None:
-        graph = grid(5, 5)
-        nx.set_edge_attributes(graph, 2, "cost")  # with costs of 1, nothing would be compiled
+        nx.set_edge_attributes(graph := grid(5, 5), 2, "cost")  # with costs of 1, nothing would be compiled
         problem = Districting(graph, districts=5, bounds=(4, 6))
         for name in methods:
             problem.solve(name, seed=0)
