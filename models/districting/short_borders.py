@@ -101,7 +101,8 @@ def _listed(graph: WeightedGraph, bounds: tuple[int, int], most: int, spend: _Sp
     A set grows from its first vertex: it gets its least undecided neighbour now, or never.
     """
     near, start = masks(graph)[:, 0], _ONE << np.arange(graph.size, dtype=np.uint64)
-    state = start, start - _ONE, near, graph.weights, np.bitwise_count(near & (start - _ONE)).astype(np.int64)
+    border = np.bitwise_count(near & (start - _ONE)).astype(np.int64)
+    state: tuple[Array, ...] = (start, start - _ONE, near, graph.weights, border)
     found = []
     while len(state[0]):
         # Each set that is sought is in `found`, or extends one of the partial sets.
