@@ -481,13 +481,13 @@ def _task(problem: Districting) -> _Task:
         length = problem.lengths[edge]
         around = problem.border[1] + np.bincount(np.repeat(np.arange(g.size), np.diff(first)), length, g.size)
         inertia = np.column_stack([problem.border[0], around])
-    cut_limit = -1 if problem.cut_limit is None else problem.cut_limit
-    split_limits = np.array([limit for _, limit in problem.limits("units")], np.int64)
-    given = first, ends, costs, g.weights, problem.windows, problem.means, kind, inertia, length, bond
-    rules = cut_limit, np.array(units), split_limits, counted
-    row_unit, penalty = np.maximum(1.0, np.abs(counted.weights).mean(axis=1)), _PENALTY * typical
-    person = penalty / max(1.0, float(g.weights.mean()))
-    return _Task(*given, *rules, row_unit, typical, penalty, _OUTSIDE * penalty, person)
+    limit = -1 if problem.cut_limit is None else problem.cut_limit
+    arrays = first, ends, costs, g.weights, problem.windows, problem.means, kind, inertia, length, bond, limit
+    limits = np.array([limit for _, limit in problem.limits("units")], np.int64)
+    rules = np.array(units), limits, counted, np.maximum(1.0, np.abs(counted.weights).mean(axis=1))
+    penalty = _PENALTY * typical
+    per_person = penalty / max(1.0, float(g.weights.mean()))
+    return _Task(*arrays, *rules, typical, penalty, _OUTSIDE * penalty, per_person)
 
 
 def _one_run(

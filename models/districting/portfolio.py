@@ -30,6 +30,7 @@ from forcopt.models.districting.problem import Districting, jit_warmup, measures
 from forcopt.models.districting.recom import recom
 from forcopt.models.districting.screen import completable, screened
 from forcopt.models.districting.set_partitioning import set_partitioning
+from forcopt.models.districting.short_borders import fewest_cuts
 from forcopt.models.districting.side_constraints import CannotLink, CutLimit, MustLink, Share, SplitLimit
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -263,6 +264,8 @@ def portfolio(
         )
     run = _Run(problem, Trace(Deadline(time_limit), on_improvement), seed)
     if (outcome := screened(problem, run.part(_SCREEN))) is not None:
+        return outcome
+    if (outcome := fewest_cuts(problem, run.trace)) is not None:
         return outcome
     if problem.objective == "splits":
         return run.ended(run.by(fewest_splits))

@@ -1240,7 +1240,8 @@ def jit_warmup(*methods: str) -> Callable[[], None]:
     """
 
     def prepare() -> None:
-        problem = Districting(grid(5, 5), districts=5, bounds=(4, 6))
+        nx.set_edge_attributes(graph := grid(5, 5), 2, "cost")  # with costs of 1, nothing would be compiled
+        problem = Districting(graph, districts=5, bounds=(4, 6))
         for name in methods:
             problem.solve(name, seed=0)
         if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
@@ -1248,12 +1249,12 @@ def jit_warmup(*methods: str) -> Callable[[], None]:
             from forcopt.graphs.window_cycles import WindowCycles
             from forcopt.models.districting.cycle_districts import CycleDistricts
 
-            graph = problem.arrays
-            listed = CycleDistricts(graph, 4, 6, 5)
-            list(listed.sets(4.0, graph.weights * 0.1))
+            arrays = problem.arrays
+            listed = CycleDistricts(arrays, 4, 6, 5)
+            list(listed.sets(4.0, arrays.weights * 0.1))
             list(listed.least_cost())
-            cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
+            cycles = WindowCycles(PlanarDual.of(arrays), 4, 6)
             cycles.many = 0
-            list(cycles.sets(10, graph.weights * 1.0, 5.0))
+            list(cycles.sets(10, arrays.weights * 1.0, 5.0))
 
     return prepare

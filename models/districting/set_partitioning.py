@@ -30,7 +30,6 @@ from forcopt.graphs.kernels import (
     union,
     without_first,
 )
-from forcopt.graphs.weighted import spectral_order
 from forcopt.models.districting.districts import (
     CUT,
     DEVIATION,
@@ -43,6 +42,7 @@ from forcopt.models.districting.districts import (
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
 from forcopt.models.districting.problem import Districting, jit_warmup
+from forcopt.models.districting.short_borders import fewest_cuts, problem_order
 from forcopt.models.districting.tolerances import LESS
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -79,6 +79,7 @@ class _Task(NamedTuple):
     parts: int
     kind: int
     inertia: Array
+    """``[j, v]``: of vertex v about vertex j."""
     cut_limit: int
     """The greatest number of cut pairs; -1 without a limit."""
     units: Array
@@ -182,12 +183,7 @@ def _inertia(task, district):  # type: ignore[no-untyped-def]
     while has(centres):
         j = first(centres)
         centres = without_first(centres)
-        moment = 0.0
-        rest = district
-        while has(rest):
-            moment += task.inertia[first(rest), j]
-            rest = without_first(rest)
-        best = min(best, moment)
+        best = min(best, _sum_over(j, district, task.inertia))
     return best
 
 
@@ -225,20 +221,11 @@ def _admissible(task, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _meets_row(counted, i, district):  # type: ignore[no-untyped-def]
-    """Whether a district satisfies a row."""
-    total = 0
-    while has(district):
-        total += counted.weights[i, first(district)]
-        district = without_first(district)
-    return counted.low[i] <= total <= counted.high[i]
-
-
-@njit(cache=True)
 def _breaks_a_row(task, chain, d, district):  # type: ignore[no-untyped-def]
     """Whether too few or too many districts would satisfy a row; else count those that satisfy it."""
     for i in range(len(task.counted.least)):
-        met = chain.met[d, i] + _meets_row(task.counted, i, district)
+        total = _sum_over(i, district, task.counted.weights)
+        met = chain.met[d, i] + (task.counted.low[i] <= total <= task.counted.high[i])
         if met > task.counted.most[i] or met + task.parts - d - 1 < task.counted.least[i]:
             return True
         chain.met[d + 1, i] = met
@@ -256,16 +243,6 @@ def _breaks_links(task, district, ruled_out, room):  # type: ignore[no-untyped-d
     for g in range(len(task.cannot_link)):
         together |= not has(minus(_pair(task.cannot_link, g), district))
     return together
-
-
-@njit(cache=True)
-def _parts_a_group(task, district):  # type: ignore[no-untyped-def]
-    """Whether a district holds some vertices of a group, and not all."""
-    for g in range(len(task.must_link)):
-        group = _pair(task.must_link, g)
-        if has(meets(group, district)) and has(minus(group, district)):
-            return True
-    return False
 
 
 @njit(cache=True)
@@ -298,7 +275,9 @@ def _splits_too_much(task, chain, d, room):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _complete(task, chain, d, best, district, people, spent):  # type: ignore[no-untyped-def]
     """Put a complete district after the first d ones; give the objective, infinite if none beats the best."""
-    if _parts_a_group(task, district) or _breaks_a_row(task, chain, d, district):
+    if _breaks_links(task, district, minus(district, district), district) or _breaks_a_row(
+        task, chain, d, district
+    ):
         return np.inf
     value = _value(task, chain, d, best, district, people, spent)
     chain.chosen[d, 0], chain.chosen[d, 1] = district
@@ -439,19 +418,9 @@ class Cover:
         facts: dict[str, Any] = {"kind": CUT, "inertia": np.zeros((0, 0)), "cut_limit": -1}
         facts |= {"units": np.zeros((1, n), np.int64), "split_limits": np.zeros(0, np.int64)}
         facts |= {"windows": np.zeros((0, 2), np.int64), "counted": no_rows(n)} | more
-        self.task = _Task(
-            near=masks(graph),
-            weight=graph.weights,
-            cost=graph.cost_matrix,
-            adjacent=graph.adjacency.astype(np.int64),
-            must_link=_words(must_link),
-            cannot_link=_words(cannot_link),
-            low=low,
-            high=high,
-            parts=parts,
-            checked=accept is not None,
-            **facts,
-        )
+        arrays = masks(graph), graph.weights, graph.cost_matrix, graph.adjacency.astype(np.int64)
+        rules = _words(must_link), _words(cannot_link), low, high, parts
+        self.task = _Task(*arrays, *rules, checked=accept is not None, **facts)
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
         self.stack = _Stack(*np.zeros((2, frames, 2), np.uint64), *np.zeros((4, frames), np.int64))
@@ -559,6 +528,8 @@ def set_partitioning(
 
         return additive(problem, start, trace, seed, False)
     plan = start = feasible_start(problem, start)
+    if budget is None and (outcome := fewest_cuts(problem, trace, plan)) is not None:
+        return outcome
     cover = search_for(problem, plan)
     sought = start is not None
     while not cover.done:
@@ -582,11 +553,6 @@ def set_partitioning(
         message = "no exact cover by connected districts exists"
         return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace.steps)
     return Outcome(plan, iterations=cover.looked_at, trace=trace.steps)
-
-
-def problem_order(problem: Districting) -> list[int]:
-    """The order in which nodes are covered; each graph's is computed once."""
-    return list(problem.once("order of a cover", lambda: spectral_order(problem.arrays)))
 
 
 def search_for(problem: Districting, plan: Plan | None) -> Cover:
@@ -616,7 +582,9 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
         accept=accept if problem.other_rules else None,
         cut_limit=-1 if problem.cut_limit is None else problem.cut_limit,
         kind=kind,
-        inertia=problem.inertia[np.ix_(order, order)] if kind == INERTIA else np.zeros((0, 0)),
+        inertia=np.ascontiguousarray(problem.inertia[np.ix_(order, order)].T)
+        if kind == INERTIA
+        else np.zeros((0, 0)),
         units=np.array([units_of(name) for name in (None, *(name for name, _ in limits))]),
         split_limits=np.array([limit for _, limit in limits], np.int64),
         windows=np.ascontiguousarray(windows[np.lexsort(windows.T[::-1])]),
