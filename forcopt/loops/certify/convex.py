@@ -94,7 +94,7 @@ def certify_conic(
             continue
         else:
             duals, rows = result.cone_duals, result.row_dual
-        exact = _multipliers(lp, program, rows, duals)
+        exact = repaired_multipliers(lp, program, rows, duals)
         found = None if exact is None else lp.bound(exact)
         if found is not None and (bound is None or found > bound):
             bound, best = found, exact
@@ -179,7 +179,7 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
         exact = None
         if found is not None and found.row_dual is not None and found.cone_duals is not None:
             duals = [d + margin * _identity(c) for d, c in zip(found.cone_duals, program.cones, strict=True)]
-            exact = _multipliers(lp, program, found.row_dual[:count], duals)
+            exact = repaired_multipliers(lp, program, found.row_dual[:count], duals)
         elif margin == 0.0 and (rows := farkas(linear)) is not None:
             exact = rows + [fmpq(0)] * (len(lp.rows) - count)
         bound = None if exact is None else lp.bound(exact)
@@ -191,7 +191,7 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
     return None
 
 
-def _multipliers(
+def repaired_multipliers(
     lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Array]
 ) -> list[Rational] | None:
     """The multipliers, repaired: reduced costs without a bound are zero; None if that does not succeed."""

@@ -21,10 +21,13 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.program import Program, elastic, row_scales
+from forcopt.loops.certify.convex import repaired_multipliers
 from forcopt.loops.checks.claim import Claim, Confirmed, Doubt, Verdict, check_of, is_checkable, verdict
+from forcopt.loops.checks.points import bound_meets_the_value
 from forcopt.loops.diagnose import improves_forever
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum, farkas, fraction
-from forcopt.loops.tolerances import EPS, HIGHS_DUAL, NOISE, PROOF, QUADRATIC_PROOF
+from forcopt.loops.leximin import hold_objective
+from forcopt.loops.tolerances import EPS, HIGHS_DUAL, LARGEST_REPAIR, NOISE, PASSES, PROOF, QUADRATIC_PROOF
 from forcopt.status import Status
 
 IMPROVES_FOREVER = "the objective improves forever in a direction that all rows and bounds allow"
@@ -43,12 +46,13 @@ def multipliers_prove_the_optimum(program: Program, claim: Claim) -> Verdict:
     return verdict(reason)
 
 
-def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
+def dual_bound(program: Program, y: Array, cost: Array, noise: float = NOISE) -> tuple[float, float]:
     """The bound that multipliers of the rows prove on ``cost @ x`` over a program's rows and column bounds.
 
     Rows enter with their multipliers, columns with the reduced costs, each at the worse of its bounds. A
     multiplier that would need an infinite bound of a row is set to zero. A reduced cost that would need an
-    infinite bound of a column counts as zero if it is noise; otherwise the bound is minus infinity.
+    infinite bound of a column, or whose sign rounding may have changed, counts as zero if it is noise;
+    otherwise the bound is minus infinity.
 
     Parameters
     ----------
@@ -58,6 +62,8 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
         The change of the optimum per unit of each row's right-hand side, shape ``(rows,)``.
     cost : Array
         Shape ``(columns,)``.
+    noise : float, default 1e-9
+        Relative to the terms of a reduced cost. With 0, ``bound - error`` is proved.
 
     Returns
     -------
@@ -68,16 +74,105 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     y = np.where(np.isfinite(np.where(y > 0, rows.lower, rows.upper)), y, 0.0)
     reduced = cost - matrix.T @ y
     size = np.abs(cost) + abs(matrix).T @ np.abs(y)
-    ends = np.where(reduced > 0, program.lower, program.upper)
-    noise = ~np.isfinite(ends) & (np.abs(reduced) <= NOISE * size)
-    row_ends = np.where(y > 0, rows.lower, rows.upper)
-    used, moved = y != 0, (reduced != 0) & ~noise
-    if not np.isfinite(ends[moved]).all():
-        return -np.inf, 0.0
-    terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
     rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
-    error = float(rounding[moved] @ np.abs(ends[moved])) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
+    ends = np.where(reduced > 0, program.lower, program.upper)
+    sizes = np.abs(program.lower), np.abs(program.upper)
+    reach = np.where(np.abs(reduced) > rounding, np.abs(ends), np.maximum(*sizes))
+    used, moved = y != 0, np.isfinite(reach) | ((np.abs(reduced) >= noise * size) & (size > 0))
+    if not np.isfinite(reach[moved]).all():
+        return -np.inf, 0.0
+    row_ends = np.where(y > 0, rows.lower, rows.upper)
+    terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
+    error = float(rounding[moved] @ reach[moved]) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
     return float(terms.sum()), error
+
+
+def safe_bound(program: Program, y: Array, value: float, near: float) -> float:
+    """The bound that multipliers of the rows prove on a linear program's first stage, rounded down.
+
+    Columns without a bound get the ones that rows imply, also a row that keeps the objective below a value
+    that is worse than `value`: either the optimum satisfies it, or the bound holds anyway. If that proves
+    nothing near `value`, the multipliers of a small program are repaired in rational arithmetic.
+
+    Parameters
+    ----------
+    program : Program
+        Linear; integrality is left aside.
+    y : Array
+        Multipliers of the rows, shape ``(rows,)``, need not be accurate.
+    value : float
+        Near the optimum.
+    near : float
+        The largest distance of value and bound without a repair.
+    """
+    stage = program.stages[0]
+    row = hold_objective(stage, value, 1.0)
+    cut = float(row.upper[0])
+    bounded = replace(with_implied_bounds(program.with_rows(row)), rows=program.rows)
+    bound, error = dual_bound(bounded, y, stage.cost, noise=0.0)
+    best = _below(min(cut, _below(bound - error)) + stage.offset)
+    for held in (bounded, program):
+        open_ended = ~(np.isfinite(held.lower) & np.isfinite(held.upper))
+        if value - best > near and open_ended.sum() * program.rows.count <= LARGEST_REPAIR:
+            exact = LinearProgram.of(held)
+            multipliers = repaired_multipliers(exact, held, y, [])
+            proved = None if multipliers is None else exact.bound(multipliers)
+            if proved is not None:
+                best = max(best, _below(min(cut + stage.offset, float(fraction(proved)))))
+    return best
+
+
+def _below(value: float) -> float:
+    return float(np.nextafter(value, -np.inf))
+
+
+def with_safe_bound(program: Program, claim: Claim) -> Claim:
+    """The claim with a proved bound in the place of the one that a first-order method claims.
+
+    For linear programs; minus infinity where its multipliers prove none. An optimum whose bound is not near
+    it is FEASIBLE. Of other programs, of leximin objectives, and of solvers that find vertices the bound
+    stays as claimed.
+    """
+    first, stage = claim.results[0], program.stages[0]
+    curved = program.cones or program.is_conditional or stage.quadratic is not None or stage.rows is not None
+    staged = program.is_staged and (stage.leximin is not None or claim.model.lazies)
+    if not claim.is_first_order or program.is_integer or curved or staged:
+        return claim
+    bound = -np.inf
+    if first.x is not None and first.row_dual is not None:
+        near = PROOF * claim.backend.accuracy * max(1.0, abs(first.objective))
+        bound = safe_bound(program, first.row_dual[: program.rows.count], first.objective, near)
+    claim = replace(claim, results=(replace(first, bound=bound), *claim.results[1:]))
+    doubt = bound_meets_the_value(program, claim)
+    if not np.isfinite(bound) and claim.status is Status.OPTIMAL:
+        doubt = Doubt("its multipliers prove no bound", Status.FEASIBLE)
+    return claim.after(replace(doubt, remedy=Status.FEASIBLE)) if isinstance(doubt, Doubt) else claim
+
+
+def with_implied_bounds(program: Program) -> Program:
+    """The program with bounds of columns that had none, as the rows imply them, rounded outward."""
+    rows, lower, upper = program.rows, program.lower, program.upper
+    entry = np.flatnonzero(rows.data)
+    owner, j = np.repeat(np.arange(rows.count), np.diff(rows.indptr))[entry], rows.indices[entry]
+    terms = EPS * (np.bincount(owner, minlength=rows.count) + 3)
+    for _ in range(2 + int(PASSES / (1 + entry.size))):
+        low, high = np.full_like(lower, -np.inf), np.full_like(upper, np.inf)
+        for sign, side in ((1.0, rows.upper), (-1.0, -rows.lower)):
+            a = sign * rows.data[entry]
+            least = a * np.where(a > 0, lower[j], upper[j])
+            far = np.isinf(least)
+            held = np.where(far, 0.0, least)
+            total, size = (np.bincount(owner, w, rows.count) for w in (held, np.abs(held)))
+            room = side + terms * (size + np.abs(side)) - total
+            alone = np.bincount(owner, far, rows.count)[owner] == far
+            end = np.nextafter(np.where(alone, room[owner] + held, np.inf) / a, np.copysign(np.inf, a))
+            np.minimum.at(high, j[a > 0], end[a > 0])
+            np.maximum.at(low, j[a < 0], end[a < 0])
+        low, high = np.where(np.isfinite(lower), lower, low), np.where(np.isfinite(upper), upper, high)
+        if np.array_equal(low, lower) and np.array_equal(high, upper):
+            break
+        lower, upper = low, high
+    return replace(program, lower=lower, upper=upper)
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
@@ -123,6 +218,8 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float, seco
         return ""
     bound, error = dual_bound(program, y, slope)  # farther points are better by any amount, unless by noise
     if float(slope @ x) - bound <= largest + error:
+        return ""
+    if stage.quadratic is None and value - safe_bound(program, y, value, largest) <= largest:
         return ""
     if stage.quadratic is not None:  # without a ray the curvature ends what a slope near zero gains
         return IMPROVES_FOREVER if improves_forever(program) else ""
