@@ -129,50 +129,60 @@ def _below(value: float) -> float:
 def with_safe_bound(program: Program, claim: Claim) -> Claim:
     """The claim with a proved bound in the place of the one that a first-order method claims.
 
-    For linear programs; minus infinity where its multipliers prove none. An optimum whose bound is not near
-    it is FEASIBLE. Of other programs, of leximin objectives, and of solvers that find vertices the bound
-    stays as claimed.
+    For linear programs of one stage; minus infinity where its multipliers prove none. An optimum that is not
+    near its bound is FEASIBLE. For other programs and solvers the bound stays as claimed.
     """
-    first, stage = claim.results[0], program.stages[0]
-    curved = program.cones or program.is_conditional or stage.quadratic is not None or stage.rows is not None
-    staged = program.is_staged and (stage.leximin is not None or claim.model.lazies)
-    if not claim.is_first_order or program.is_integer or curved or staged:
+    first, linear = claim.results[0], program.stages[0].quadratic is None and not program.is_integer
+    if not (claim.is_first_order and linear and is_checkable(claim.compiled)):
         return claim
-    bound = -np.inf
+    bound, doubt = -np.inf, Doubt("its multipliers prove no bound", Status.FEASIBLE)
     if first.x is not None and first.row_dual is not None:
         near = PROOF * claim.backend.accuracy * max(1.0, abs(first.objective))
         bound = safe_bound(program, first.row_dual[: program.rows.count], first.objective, near)
     claim = replace(claim, results=(replace(first, bound=bound), *claim.results[1:]))
-    doubt = bound_meets_the_value(program, claim)
-    if not np.isfinite(bound) and claim.status is Status.OPTIMAL:
-        doubt = Doubt("its multipliers prove no bound", Status.FEASIBLE)
-    return claim.after(replace(doubt, remedy=Status.FEASIBLE)) if isinstance(doubt, Doubt) else claim
+    if claim.status is not Status.OPTIMAL or np.isfinite(bound):
+        found = bound_meets_the_value(program, claim)
+        if not isinstance(found, Doubt):
+            return claim
+        doubt = replace(found, remedy=Status.FEASIBLE)
+    return claim.after(doubt)
 
 
 def with_implied_bounds(program: Program) -> Program:
     """The program with bounds of columns that had none, as the rows imply them, rounded outward."""
-    rows, lower, upper = program.rows, program.lower, program.upper
-    entry = np.flatnonzero(rows.data)
-    owner, j = np.repeat(np.arange(rows.count), np.diff(rows.indptr))[entry], rows.indices[entry]
-    terms = EPS * (np.bincount(owner, minlength=rows.count) + 3)
-    for _ in range(2 + int(PASSES / (1 + entry.size))):
-        low, high = np.full_like(lower, -np.inf), np.full_like(upper, np.inf)
+    rows = program.rows
+    rounding = EPS * (np.diff(rows.indptr) + 3)
+    for _ in range(2 + int(PASSES / (1 + rows.data.size))):
+        lower, upper = program.lower.copy(), program.upper.copy()
         for sign, side in ((1.0, rows.upper), (-1.0, -rows.lower)):
-            a = sign * rows.data[entry]
-            least = a * np.where(a > 0, lower[j], upper[j])
-            far = np.isinf(least)
-            held = np.where(far, 0.0, least)
-            total, size = (np.bincount(owner, w, rows.count) for w in (held, np.abs(held)))
-            room = side + terms * (size + np.abs(side)) - total
-            alone = np.bincount(owner, far, rows.count)[owner] == far
-            end = np.nextafter(np.where(alone, room[owner] + held, np.inf) / a, np.copysign(np.inf, a))
-            np.minimum.at(high, j[a > 0], end[a > 0])
-            np.maximum.at(low, j[a < 0], end[a < 0])
-        low, high = np.where(np.isfinite(lower), lower, low), np.where(np.isfinite(upper), upper, high)
-        if np.array_equal(low, lower) and np.array_equal(high, upper):
+            (i, j, a), least, far, (total, size, open_ends) = _least_activity(program, sign)
+            room = side + rounding * (size + np.abs(side)) - total
+            end = np.where(open_ends[i] == far, room[i] + least, np.inf) / a
+            end = np.nextafter(end, np.copysign(np.inf, a))
+            rises, falls = (a > 0) & np.isinf(program.upper[j]), (a < 0) & np.isinf(program.lower[j])
+            np.minimum.at(upper, j[rises], end[rises])
+            np.maximum.at(lower, j[falls], end[falls])
+        if np.array_equal(lower, program.lower) and np.array_equal(upper, program.upper):
             break
-        lower, upper = low, high
-    return replace(program, lower=lower, upper=upper)
+        program = replace(program, lower=lower, upper=upper)
+    return program
+
+
+def _least_activity(
+    program: Program, sign: float
+) -> tuple[tuple[Array, Array, Array], Array, Array, tuple[Array, Array, Array]]:
+    """The rows, columns and values of the entries of ``sign * A``; of each entry the least term within the
+    column's bounds, 0 where that is infinite, and whether it is; of each row the sums of the least terms, of
+    their sizes, and of the infinite ones.
+    """
+    rows, entry = program.rows, np.flatnonzero(program.rows.data)
+    i = np.repeat(np.arange(rows.count), np.diff(rows.indptr))[entry]
+    j, a = rows.indices[entry], sign * rows.data[entry]
+    least = a * np.where(a > 0, program.lower[j], program.upper[j])
+    far = np.isinf(least)
+    least[far] = 0.0
+    total, size, open_ends = (np.bincount(i, w, rows.count) for w in (least, np.abs(least), far))
+    return (i, j, a), least, far, (total, size, open_ends)
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
@@ -302,20 +312,8 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
 
 def _contradicted(program: Program) -> bool:
     """Whether a single row contradicts the column bounds, beyond rounding."""
-    matrix = program.matrix()
-    positive, negative = matrix.maximum(0.0), matrix.minimum(0.0)
-
-    def extreme(first: Array, second: Array) -> Array:
-        finite = (np.where(np.isfinite(end), end, 0.0) for end in (first, second))
-        ends = [part @ end for part, end in zip((positive, negative), finite, strict=True)]
-        open_ends = sum(
-            (abs(part) @ (~np.isfinite(end)).astype(float) > 0).astype(int)
-            for part, end in zip((positive, negative), (first, second), strict=True)
-        )
-        return np.where(open_ends > 0, np.nan, ends[0] + ends[1])
-
-    most, least = extreme(program.upper, program.lower), extreme(program.lower, program.upper)
-    size = np.maximum(1.0, np.maximum(np.abs(most), np.abs(least)))
-    with np.errstate(invalid="ignore"):
-        short = (program.rows.lower - most > NOISE * size) | (least - program.rows.upper > NOISE * size)
-    return bool(short.any())
+    for sign, side in ((1.0, program.rows.upper), (-1.0, -program.rows.lower)):
+        *_, (least, size, open_ends) = _least_activity(program, sign)
+        if ((open_ends == 0) & (least - side > NOISE * np.maximum(1.0, size))).any():
+            return True
+    return False
