@@ -200,9 +200,9 @@ def repaired_multipliers(
     exact = [rational(v) for v in np.concatenate([y, *duals])]
     reduced = lp.reduced_costs(exact)
     size = max(1.0, float(np.abs(program.stages[0].cost).max(initial=0.0)))
-    small = np.array([abs(float(r)) for r in reduced]) <= 1e-5 * size
-    open_ended = ~(np.isfinite(program.lower) & np.isfinite(program.upper))
-    columns = np.flatnonzero(open_ended & small).tolist()
+    pull = np.array([float(r) for r in reduced])
+    toward, other = np.where(pull > 0, (program.lower, program.upper), (program.upper, program.lower))
+    columns = np.flatnonzero(np.isinf(toward) | (np.isinf(other) & (np.abs(pull) <= 1e-5 * size))).tolist()
     equal = block.lower == block.upper
     usable = np.concatenate([equal | (np.abs(y) > 1e-6 * size), *(np.ones(len(d), bool) for d in duals)])
     if columns:

@@ -76,8 +76,9 @@ def dual_bound(program: Program, y: Array, cost: Array, noise: float = NOISE) ->
     size = np.abs(cost) + abs(matrix).T @ np.abs(y)
     rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
     ends = np.where(reduced > 0, program.lower, program.upper)
-    sizes = np.abs(program.lower), np.abs(program.upper)
-    reach = np.where(np.abs(reduced) > rounding, np.abs(ends), np.maximum(*sizes))
+    reach = np.where(
+        np.abs(reduced) > rounding, abs(ends), np.maximum(abs(program.lower), abs(program.upper))
+    )
     used, moved = y != 0, np.isfinite(reach) | ((np.abs(reduced) >= noise * size) & (size > 0))
     if not np.isfinite(reach[moved]).all():
         return -np.inf, 0.0
@@ -135,17 +136,15 @@ def with_safe_bound(program: Program, claim: Claim) -> Claim:
     first, linear = claim.results[0], program.stages[0].quadratic is None and not program.is_integer
     if not (claim.is_first_order and linear and is_checkable(claim.compiled)):
         return claim
-    bound, doubt = -np.inf, Doubt("its multipliers prove no bound", Status.FEASIBLE)
+    bound, found = -np.inf, Doubt("its multipliers prove no bound", Status.FEASIBLE)
     if first.x is not None and first.row_dual is not None:
         near = PROOF * claim.backend.accuracy * max(1.0, abs(first.objective))
         bound = safe_bound(program, first.row_dual[: program.rows.count], first.objective, near)
     claim = replace(claim, results=(replace(first, bound=bound), *claim.results[1:]))
-    if claim.status is not Status.OPTIMAL or np.isfinite(bound):
-        found = bound_meets_the_value(program, claim)
-        if not isinstance(found, Doubt):
-            return claim
-        doubt = replace(found, remedy=Status.FEASIBLE)
-    return claim.after(doubt)
+    doubt = bound_meets_the_value(program, claim) if np.isfinite(bound) else found
+    if claim.status is not Status.OPTIMAL or not isinstance(doubt, Doubt):
+        return claim
+    return claim.after(replace(doubt, remedy=Status.FEASIBLE))
 
 
 def with_implied_bounds(program: Program) -> Program:
@@ -155,10 +154,10 @@ def with_implied_bounds(program: Program) -> Program:
     for _ in range(2 + int(PASSES / (1 + rows.data.size))):
         lower, upper = program.lower.copy(), program.upper.copy()
         for sign, side in ((1.0, rows.upper), (-1.0, -rows.lower)):
-            (i, j, a), least, far, (total, size, open_ends) = _least_activity(program, sign)
+            i, j, a, least, far, total, size, open_ends = _least_activity(program, sign)
             room = side + rounding * (size + np.abs(side)) - total
-            end = np.where(open_ends[i] == far, room[i] + least, np.inf) / a
-            end = np.nextafter(end, np.copysign(np.inf, a))
+            room = np.where(open_ends[i] == far, room[i] + least, np.inf)
+            end = np.nextafter(room / a, np.copysign(np.inf, a))
             rises, falls = (a > 0) & np.isinf(program.upper[j]), (a < 0) & np.isinf(program.lower[j])
             np.minimum.at(upper, j[rises], end[rises])
             np.maximum.at(lower, j[falls], end[falls])
@@ -168,9 +167,7 @@ def with_implied_bounds(program: Program) -> Program:
     return program
 
 
-def _least_activity(
-    program: Program, sign: float
-) -> tuple[tuple[Array, Array, Array], Array, Array, tuple[Array, Array, Array]]:
+def _least_activity(program: Program, sign: float) -> tuple[Array, ...]:
     """The rows, columns and values of the entries of ``sign * A``; of each entry the least term within the
     column's bounds, 0 where that is infinite, and whether it is; of each row the sums of the least terms, of
     their sizes, and of the infinite ones.
@@ -182,7 +179,7 @@ def _least_activity(
     far = np.isinf(least)
     least[far] = 0.0
     total, size, open_ends = (np.bincount(i, w, rows.count) for w in (least, np.abs(least), far))
-    return (i, j, a), least, far, (total, size, open_ends)
+    return i, j, a, least, far, total, size, open_ends
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
@@ -313,7 +310,7 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
 def _contradicted(program: Program) -> bool:
     """Whether a single row contradicts the column bounds, beyond rounding."""
     for sign, side in ((1.0, program.rows.upper), (-1.0, -program.rows.lower)):
-        *_, (least, size, open_ends) = _least_activity(program, sign)
+        *_, least, size, open_ends = _least_activity(program, sign)
         if ((open_ends == 0) & (least - side > NOISE * np.maximum(1.0, size))).any():
             return True
     return False
