@@ -141,6 +141,8 @@ _SOLVERS = {
     "HIGHS": _Traits("highspy", own=_own("", "time_limit", "mip_rel_gap", "random_seed", "threads")),
     "SCIPY": _Traits("scipy", own=_own("scipy_options.", "time_limit", "mip_rel_gap")),
     "GLOP": _Traits("ortools", own=_own("", "time_limit_sec")),
+    # It computes in single precision, unless JAX is told else.
+    "MPAX": _Traits("mpax", 1e-4, defaults=dict.fromkeys(_FIRST_ORDER, 10 * FIRST_ORDER)),
     "ECOS": _Traits("ecos"),
     "CVXOPT": _Traits("cvxopt", printed=True),
     "QOCO": _Traits("qoco"),
@@ -315,7 +317,7 @@ def _read(
             result.status = Status.OPTIMAL if optimal else Status.FEASIBLE
             if optimal or program.is_integer:
                 result.bound = _bound(program, raw, result.objective if optimal else np.inf)
-            if optimal and backend.traits.duals and not program.is_integer:
+            if (optimal or not program.cones) and backend.traits.duals and not program.is_integer:
                 result.row_dual, result.reduced_cost = np.split(_duals(program, built), [program.rows.count])
                 result.cone_duals = _cone_duals(program, built)
             return result

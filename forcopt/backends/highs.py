@@ -422,6 +422,8 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
             if program.stages[0].quadratic is not None and (fall := _fall(program, solution)) > _FLAT:
                 words = f"{result.message}, at a point from which the objective still falls by {fall:.2g}"
                 return RawResult(Status.FAILED, message=words, log=result.log)
+        elif solution.dual_valid:
+            result.row_dual = _numbers(solution.row_dual)
     elif status is Status.LIMIT and program.is_integer:
         result.bound = info("mip_dual_bound")
     return result

@@ -243,7 +243,7 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
         assert first is not None
         result.x = np.array(first.primal_solution.variable_values.values)
         result.objective = program.stages[0].value(result.x)
-        if status is Status.OPTIMAL and first.HasField("dual_solution"):
+        if first.HasField("dual_solution"):
             result.row_dual = np.array(first.dual_solution.dual_values.values)
             result.reduced_cost = np.array(first.dual_solution.reduced_costs.values)
     return result

@@ -17,6 +17,9 @@ AT_TOLERANCE = 1.01
 """In multiples of a backend's accuracy. A solver stops at its tolerance, and the sums of a row, computed here
 again, round differently."""
 
+VERTICES = 1e-6
+"""Backends of a larger accuracy are first-order methods."""
+
 PROOF, QUADRATIC_PROOF = 2.0, 100.0
 """In multiples of a backend's accuracy: the largest relative distance of an optimum from the bound of its
 multipliers, for a linear and for a quadratic objective."""
@@ -39,6 +42,12 @@ HIGHS_GAP = 1e-4
 
 NODES = 1e4
 """Nodes times nonzeros of the rows: how long HiGHS may look for better integers without presolve."""
+
+PASSES = 1e7
+"""Passes times nonzeros of the rows: how far bounds of columns are derived from those of others."""
+
+LARGEST_REPAIR = 2e5
+"""Columns without a bound times rows; in larger programs multipliers are not repaired exactly: too slow."""
 
 HIGHS_DUAL = 1e-10
 """In units of the objective per unit of a column: the reduced costs that HiGHS counts as optimal, the least

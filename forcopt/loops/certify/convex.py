@@ -94,7 +94,7 @@ def certify_conic(
             continue
         else:
             duals, rows = result.cone_duals, result.row_dual
-        exact = _multipliers(lp, program, rows, duals)
+        exact = repaired_multipliers(lp, program, rows, duals)
         found = None if exact is None else lp.bound(exact)
         if found is not None and (bound is None or found > bound):
             bound, best = found, exact
@@ -179,7 +179,7 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
         exact = None
         if found is not None and found.row_dual is not None and found.cone_duals is not None:
             duals = [d + margin * _identity(c) for d, c in zip(found.cone_duals, program.cones, strict=True)]
-            exact = _multipliers(lp, program, found.row_dual[:count], duals)
+            exact = repaired_multipliers(lp, program, found.row_dual[:count], duals)
         elif margin == 0.0 and (rows := farkas(linear)) is not None:
             exact = rows + [fmpq(0)] * (len(lp.rows) - count)
         bound = None if exact is None else lp.bound(exact)
@@ -191,7 +191,7 @@ def conic_farkas(program: Program, save: Path | None = None) -> list[Rational] |
     return None
 
 
-def _multipliers(
+def repaired_multipliers(
     lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Array]
 ) -> list[Rational] | None:
     """The multipliers, repaired: reduced costs without a bound are zero; None if that does not succeed."""
@@ -200,9 +200,9 @@ def _multipliers(
     exact = [rational(v) for v in np.concatenate([y, *duals])]
     reduced = lp.reduced_costs(exact)
     size = max(1.0, float(np.abs(program.stages[0].cost).max(initial=0.0)))
-    small = np.array([abs(float(r)) for r in reduced]) <= 1e-5 * size
-    open_ended = ~(np.isfinite(program.lower) & np.isfinite(program.upper))
-    columns = np.flatnonzero(open_ended & small).tolist()
+    pull = np.array([float(r) for r in reduced])
+    toward, other = np.where(pull > 0, (program.lower, program.upper), (program.upper, program.lower))
+    columns = np.flatnonzero(np.isinf(toward) | (np.isinf(other) & (np.abs(pull) <= 1e-5 * size))).tolist()
     equal = block.lower == block.upper
     usable = np.concatenate([equal | (np.abs(y) > 1e-6 * size), *(np.ones(len(d), bool) for d in duals)])
     if columns:

@@ -3,7 +3,8 @@
 1. `DECIDING`: the status is one status, and conic solvers do not take large values for infeasibility.
 2. `PROVING`, for programs of rows: the point is within the accuracy; an optimum has multipliers or no better
    integers; infeasibility has multipliers or no integers; unboundedness has a ray and a point. The first
-   doubt ends this part, and the program is solved again in another way (`second_opinion`).
+   doubt ends this part, and the program is solved again in another way (`second_opinion`). Then the bound
+   of a first-order method is replaced by the one that its multipliers prove (`with_safe_bound`).
 3. `CONCLUDING`: cuts exclude nothing, a ray decides where no arithmetic did, lazy families bound the model,
    the point is within the accuracy of cones and conditions, too; then the model itself evaluates the point;
    oracles that are not exact prove nothing.
@@ -20,7 +21,11 @@ from forcopt.compile.program import Program
 from forcopt.errors import BackendError
 from forcopt.loops.checks.claim import Act, Check, Claim, Confirmed, Doubt, Verdict
 from forcopt.loops.checks.integers import no_better_integers, no_integers_found
-from forcopt.loops.checks.multipliers import multipliers_prove_infeasibility, multipliers_prove_the_optimum
+from forcopt.loops.checks.multipliers import (
+    multipliers_prove_infeasibility,
+    multipliers_prove_the_optimum,
+    with_safe_bound,
+)
 from forcopt.loops.checks.points import (
     a_relaxation_only_bounds,
     bound_meets_the_value,
@@ -110,7 +115,7 @@ def examined(program: Program, claim: Claim) -> Claim:
         claim = second_opinion(program, claim, doubt.reason, _undoubted)
     elif doubt is not None:
         claim = claim.after(doubt)
-    return remedied(CONCLUDING, program, claim)
+    return remedied(CONCLUDING, program, with_safe_bound(program, claim))
 
 
 def remedied(checks: Sequence[Check], program: Program, claim: Claim) -> Claim:

@@ -14,6 +14,7 @@ from forcopt.backends.base import Backend, RawResult, SolveOptions
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program
 from forcopt.language.model import Model
+from forcopt.loops.tolerances import VERTICES
 from forcopt.status import Status
 
 
@@ -88,6 +89,12 @@ class Claim:
     def status(self) -> Status:
         """The status that is claimed."""
         return self.result.status
+
+    @property
+    def is_first_order(self) -> bool:
+        """Whether the solver is a first-order method: its bound is no better than its tolerance."""
+        solver = f"{self.backend.name} {self.options.extra.get('solver')}"
+        return self.backend.accuracy > VERTICES or "pdlp" in solver
 
     @property
     def left(self) -> SolveOptions:

@@ -21,10 +21,13 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.program import Program, elastic, row_scales
+from forcopt.loops.certify.convex import repaired_multipliers
 from forcopt.loops.checks.claim import Claim, Confirmed, Doubt, Verdict, check_of, is_checkable, verdict
+from forcopt.loops.checks.points import bound_meets_the_value
 from forcopt.loops.diagnose import improves_forever
 from forcopt.loops.exact_lp import LARGEST_EXACT, LinearProgram, exact_optimum, farkas, fraction
-from forcopt.loops.tolerances import EPS, HIGHS_DUAL, NOISE, PROOF, QUADRATIC_PROOF
+from forcopt.loops.leximin import hold_objective
+from forcopt.loops.tolerances import EPS, HIGHS_DUAL, LARGEST_REPAIR, NOISE, PASSES, PROOF, QUADRATIC_PROOF
 from forcopt.status import Status
 
 IMPROVES_FOREVER = "the objective improves forever in a direction that all rows and bounds allow"
@@ -43,12 +46,13 @@ def multipliers_prove_the_optimum(program: Program, claim: Claim) -> Verdict:
     return verdict(reason)
 
 
-def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
+def dual_bound(program: Program, y: Array, cost: Array, noise: float = NOISE) -> tuple[float, float]:
     """The bound that multipliers of the rows prove on ``cost @ x`` over a program's rows and column bounds.
 
     Rows enter with their multipliers, columns with the reduced costs, each at the worse of its bounds. A
     multiplier that would need an infinite bound of a row is set to zero. A reduced cost that would need an
-    infinite bound of a column counts as zero if it is noise; otherwise the bound is minus infinity.
+    infinite bound of a column, or whose sign rounding may have changed, counts as zero if it is noise;
+    otherwise the bound is minus infinity.
 
     Parameters
     ----------
@@ -58,6 +62,8 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
         The change of the optimum per unit of each row's right-hand side, shape ``(rows,)``.
     cost : Array
         Shape ``(columns,)``.
+    noise : float, default 1e-9
+        Relative to the terms of a reduced cost. With 0, ``bound - error`` is proved.
 
     Returns
     -------
@@ -68,16 +74,112 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     y = np.where(np.isfinite(np.where(y > 0, rows.lower, rows.upper)), y, 0.0)
     reduced = cost - matrix.T @ y
     size = np.abs(cost) + abs(matrix).T @ np.abs(y)
-    ends = np.where(reduced > 0, program.lower, program.upper)
-    noise = ~np.isfinite(ends) & (np.abs(reduced) <= NOISE * size)
-    row_ends = np.where(y > 0, rows.lower, rows.upper)
-    used, moved = y != 0, (reduced != 0) & ~noise
-    if not np.isfinite(ends[moved]).all():
-        return -np.inf, 0.0
-    terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
     rounding = EPS * (np.bincount(rows.indices, minlength=program.columns) + 2) * size
-    error = float(rounding[moved] @ np.abs(ends[moved])) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
+    ends = np.where(reduced > 0, program.lower, program.upper)
+    reach = np.where(
+        np.abs(reduced) > rounding, abs(ends), np.maximum(abs(program.lower), abs(program.upper))
+    )
+    used, moved = y != 0, np.isfinite(reach) | ((np.abs(reduced) >= noise * size) & (size > 0))
+    if not np.isfinite(reach[moved]).all():
+        return -np.inf, 0.0
+    row_ends = np.where(y > 0, rows.lower, rows.upper)
+    terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
+    error = float(rounding[moved] @ reach[moved]) + EPS * (terms.size + 2) * float(np.abs(terms).sum())
     return float(terms.sum()), error
+
+
+def safe_bound(program: Program, y: Array, value: float, near: float) -> float:
+    """The bound that multipliers of the rows prove on a linear program's first stage, rounded down.
+
+    Columns without a bound get the ones that rows imply, also a row that keeps the objective below a value
+    that is worse than `value`: either the optimum satisfies it, or the bound holds anyway. If that proves
+    nothing near `value`, the multipliers of a small program are repaired in rational arithmetic.
+
+    Parameters
+    ----------
+    program : Program
+        Linear; integrality is left aside.
+    y : Array
+        Multipliers of the rows, shape ``(rows,)``, need not be accurate.
+    value : float
+        Near the optimum.
+    near : float
+        The largest distance of value and bound without a repair.
+    """
+    stage = program.stages[0]
+    row = hold_objective(stage, value, 1.0)
+    cut = float(row.upper[0])
+    bounded = replace(with_implied_bounds(program.with_rows(row)), rows=program.rows)
+    bound, error = dual_bound(bounded, y, stage.cost, noise=0.0)
+    best = _below(min(cut, _below(bound - error)) + stage.offset)
+    for held in (bounded, program):
+        open_ended = ~(np.isfinite(held.lower) & np.isfinite(held.upper))
+        if value - best > near and open_ended.sum() * program.rows.count <= LARGEST_REPAIR:
+            exact = LinearProgram.of(held)
+            multipliers = repaired_multipliers(exact, held, y, [])
+            proved = None if multipliers is None else exact.bound(multipliers)
+            if proved is not None:
+                best = max(best, _below(min(cut + stage.offset, float(fraction(proved)))))
+    return best
+
+
+def _below(value: float) -> float:
+    return float(np.nextafter(value, -np.inf))
+
+
+def with_safe_bound(program: Program, claim: Claim) -> Claim:
+    """The claim with a proved bound in the place of the one that a first-order method claims.
+
+    For linear programs of one stage; minus infinity where its multipliers prove none. An optimum that is not
+    near its bound is FEASIBLE. For other programs and solvers the bound stays as claimed.
+    """
+    first, linear = claim.results[0], program.stages[0].quadratic is None and not program.is_integer
+    if not (claim.is_first_order and linear and is_checkable(claim.compiled)):
+        return claim
+    bound, found = -np.inf, Doubt("its multipliers prove no bound", Status.FEASIBLE)
+    if first.x is not None and first.row_dual is not None:
+        near = PROOF * claim.backend.accuracy * max(1.0, abs(first.objective))
+        bound = safe_bound(program, first.row_dual[: program.rows.count], first.objective, near)
+    claim = replace(claim, results=(replace(first, bound=bound), *claim.results[1:]))
+    doubt = bound_meets_the_value(program, claim) if np.isfinite(bound) else found
+    if claim.status is not Status.OPTIMAL or not isinstance(doubt, Doubt):
+        return claim
+    return claim.after(replace(doubt, remedy=Status.FEASIBLE))
+
+
+def with_implied_bounds(program: Program) -> Program:
+    """The program with bounds of columns that had none, as the rows imply them, rounded outward."""
+    rows = program.rows
+    rounding = EPS * (np.diff(rows.indptr) + 3)
+    for _ in range(2 + int(PASSES / (1 + rows.data.size))):
+        lower, upper = program.lower.copy(), program.upper.copy()
+        for sign, side in ((1.0, rows.upper), (-1.0, -rows.lower)):
+            i, j, a, least, far, total, size, open_ends = _least_activity(program, sign)
+            room = side + rounding * (size + np.abs(side)) - total
+            room = np.where(open_ends[i] == far, room[i] + least, np.inf)
+            end = np.nextafter(room / a, np.copysign(np.inf, a))
+            rises, falls = (a > 0) & np.isinf(program.upper[j]), (a < 0) & np.isinf(program.lower[j])
+            np.minimum.at(upper, j[rises], end[rises])
+            np.maximum.at(lower, j[falls], end[falls])
+        if np.array_equal(lower, program.lower) and np.array_equal(upper, program.upper):
+            break
+        program = replace(program, lower=lower, upper=upper)
+    return program
+
+
+def _least_activity(program: Program, sign: float) -> tuple[Array, ...]:
+    """The rows, columns and values of the entries of ``sign * A``; of each entry the least term within the
+    column's bounds, 0 where that is infinite, and whether it is; of each row the sums of the least terms, of
+    their sizes, and of the infinite ones.
+    """
+    rows, entry = program.rows, np.flatnonzero(program.rows.data)
+    i = np.repeat(np.arange(rows.count), np.diff(rows.indptr))[entry]
+    j, a = rows.indices[entry], sign * rows.data[entry]
+    least = a * np.where(a > 0, program.lower[j], program.upper[j])
+    far = np.isinf(least)
+    least[far] = 0.0
+    total, size, open_ends = (np.bincount(i, w, rows.count) for w in (least, np.abs(least), far))
+    return i, j, a, least, far, total, size, open_ends
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
@@ -123,6 +225,8 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float, seco
         return ""
     bound, error = dual_bound(program, y, slope)  # farther points are better by any amount, unless by noise
     if float(slope @ x) - bound <= largest + error:
+        return ""
+    if stage.quadratic is None and value - safe_bound(program, y, value, largest) <= largest:
         return ""
     if stage.quadratic is not None:  # without a ray the curvature ends what a slope near zero gains
         return IMPROVES_FOREVER if improves_forever(program) else ""
@@ -205,20 +309,8 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
 
 def _contradicted(program: Program) -> bool:
     """Whether a single row contradicts the column bounds, beyond rounding."""
-    matrix = program.matrix()
-    positive, negative = matrix.maximum(0.0), matrix.minimum(0.0)
-
-    def extreme(first: Array, second: Array) -> Array:
-        finite = (np.where(np.isfinite(end), end, 0.0) for end in (first, second))
-        ends = [part @ end for part, end in zip((positive, negative), finite, strict=True)]
-        open_ends = sum(
-            (abs(part) @ (~np.isfinite(end)).astype(float) > 0).astype(int)
-            for part, end in zip((positive, negative), (first, second), strict=True)
-        )
-        return np.where(open_ends > 0, np.nan, ends[0] + ends[1])
-
-    most, least = extreme(program.upper, program.lower), extreme(program.lower, program.upper)
-    size = np.maximum(1.0, np.maximum(np.abs(most), np.abs(least)))
-    with np.errstate(invalid="ignore"):
-        short = (program.rows.lower - most > NOISE * size) | (least - program.rows.upper > NOISE * size)
-    return bool(short.any())
+    for sign, side in ((1.0, program.rows.upper), (-1.0, -program.rows.lower)):
+        *_, least, size, open_ends = _least_activity(program, sign)
+        if ((open_ends == 0) & (least - side > NOISE * np.maximum(1.0, size))).any():
+            return True
+    return False
