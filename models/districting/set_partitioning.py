@@ -419,8 +419,8 @@ class Cover:
         facts |= {"units": np.zeros((1, n), np.int64), "split_limits": np.zeros(0, np.int64)}
         facts |= {"windows": np.zeros((0, 2), np.int64), "counted": no_rows(n)} | more
         arrays = masks(graph), graph.weights, graph.cost_matrix, graph.adjacency.astype(np.int64)
-        rules = _words(must_link), _words(cannot_link), low, high, parts
-        self.task = _Task(*arrays, *rules, checked=accept is not None, **facts)
+        links, checked = (_words(must_link), _words(cannot_link)), accept is not None
+        self.task = _Task(*arrays, *links, low, high, parts, checked=checked, **facts)
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
         self.stack = _Stack(*np.zeros((2, frames, 2), np.uint64), *np.zeros((4, frames), np.int64))
