@@ -353,7 +353,9 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[
         if event == kind.kCallbackLogging:
             monitor.log_text(message)
         elif event == kind.kCallbackMipImprovingSolution:
-            monitor.improved(float(out.objective_function_value), float(out.mip_dual_bound))
+            # While HiGHS completes a start, its bound is that of the program with the start's values fixed.
+            bound = -np.inf if monitor.options.start is not None else float(out.mip_dual_bound)
+            monitor.improved(float(out.objective_function_value), bound)
         elif monitor.stop:
             answer.user_interrupt = True
 

@@ -164,3 +164,18 @@ def test_a_dense_program_is_solved_without_presolve():
         s = m.solve("highs")
         assert s.status is fo.Status.OPTIMAL and word in s.log
         assert m.solve("highs", options={"presolve": "on"}).objective == pytest.approx(s.objective)
+
+
+def test_a_start_that_is_completed_gives_no_bound():
+    # HiGHS reports the bound of the program with the start's values fixed: 101 where the optimum is 63.
+    rng = np.random.default_rng(0)
+    m = fo.Model()
+    x = m.variable("x", 30, lower=0, upper=1, integer=True)
+    covers = rng.random((40, 30)) < 0.12
+    covers[:, 0] |= ~covers.any(axis=1)
+    m.subject_to(covers.astype(float) @ x >= 1)
+    m.minimize((rng.integers(3, 9, 30) * x).sum())
+    best = m.solve("highs", gap=0).objective
+    start, bounds = np.where(np.arange(30) < 12, 1.0, np.nan), []
+    m.solve("highs", gap=0, start={x: start}, on_improvement=lambda step: bounds.append(step.bound))
+    assert bounds and max(bounds) <= best + 1e-6
