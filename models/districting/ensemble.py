@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import rankdata
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
@@ -206,7 +205,7 @@ class Ensemble:
 def _diagnosed(halves: Array) -> tuple[float, float, float]:
     """R-hat, effective size and first autocorrelation of the normal scores of ranks; see `Ensemble`."""
     (_, size), most = halves.shape, halves.size
-    chains = ndtri((rankdata(halves).reshape(halves.shape) - 0.375) / (most + 0.25))
+    chains = scipy.special.ndtri((scipy.stats.rankdata(halves).reshape(halves.shape) - 0.375) / (most + 0.25))
     waves = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), 2 * size)
     lagged = np.fft.irfft(np.abs(waves) ** 2)[:, :size].mean(axis=0) / size  # mean autocovariances
     within, pooled = lagged[0] * size / (size - 1), lagged[0] + chains.mean(axis=1).var(ddof=1)

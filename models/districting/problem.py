@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 import networkx as nx
 import numpy as np
+import scipy
 from pydantic import (
     Field,
     PlainSerializer,
@@ -21,7 +22,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from scipy.optimize import linear_sum_assignment
 
 from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
@@ -672,7 +672,7 @@ class Districting(OfParts):
         old, new = self.units(self.enacted), np.unique(labels, return_inverse=True)[1]
         held = np.zeros((new.max() + 1, max(old.max(), new.max()) + 1))
         np.add.at(held, (new, old), self.arrays.weights)
-        return np.asarray(linear_sum_assignment(held, maximize=True)[1][new])
+        return np.asarray(scipy.optimize.linear_sum_assignment(held, maximize=True)[1][new])
 
     @cached_property
     def keeps_numbers(self) -> bool:

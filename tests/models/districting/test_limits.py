@@ -136,6 +136,6 @@ def test_a_refusal_names_the_methods_that_take_the_feature():
         assert len(values) == 1
     splits = plain.replace(objective="splits")
     for method in ("frontier", "column-generation"):
-        with pytest.raises(DeclarationError, match="'portfolio' and 'set-partitioning' take every"):
+        with pytest.raises(DeclarationError, match="'portfolio' and 'local-search' take every"):
             splits.solve(method)
     assert np.isfinite(splits.solve("set-partitioning").objective)
