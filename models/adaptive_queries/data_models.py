@@ -120,8 +120,7 @@ class DataModel(Declared):
         out: dict[int, str] = {}
         for j in np.flatnonzero((first > last) | (first < 1) | (last > self.positions)):
             numbers = f"{self._kind}s are numbered from 1 to {self.positions}"
-            rule = "it is reversed" if first[j] > last[j] else numbers
-            out[int(j)] = rule
+            out[int(j)] = "it is reversed" if first[j] > last[j] else numbers
         for j in np.flatnonzero(last - first > self._span):
             out.setdefault(int(j), self._span_rule)
         return out

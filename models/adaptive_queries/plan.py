@@ -162,8 +162,7 @@ class AccuracyPlan(Problem):
         model = self.data_model
         violations: dict[str, float] = {}
         if decision.kind == "split-sample":
-            error = hoeffding_error(self)
-            found = Guarantee(error, self.failure)
+            found = Guarantee(hoeffding_error(self), self.failure)
         else:
             naive = decision.kind == "naive" or isinstance(model, NaiveComposition)
             answers = self.queries * (self.blocks if naive else 1)
@@ -250,8 +249,7 @@ def _sample_error(noise: str, scale: float, beta: float, answers: int) -> float:
 
 def hoeffding_error(problem: AccuracyPlan) -> float:
     """The error of fresh folds without noise: Hoeffding's inequality and a union over all queries."""
-    folds = problem.data_model.folds(problem.queries)
-    fold = problem.records // folds
+    fold = problem.records // problem.data_model.folds(problem.queries)
     total = problem.queries * problem.blocks
     return sqrt(log(2 * total / problem.failure) / (2 * fold)) if fold else inf
 

@@ -361,8 +361,7 @@ def incidence(first: Array, last: Array) -> tuple[Array, Array]:
     """
     starts = np.unique(first)
     low = np.searchsorted(starts, first)
-    high = np.searchsorted(starts, last, side="right")
-    count = high - low
+    count = np.searchsorted(starts, last, side="right") - low
     columns = np.repeat(np.arange(len(first)), count)
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     return starts[np.repeat(low, count) + offset], columns

@@ -172,8 +172,7 @@ def shared_pairs(points: Array, radii: Array, left: Array, right: Array, domain:
 
     def inside(which: Array) -> Any:
         rows = tree.query_ball_point(points[which], radii[which], p=order)
-        counts = np.array([len(r) for r in rows], dtype=np.int64)
-        row = np.repeat(np.arange(len(which)), counts)
+        row = np.repeat(np.arange(len(which)), np.array([len(r) for r in rows], dtype=np.int64))
         column = np.concatenate([np.asarray(r, dtype=np.int64) for r in rows]) if len(rows) else row
         distance = length(places[column] - points[which[row]], norm)
         kept = (distance < radii[which[row]] - slack) | (distance == 0)

@@ -42,8 +42,7 @@ def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outco
         return Outcome(None, status=Status.INFEASIBLE, message="all atoms have one label")
     deadline = Deadline(time_limit)
     moved, radius, bound, programs = nearest_border(nn, problem.point, problem.label, deadline=deadline)
-    done = bound >= radius
-    return Outcome(moved, min(bound, radius), None if done else Status.FEASIBLE, programs)
+    return Outcome(moved, min(bound, radius), None if bound >= radius else Status.FEASIBLE, programs)
 
 
 def nearest_border(

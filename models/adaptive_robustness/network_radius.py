@@ -84,8 +84,7 @@ def attack(
                 changed.append(z[flipped])
             slopes = sign * slopes
             size = np.linalg.norm(slopes, 2 if problem.norm == "l2" else 1, axis=1, keepdims=True)
-            l2 = problem.norm == "l2"
-            unit = slopes / np.where(size > 0, size, 1) if l2 else np.sign(slopes)
+            unit = slopes / np.where(size > 0, size, 1) if problem.norm == "l2" else np.sign(slopes)
             # the step of Newton's method along the steepest direction, between bounds that shrink
             newton = np.abs(outputs)[:, None] / np.where(size > 0, size, 1)
             most = 2 * radius / (1 + k / 4)

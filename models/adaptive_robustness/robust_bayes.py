@@ -373,8 +373,7 @@ class RobustBayes(Problem):
                 at = int(share.argmax())
                 worst, overlap = float(share[at]), float(reach[at] - apart[at])
                 name = f"the balls of points {i[at]} (label {k}) and {j[at]} (label {other}) meet"
-        point = np.arange(len(self.points))
-        agrees = self.masses.sum(axis=1) @ safe[point, self.bayes_labels]
+        agrees = self.masses.sum(axis=1) @ safe[np.arange(len(self.points)), self.bayes_labels]
         return Evaluation(
             objective=float(self.masses[~safe].sum()),
             violations={name: worst} if name else {},

@@ -52,8 +52,7 @@ def _safe(problem: RobustBayes, deadline: Deadline) -> Array:
 
 def margin_mass(problem: RobustBayes) -> float:
     """The mass whose ball meets another likeliest label: Phi(r)."""
-    lost = ~_safe(problem, Deadline()).any(axis=1)
-    return float(problem.masses[lost].sum())
+    return float(problem.masses[~_safe(problem, Deadline()).any(axis=1)].sum())
 
 
 @RobustBayes.algorithm(
@@ -132,8 +131,7 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
     units, denominator, exact = whole_masses(problem.masses)
     tail, head = (np.ascontiguousarray(conflicts[:, side], dtype=np.int32) for side in (0, 2))
     start = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
-    edges = np.arange(len(head), dtype=np.int32)
-    into = sp.csr_array((edges, head, start), shape=(n, n)).tocsc()
+    into = sp.csr_array((np.arange(len(head), dtype=np.int32), head, start), shape=(n, n)).tocsc()
     back, back_start = into.data, into.indptr.astype(np.int64)
     flow = np.zeros(len(head), dtype=np.int64)
     supply, demand = units[:, 0].copy(), units[:, 1].copy()

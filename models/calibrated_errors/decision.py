@@ -156,8 +156,7 @@ class ScoreKernel(PolicyFile, Drawn):
             For a score that is not among `values`, naming the record.
         """
         place = np.searchsorted(self.values, scores - ROUNDING)
-        nearest = self.values[np.minimum(place, len(self.values) - 1)]
-        unknown = np.abs(nearest - scores) > ROUNDING
+        unknown = np.abs(self.values[np.minimum(place, len(self.values) - 1)] - scores) > ROUNDING
         if unknown.any():
             at = int(np.argmax(unknown))
             raise DeclarationError(f"{subject}: {scores[at]:.9g} is not among its {len(self.values)} scores")

@@ -88,8 +88,7 @@ class Counts:
 
     def start(self, decision: Any) -> dict[Any, Array]:
         """The values of the variables at a decision."""
-        levels = self.problem.read(decision)
-        both = zip(self.shifts, levels, self.near, strict=True)
+        both = zip(self.shifts, self.problem.read(decision), self.near, strict=True)
         return {shift: (level - near) / self.unit for shift, level, near in both}
 
     def release(self, result: ModelSolution) -> Release:

@@ -68,8 +68,7 @@ class UnitCounts(Statistic):
 
     def answer(self, rows: Rows) -> Array:
         """See `Statistic`."""
-        counts = self.leaves.answer(rows).reshape(len(self.order), -1)[self.order]
-        levels = self.tree.sums(counts)
+        levels = self.tree.sums(self.leaves.answer(rows).reshape(len(self.order), -1)[self.order])
         return np.concatenate([(levels[level] @ self.rows[some].T).ravel() for level, some in self.places])
 
 

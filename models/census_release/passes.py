@@ -77,8 +77,7 @@ def least_squares(
         check_clock(deadline)
         s = spreads[level - 1]
         share = np.divide(found - sums[level - 1], s, out=np.zeros_like(s), where=s > 0)
-        parent = hierarchy.parents[level - 1]
-        found = means[level] + spread[level] * share[parent]
+        found = means[level] + spread[level] * share[hierarchy.parents[level - 1]]
     return np.asarray(found)
 
 

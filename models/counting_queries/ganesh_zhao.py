@@ -351,8 +351,7 @@ def sparse_vector(
         raise DeclarationError(
             f"sparse-vector: Theorem 17 fails at half of epsilon and a third of delta: {broken}"
         )
-    scale = theorem17_scale(k, epsilon / 2, delta / 3, p)
-    noise = GeneralizedGaussian(shape=float(p), scale=scale)
+    noise = GeneralizedGaussian(shape=float(p), scale=theorem17_scale(k, epsilon / 2, delta / 3, p))
     law = noise.on_integers() if problem.whole else noise
     return _inert("sparse-vector", noise, law, k, t, multiplier, epsilon / 2, delta / 3)
 

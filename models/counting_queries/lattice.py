@@ -75,8 +75,7 @@ class LatticeLaw:
         x = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * k, indexing="ij"), axis=-1)
         folded = -np.sort(-np.abs(x.reshape(-1, k)), axis=1)
         largest = folded[:, 0]
-        within = np.minimum(folded, top) @ base
-        at = order[np.searchsorted((self.orbits @ base)[order], within)]
+        at = order[np.searchsorted((self.orbits @ base)[order], np.minimum(folded, top) @ base)]
         decay = np.where(largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0)
         out = self.probabilities[at] * decay
         return np.asarray(out.reshape((2 * reach + 1,) * k))
@@ -361,7 +360,6 @@ def bracket(problem: LatticeNoise, *, backend: str = "highs", time_limit: float 
     if not deadline.passed:
         relaxed = Model("relaxed")
         relaxed.minimize(_write(problem, relaxed, outside=True)[1])
-        lower = relaxed.solve(backend, time_limit=deadline.left)
-        bound = lower.bound / MASS
+        bound = relaxed.solve(backend, time_limit=deadline.left).bound / MASS
         message = f"no law on the whole lattice is below {bound:.9g}"
     return Outcome(handles.decision(upper), bound=bound, status=Status.FEASIBLE, message=message)

@@ -244,8 +244,7 @@ def _positive(counts: int) -> int:
 @LinearQueries.algorithm("identity", cites="noise on each count", rank="published")
 def identity(problem: LinearQueries, *, time_limit: float | None = None) -> Outcome:
     """Noise on each count, and sums of the noisy counts. It takes no time worth a limit."""
-    n = problem.workload.shape[1]
-    return Outcome(Factorization(problem.workload, np.eye(n)))
+    return Outcome(Factorization(problem.workload, np.eye(problem.workload.shape[1])))
 
 
 @LinearQueries.algorithm("workload", cites="noise on each answer", rank="published")
@@ -412,8 +411,7 @@ def fixed_point(
     """
     require(is_number(gap) and gap >= 0, "gap", gap, "be a number of at least 0")
     require(is_whole(most) and most >= 1, "most", most, "be a whole number, at least 1")
-    deadline = Deadline(time_limit)
-    trace = Trace(deadline, on_improvement)
+    trace = Trace(Deadline(time_limit), on_improvement)
     w = problem.workload @ problem.changes if problem.neighbours == "substitute" else problem.workload
     rows, columns = np.flatnonzero(w.any(axis=1)), np.flatnonzero(w.any(axis=0))
     if not len(columns):

@@ -255,8 +255,7 @@ class ChosenOutput(Mechanism):
 
     def _send(self, values: Any, rng: Randomness) -> Array:
         (count,) = as_numbers(values, "values").ravel()
-        at = int(np.clip(np.round(count), 0, len(self.matrix) - 1))
-        return self._laws[at].sample(1, rng)
+        return self._laws[int(np.clip(np.round(count), 0, len(self.matrix) - 1))].sample(1, rng)
 
 
 @PrivateMechanism.formulation(

@@ -336,8 +336,7 @@ class _PreferenceFamily:
     def __init__(self, ad_factors: Array, cumulative: Any, distances: Array) -> None:
         self.factors, self.shares, self.distances = ad_factors, cumulative, distances
         T = len(ad_factors)
-        asks = (distances < 1.0) & ~np.eye(T, dtype=bool)
-        self.first, self.second = np.nonzero(asks)
+        self.first, self.second = np.nonzero((distances < 1.0) & ~np.eye(T, dtype=bool))
         quotient = ad_factors[self.first] / ad_factors[self.second]
         self.order = np.argsort(-quotient, axis=1, kind="stable")
         ranked = np.take_along_axis(quotient, self.order, axis=1)

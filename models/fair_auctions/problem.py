@@ -350,8 +350,7 @@ class FairAuction(Problem):
         shares = np.cumsum(self.read(decision), axis=2)
         found: dict[str, Place] = {}
         for part in self.notions:
-            excess = part.family(self.users, shares).worst()
-            place = part.place(excess, max(len(self.slots), 1))
+            place = part.place(part.family(self.users, shares).worst(), max(len(self.slots), 1))
             known = found.get(part.label)
             if np.isfinite(place.amount) and (known is None or place.amount > known.amount):
                 found[part.label] = place

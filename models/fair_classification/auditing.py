@@ -154,8 +154,7 @@ def audit(
         raise DeclarationError(f"predictions hold {ends}; they must be from 0 to 1")
     unbiased = channel.inverse(len(names))[:, codes]
     given = predicted, actual, codes, unbiased, names, 1 - confidence, method
-    found = {rate.name: _audited(rate, *given) for rate in notion.rates}
-    return Audit(names, found, confidence)
+    return Audit(names, {rate.name: _audited(rate, *given) for rate in notion.rates}, confidence)
 
 
 def _audited(

@@ -397,8 +397,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
 
         With C classes, above two, the probability of each, shape ``(n, C)``.
         """
-        cells = as_cells(self.votes(records), self.classes)
-        chance = np.clip(mixed(self.weights, cells), 0.0, 1.0)
+        chance = np.clip(mixed(self.weights, as_cells(self.votes(records), self.classes)), 0.0, 1.0)
         return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
     def to_dict(self) -> dict[str, Any]:

@@ -390,8 +390,7 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     mechanism = ExponentialMechanism(planned.epsilon, planned.sensitivity)
 
     def choose(prices: Array) -> Hypothesis:
-        losses = errors + activities @ prices
-        return listed[int(mechanism._send(losses, rng))]
+        return listed[int(mechanism._send(errors + activities @ prices, rng))]
 
     return choose
 

@@ -210,8 +210,7 @@ class _Pricer:
     def _improve(self, dual: Duals) -> Iterable[Column] | Pricing:
         oracle, multipliers = self.oracle, self.lagrangian.multipliers(dual(self.fair))
         costs = self.lagrangian.price(multipliers, dual.cost_weight)
-        recalled = oracle.recall(costs)
-        known = list(map(self._column, recalled))
+        known = list(map(self._column, oracle.recall(costs)))
         saved = -dual.reduced_cost(known[0]) if known else 0.0
         if saved > self.worth:
             self.lower = -np.inf

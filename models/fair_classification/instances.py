@@ -104,8 +104,7 @@ def stakeholders(
         i = rng.integers(0, len(X), shown)
         j = (i + rng.integers(1, len(X), shown)) % len(X)
         distance = np.abs(Z[i] - Z[j]) @ weights + of_race * (race[i] != race[j])
-        same = distance <= np.quantile(distance, rng.beta(2, 4))
-        said = np.where(same, "same", "none").tolist()
+        said = np.where(distance <= np.quantile(distance, rng.beta(2, 4)), "same", "none").tolist()
         answers += [(person, a, b, s) for a, b, s in zip(i.tolist(), j.tolist(), said, strict=True)]
     return answers
 

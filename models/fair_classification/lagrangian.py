@@ -272,8 +272,7 @@ class Lagrangian:
         self.costs, self.base = costs, base
         scratch = Model("inequalities")
         q = moments.matrix.shape[0]
-        seen = scratch.variable("moments", q)
-        scratch.subject_to(demand(moments.rates(seen)))
+        scratch.subject_to(demand(moments.rates(scratch.variable("moments", q))))
         if not scratch.is_linear:
             raise DeclarationError("constraint: its rows are curved in the rates, and only 'lp' takes those")
         columns = scratch.columns()

@@ -60,8 +60,7 @@ class TwoStepClassifier(PolicyFile):
         DeclarationError
             For true groups in place of reports, or reports in place of true groups.
         """
-        codes = self.remix.codes(groups)
-        if_zero, if_one = self.remix.probabilities[:, codes]
+        if_zero, if_one = self.remix.probabilities[:, self.remix.codes(groups)]
         one = self.base.probability(X)
         return np.asarray((1 - one) * if_zero + one * if_one)
 

@@ -611,8 +611,7 @@ def decision_table(problem: CoverageDecision, model: Model) -> Handles:
         ``values``, shape ``(m + 1, n + 1)``; ``rates`` of the counts that must have the least rate.
     """
     cells = np.where(problem.own_cells < DUST, 0.0, problem.own_cells)
-    shape = cells.shape[1:]
-    d = model.variable(model.unused_name("values"), shape, lower=0, upper=1)
+    d = model.variable(model.unused_name("values"), cells.shape[1:], lower=0, upper=1)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
     rates = np.where(guarded < DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)

@@ -189,8 +189,7 @@ def milp(problem: Apportionment, model: Model) -> Handles:
 
 def _unit_steps(problem: Apportionment, model: Model) -> Handles:
     low, high = problem.bounds
-    room = problem.seats - int(low.sum())
-    count = np.minimum(high - low, room)
+    count = np.minimum(high - low, problem.seats - int(low.sum()))
     state = np.repeat(np.arange(len(low)), count)
     rank = low[state] + np.arange(len(state)) - np.repeat(np.cumsum(count) - count, count)  # seats before
     seats = model.variable(model.unused_name("seats"), len(low), lower=low, upper=low + count, integer=True)

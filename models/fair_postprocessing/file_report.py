@@ -107,8 +107,7 @@ class FairReport:
             promised.append(f"{name}: two groups differ by {at:.1%} on the test records, and by {most}")
         known = {**self.question, "error": self.errors[0], "error_before": self.errors[1]}
         parts: dict[str, Any] = {"question": self.question, "findings": self.findings, "answer": answer}
-        text = report("fair", known, **parts, promised=promised)
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(report("fair", known, **parts, promised=promised), encoding="utf-8")
 
 
 def fair_report(

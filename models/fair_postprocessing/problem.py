@@ -427,5 +427,4 @@ def as_predicted(problem: FairPostprocessing, *, time_limit: float | None = None
         Seconds; the run is linear in the number of groups and stays below any limit of use.
     """
     Deadline(time_limit)  # refuses a malformed limit
-    probabilities = np.repeat([[0.0], [1.0]], len(problem.groups), axis=1)
-    return Outcome(problem.postprocessor(probabilities))
+    return Outcome(problem.postprocessor(np.repeat([[0.0], [1.0]], len(problem.groups), axis=1)))

@@ -258,8 +258,7 @@ class ScorePostprocessing(Postprocessing):
         count = len(self.group_names)
         if self.channel is None:
             cuts = tuple(hull.thresholds for hull in self.hulls)
-            blocks = [hull.positives.T for hull in self.hulls]
-            return cuts, sp.csr_array(sp.block_diag(blocks))
+            return cuts, sp.csr_array(sp.block_diag([hull.positives.T for hull in self.hulls]))
         values, place = np.unique(-self.scores, return_inverse=True)  # from the largest score down
         cells = (place * count + self._read[0]) * 2 + self.labels
         reported = np.bincount(cells, self.record_weights, len(values) * count * 2).reshape(-1, count, 2)
@@ -306,8 +305,7 @@ class ScorePostprocessing(Postprocessing):
         own = read_groups(list(self.group_names), decision.groups)[0].tolist()
         laws = np.array([decision.law(z, self.scores) for z in own])
         each = inverse[:, self._read[0]] * (self.transition.T @ laws) * self.record_weights
-        positives = each @ np.eye(2)[self.labels]
-        rates = self.rates(positives)
+        rates = self.rates(each @ np.eye(2)[self.labels])
         return self._judged(float(rates.overall(self.loss)), rates)
 
 
@@ -326,8 +324,7 @@ def lp(problem: ScorePostprocessing, model: Model) -> Handles:
     group = np.repeat(np.arange(count), sizes)
     ends = np.cumsum([0, *sizes])
     mixture = model.variable(model.unused_name("mixture"), len(group), lower=0.0, upper=1.0)
-    columns = np.arange(len(group))
-    one = sp.csr_array((np.ones(len(group)), (group, columns)), shape=(count, len(group)))
+    one = sp.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(count, len(group)))
     model.subject_to(one @ mixture == 1, name=model.unused_name("one_policy"))
     rates = problem.rates((cells @ mixture).reshape((count, 2)))
     fairness = problem.constraint.rows(rates)

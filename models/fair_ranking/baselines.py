@@ -24,8 +24,7 @@ def _scores(problem: FairRanking) -> Array:
 @FairRanking.algorithm("sort", cites="the ranking without demands", rank="published")
 def sort(problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None) -> Outcome:
     """By falling score, whatever is demanded; ties by seed."""
-    ranking = Ranking.by_score(_scores(problem), problem.length, seed)
-    return Outcome(ranking, bound=problem.best)
+    return Outcome(Ranking.by_score(_scores(problem), problem.length, seed), bound=problem.best)
 
 
 def _loss(problem: FairRanking) -> float:

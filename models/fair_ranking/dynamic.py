@@ -44,8 +44,7 @@ def dynamic_programme(
     cells = Cells(problem)
     assert problem.scores is not None
     k, w = cells.k, problem.position_weights
-    longest = max(map(len, cells.members))
-    worth = np.full((cells.count, longest + 1), -np.inf)
+    worth = np.full((cells.count, max(map(len, cells.members)) + 1), -np.inf)
     for c, members in enumerate(cells.members):
         worth[c, : len(members)] = problem.scores[members]
     base = np.minimum(k, [len(m) for m in cells.members]).astype(np.int64) + 1

@@ -67,8 +67,7 @@ def regression_on_semiorder(
     ----------
     Maxwell, Muckstadt (Operations Research 1985), the splitting algorithm.
     """
-    n = len(values)
-    w = np.zeros(n + 1)
+    w = np.zeros(len(values) + 1)
     w[: len(weights)] = weights
     by_score = np.argsort(-scores, kind="stable")
     blocks: list[tuple[Array, int, float]] = []
@@ -220,8 +219,7 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
 
     demands: list[Constraint] = []
     if problem.constraint is not None:
-        ranked = Ranked(problem.candidates, e, counts, kept, x.sum(axis=1))
-        demands = problem.constraint.rows(ranked)
+        demands = problem.constraint.rows(Ranked(problem.candidates, e, counts, kept, x.sum(axis=1)))
         if demands:
             model.subject_to(demands)
     unit = unit_of(problem)

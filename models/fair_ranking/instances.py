@@ -56,8 +56,7 @@ def moving_company(n: int = 2000, seed: Seed = None) -> DataFrame:
     x = by_sex()
     both = female & black
     mean = np.select([both, black], [-1.1, -1], 0)
-    variance = np.select([both, black], [0.9, 1], 0.5)
-    of_race = rng.normal(mean, np.sqrt(variance))
+    of_race = rng.normal(mean, np.sqrt(np.select([both, black], [0.9, 1], 0.5)))
     y = 0.8 * x + 0.2 * (0.6 * by_sex() + 0.4 * of_race)
     return DataFrame({"G": np.where(female, "F", "M"), "R": np.where(black, "B", "W"), "X": x, "Y": y})
 

@@ -156,8 +156,7 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
 
 def ranking_of(cells: Cells, counts: Array) -> Ranking:
     """The ranking with these counts, each cell by falling score."""
-    taken = np.diff(counts, axis=1, prepend=0.0)
-    which = np.argmax(taken, axis=0)
+    which = np.argmax(np.diff(counts, axis=1, prepend=0.0), axis=0)
     order = [cells.members[c][int(counts[c, j]) - 1] for j, c in enumerate(which)]
     return Ranking(np.array(order, dtype=int))
 

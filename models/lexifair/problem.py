@@ -170,8 +170,7 @@ class Multipliers:
         if prices[-1] <= 0.0:
             return None
         # Sets C with these prices exist if and only if the i largest weights never sum to more than this.
-        sizes = np.arange(1, len(prices) + 1)
-        most = np.minimum.outer(np.arange(1, len(weights) + 1), sizes) @ prices
+        most = np.minimum.outer(np.arange(1, len(weights) + 1), np.arange(1, len(prices) + 1)) @ prices
         largest = sums_of_largest(weights)
         positive = largest > 0
         scale = min(1.0, float((most[positive] / largest[positive]).min(initial=1.0)))
@@ -197,8 +196,7 @@ def prove(
         No sum is smaller: 0 for losses, minus infinity for estimates of them.
     """
     bounds = [max([floor, *(m.bound(totals) for m in found)]) for found in proofs]
-    levels = zip(map(float, totals), bounds, rounds, strict=False)
-    return tuple(Level(*level) for level in levels)
+    return tuple(Level(*level) for level in zip(map(float, totals), bounds, rounds, strict=False))
 
 
 def check_delta(delta: float) -> None:

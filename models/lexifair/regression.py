@@ -333,8 +333,7 @@ class LexifairRegression(Lexifair):
             return newton(self.criterion, self.features, self.labels, records, start, penalty)
 
         slope = self.criterion.slope(np.zeros(len(self.labels)), self.labels)
-        most = float(np.linalg.norm(self.features.T @ (records * slope)))
-        return self._within(at, most)
+        return self._within(at, float(np.linalg.norm(self.features.T @ (records * slope))))
 
     def _within(self, at: Callable[[float], Array], slope: float) -> Array:
         """The fit of least penalty whose norm is within the radius; `slope` is that of the loss at 0."""
@@ -505,8 +504,7 @@ class BoundedLossRegression(Problem):
     @cached_property
     def with_everybody(self) -> LexifairRegression:
         """`lexifair` with one more group, the last: all records."""
-        groups = (*self.groups, tuple(range(len(self.labels))))
-        return self.lexifair.replace(groups=groups, names=())
+        return self.lexifair.replace(groups=(*self.groups, tuple(range(len(self.labels)))), names=())
 
     @cached_property
     def unit(self) -> float:

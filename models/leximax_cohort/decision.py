@@ -79,8 +79,7 @@ class CohortLottery(FrozenArrays, Drawn):
         return tuple(np.flatnonzero(self.marginals > 0.5).tolist())
 
     def _repr_html_(self) -> str:
-        order = np.argsort(self.marginals, kind="stable")
-        rows = [(int(i), f"{self.marginals[i]:.4f}") for i in order]
+        rows = [(int(i), f"{self.marginals[i]:.4f}") for i in np.argsort(self.marginals, kind="stable")]
         chances = table_html("chances of the candidates, least first", ("candidate", "probability"), rows)
         return picture_html(self.plot()) + chances
 

@@ -75,8 +75,7 @@ def random_block(
     (4, 3)
     """
     require(0 <= share <= 1, "share", share, "be from 0 to 1")
-    rng = np.random.default_rng(seed)
-    V = (rng.random((candidates, groups)) < share).astype(float)
+    V = (np.random.default_rng(seed).random((candidates, groups)) < share).astype(float)
     return LeximaxCohort(utilities=V, size=size, **fields)
 
 

@@ -150,8 +150,7 @@ def joint_delta(epsilon: float, projections: Any, share_loss: float, check_loss:
     >>> float(joint_delta(1.0, 55, 0.0, 1 / 4.5132197**2).round(9))
     1e-06
     """
-    ks = np.atleast_1d(projections)
-    laws = [_law(int(k)) for k in ks]
+    laws = [_law(int(k)) for k in np.atleast_1d(projections)]
     q, w = np.stack([a for a, _ in laws]), np.stack([b for _, b in laws])
     mu = np.sqrt(share_loss + np.asarray(check_loss, dtype=float).reshape(-1, 1) * q)
     delta = np.asarray((w * gaussian_delta(epsilon, mu)).sum(axis=1))

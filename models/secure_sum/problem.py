@@ -304,8 +304,7 @@ class SecureSum(Problem):
         """
         chosen = self.read(decision)
         delta = self.joint_delta(chosen)
-        norm = self.honest_norm(chosen.step)
-        rejected = _complement(chosen, norm, self)
+        rejected = _complement(chosen, self.honest_norm(chosen.step), self)
         overflows = self._overflows(chosen.shares, chosen.step, chosen.bits)
         overflow = float(overflows.max())
         limits = {

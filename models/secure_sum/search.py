@@ -106,8 +106,7 @@ class Search:
         quantile. The noise is at least the one that keeps this product at delta. The best of several p
         counts.
         """
-        k = np.arange(1, most + 1)
-        return self._gap(candidate, k, self._least_squared_noise(candidate, most))
+        return self._gap(candidate, np.arange(1, most + 1), self._least_squared_noise(candidate, most))
 
     def _least_squared_noise(self, candidate: Candidate, most: int) -> Array:
         """Lower bounds on the squared check noise with 1 to `most` projections."""

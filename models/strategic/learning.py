@@ -107,8 +107,7 @@ def learn_full_information(
     needed = full_information_samples(population.criteria, epsilon, delta)
     require(samples is None or samples >= 0, "samples", samples, "not be negative")
     size = needed if samples is None else samples
-    drawn = population.sample(size, np.random.default_rng(seed))
-    is_open, _ = largest_gaming_free_set(drawn)
+    is_open, _ = largest_gaming_free_set(population.sample(size, np.random.default_rng(seed)))
     return Learned(OpenCriteria(np.flatnonzero(is_open).tolist()), size, 1)
 
 

@@ -354,8 +354,7 @@ class StrategicLinearClassifier(LinearAgents):
     def upper_bound(self) -> float:
         """No classifier has more true positives: the weight of the agents that are qualified or
         improvable."""
-        reachable = self.qualified | self.improvable_along().any(axis=1)
-        return float(self.agent_weights[reachable].sum())
+        return float(self.agent_weights[self.qualified | self.improvable_along().any(axis=1)].sum())
 
     def _fitting(self, classifier: Any) -> LinearClassifier:
         """Check a classifier, and order its weights as the features are, if both have names."""

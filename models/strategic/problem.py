@@ -344,8 +344,7 @@ class StrategicGraph(Problem):
         order = np.argsort(self.edges[:, 0], kind="stable")
         start = np.searchsorted(self.edges[order, 0], np.arange(self.agents + 1))
         count = np.diff(start)[drawn]
-        rows = order[spans(start[drawn], count)]
-        edges = self.edges[rows]
+        edges = self.edges[order[spans(start[drawn], count)]]
         edges[:, 0] = np.repeat(np.arange(size), count)
         changed: dict[str, Any] = {"agents": size, "edges": edges, "weights": None, "agent_names": ()}
         if self.value.ndim:
