@@ -112,16 +112,10 @@ def describe(model: ModelArgument) -> None:
     screen.print("\n[bold]Methods[/bold]")
     for name, method in cls.methods.items():
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
+        options = f"options: {options}" if options else ""
         takes = f"takes {', '.join(method.common)}" if method.kind == "algorithm" and method.common else ""
         rules = f"rules: {', '.join(method.rules)}" if method.rules else ""
-        facts = [
-            method.rank,
-            method.kind,
-            method.promise,
-            f"options: {options}" if options else "",
-            takes,
-            rules,
-        ]
+        facts = [method.rank, method.kind, method.promise, options, takes, rules]
         _entry(screen, name, facts, method.summary, method.cites)
 
     known = [name for name, path in registry.examples().items() if isinstance(registry.load(path), cls)]

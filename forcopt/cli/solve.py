@@ -48,8 +48,7 @@ def solve(
     output.check_target(plot, *output.DRAWN)
     own = dict(_parsed(text) for text in option or [])
     common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-    common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log}
-    common |= {"certify": certify}
+    common |= {"memory_limit": memory_limit, "gap": gap, "threads": threads, "log": log, "certify": certify}
     progress = sys.stderr.isatty() and output.progress_wanted() is None
     problem = output.problem_from(spec)
     chosen = problem.method((method or "").partition("@")[0] or None)
