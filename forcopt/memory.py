@@ -147,8 +147,7 @@ def _left_by_groups(root: Path) -> Iterator[int]:
                 most = int((folder / limit).read_text())
                 if most < _UNLIMITED:
                     stat = dict(entry.split() for entry in (folder / "memory.stat").read_text().splitlines())
-                    held = int((folder / used).read_text()) - int(stat.get(cache, 0))
-                    yield max(most - held, 0)
+                    yield max(most - (int((folder / used).read_text()) - int(stat.get(cache, 0))), 0)
             if folder == top:
                 break
 

@@ -288,8 +288,7 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     import highspy
 
     # HiGHS counts its limit over all runs of an instance, but in branch and bound and PDLP anew in each.
-    anew = integer or highs.getOptionValue("solver")[1] == "pdlp"
-    spent = 0.0 if anew else highs.getRunTime()
+    spent = 0.0 if integer or highs.getOptionValue("solver")[1] == "pdlp" else highs.getRunTime()
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere

@@ -69,6 +69,5 @@ def predict(
         people[name] = people[name].astype(object).map(lambda cell, meant=meant: meant.get(cell, cell))
     answers = pd.DataFrame({"prediction": served.predict(people)})
     if served.labels:
-        names = [f"probability of {label}" for label in served.labels]
-        answers[names] = served.predict_proba(people)
+        answers[[f"probability of {label}" for label in served.labels]] = served.predict_proba(people)
     answers.to_csv(out or sys.stdout, index=False)

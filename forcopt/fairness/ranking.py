@@ -156,8 +156,7 @@ class Ranked:
         groups, codes = len(limit.factor), limit.codes[self.kept]
         if limit.prefix is None:
             entries = limit.factor[codes], (codes, np.arange(len(codes)))
-            member = sp.csr_array(entries, shape=(groups, len(codes)))
-            return member @ self.exposures
+            return sp.csr_array(entries, shape=(groups, len(codes))) @ self.exposures
         if id(limit.codes) not in self._found:
             self._found[id(limit.codes)] = self.counts(codes, groups)
         return self._found[id(limit.codes)][:, limit.prefix - 1] * limit.factor

@@ -209,8 +209,7 @@ def _arrangement(slots: Sequence[_Slot], placed: _Placed, axes: Axes | None) -> 
         None if j is None or axes is None or axes[j] is None else slot.axis if order is not None else axes[j]
         for slot, (j, order) in zip(slots, at, strict=True)
     ]
-    first = next((i for i, (j, _) in enumerate(at) if j is not None), len(at))
-    left = tuple(kept[first:])
+    left = tuple(kept[next((i for i, (j, _) in enumerate(at) if j is not None), len(at)) :])
     return Arrangement(
         tuple(j for j, _ in at),
         tuple(order for _, order in at),

@@ -55,8 +55,7 @@ def concatenate(parts: Iterable[Operand], axis: int | str = 0) -> Expression:
         model.lift(p, "a joined expression" if isinstance(p, Expression) else "the joined array")
         for p in parts
     ]
-    lead = next((e.axes for e in exprs if e.axes is not None), None)
-    at: int = positions(axis, lead, "concatenate")
+    at: int = positions(axis, next((e.axes for e in exprs if e.axes is not None), None), "concatenate")
     exprs, axes = _in_line(exprs, at)
     try:
         constant = np.concatenate([e.constant for e in exprs], axis=at)

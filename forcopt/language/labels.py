@@ -307,8 +307,7 @@ def pick(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any, ...]
             arrays.append((np.asarray(part), axis))
     if arrays:
         # As numpy has it: one axis for each of the arrays, in place, or in front if slices stand between.
-        together = picked[-1][0] - picked[0][0] == len(picked) - 1
-        where = picked[0][1] if together else 0
+        where = picked[0][1] if picked[-1][0] - picked[0][0] == len(picked) - 1 else 0
         left[where:where] = _axes_of_arrays(arrays)
     return tuple(parts), tidy(left)
 

@@ -46,8 +46,7 @@ class Semidefinite(Condition):
             askew = np.abs(matrices - turned).max(axis=(1, 2))
         finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2), keepdims=True))
         least = 0.5 * np.linalg.eigvalsh(np.where(finite, matrices + turned, 0.0))[:, 0]
-        worst = np.maximum(np.maximum(-least, askew), 0.0) / size
-        return np.where(finite[:, 0, 0], worst, np.inf)
+        return np.where(finite[:, 0, 0], np.maximum(np.maximum(-least, askew), 0.0) / size, np.inf)
 
 
 def semidefinite(matrix: Operand, imaginary: Operand = None) -> Semidefinite:
@@ -327,8 +326,7 @@ def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:
         for m in (below.linear_rows().data, above.linear_rows().data, below.constant, above.constant)
     )
     far = np.abs(apart.constant) > _SAME * size
-    owner = np.repeat(np.arange(below.size), np.diff(rows.indptr))
-    far[owner[np.abs(rows.data) > _SAME * size]] = True
+    far[np.repeat(np.arange(below.size), np.diff(rows.indptr))[np.abs(rows.data) > _SAME * size]] = True
     which, at = np.divmod(np.flatnonzero(far), len(i))
     return which, i[at], j[at]
 

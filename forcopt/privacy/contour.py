@@ -197,8 +197,7 @@ def contour(parts: Parts, epsilon: float) -> float:
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
-    curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, tol.SMALLEST)
-    width = min(curvature**-0.5, c / 3)
+    width = min(max(float(near[0] - 2 * near[1] + near[2]) / step**2, tol.SMALLEST) ** -0.5, c / 3)
     start, terms = 64, np.exp(exponent(c + 1j * width * np.arange(64)) - top).real
     terms[0] /= 2
     while True:
@@ -220,8 +219,7 @@ def contour(parts: Parts, epsilon: float) -> float:
         if start > MOST_HALVED:
             raise DeclarationError('contour: the trapezoidal rule does not converge; use method="fft"')
         middle = width * (np.arange(start) + 0.5)
-        between = np.exp(exponent(c + 1j * middle) - top).real
-        total += float(between @ _fade(middle / reach))
+        total += float(np.exp(exponent(c + 1j * middle) - top).real @ _fade(middle / reach))
         width, start, before = width / 2, 2 * start, value
         value = total * width
         change, last = abs(value - before), change

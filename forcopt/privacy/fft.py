@@ -379,8 +379,7 @@ class _Rounded:
         """The law of the sum, tilted to about epsilon; one for all that are near, whatever is asked first."""
         step = sqrt(self.moments.at(0.0)[1]) / 2
         for grid in (step, step / 4, step / 16, 0.0):
-            asked = round(epsilon / grid) * grid if grid > 0 else epsilon
-            theta = self.moments.tilt(asked)
+            theta = self.moments.tilt(round(epsilon / grid) * grid if grid > 0 else epsilon)
             centre, variance, _ = self.moments.at(theta)
             if abs(epsilon - centre) <= sqrt(variance) / 2 or (theta == 0 and epsilon < centre):
                 break

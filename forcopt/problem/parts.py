@@ -256,8 +256,7 @@ class Rule(Declared):
     @field_validator("lower", "upper", mode="before")
     @classmethod
     def _of_file(cls, value: Any, info: ValidationInfo) -> Any:
-        infinite = -np.inf if info.field_name == "lower" else np.inf
-        return infinite if value is None else value
+        return (-np.inf if info.field_name == "lower" else np.inf) if value is None else value
 
     @field_serializer("lower", "upper")
     def _to_file(self, value: float) -> float | None:

@@ -352,8 +352,7 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
     sign = 1 if sense == "min" else -1
     off = (evaluation.objective / handles.unit - result.objective) * sign
     if result.status is not Status.OPTIMAL and off < 0:
-        beyond = (result.bound - evaluation.objective / handles.unit) * sign
-        off = max(beyond, 0.0)
+        off = max((result.bound - evaluation.objective / handles.unit) * sign, 0.0)
     if abs(off) > _AGREEMENT * max(1.0, abs(result.objective)):
         return (
             f"the problem evaluates the answer to {evaluation.objective:.8g}, the model to "

@@ -174,8 +174,7 @@ def column_generation(
     .. [2] Marsten, Hogan and Blankenship, The boxstep method for large-scale optimization, Operations
        Research 1975.
     """
-    deadline = Deadline(time_limit)
-    trace = Trace(deadline, on_improvement)
+    trace = Trace(Deadline(time_limit), on_improvement)
     problem.require("column-generation", "cut", "goal", takes=("seats",))
     if (outcome := only_plan(problem)) is not None:
         return outcome
@@ -657,8 +656,7 @@ class _Run:
             return
         model = Model("plan")
         taken = model.variable("taken", len(sets), binary=True)
-        incidence = sp.csr_array(sets.T, dtype=float)
-        model.subject_to(incidence @ taken == 1)
+        model.subject_to(sp.csr_array(sets.T, dtype=float) @ taken == 1)
         model.subject_to(taken.sum() == self.problem.districts)
         unit = 2.0 ** max(0, int(costs.max()).bit_length() - _BITS)
         model.subject_to(taken @ (costs / unit) <= (1 + ROUNDING) * target / unit)  # `take` compares exactly
@@ -667,8 +665,7 @@ class _Run:
             if rule.scope == "sum":
                 model.subject_to(bounded(taken @ rule.function.value(read), rule))
         if self.problem.unequal_seats:  # each district goes to a window that admits it
-            fits = self.slots(sets)
-            window, column = np.nonzero(fits)
+            window, column = np.nonzero(self.slots(sets))
             given = model.variable("given", len(column), binary=True)
             ones, count = np.ones(len(column)), np.arange(len(column))
             by_column = sp.csr_array((ones, (column, count)), shape=(len(sets), len(column)))

@@ -149,8 +149,7 @@ def _rule_rows(base: _Base, rule: Rule) -> None:
         return
 
     def read(leaf: Measure | Meets) -> Expression:
-        whole = leaf.moved(lambda _: None)
-        values = _measured(base, whole, not falls)
+        values = _measured(base, leaf.moved(lambda _: None), not falls)
         return values if leaf.part is None else values[leaf.part]
 
     empty = 0.0 if roots is None else float(function.value(lambda _: 0.0))

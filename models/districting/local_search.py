@@ -555,8 +555,7 @@ def _recombined(problem: Districting, label: Array, deadline: Deadline) -> Array
     improved = True
     while improved:
         improved = False
-        ends = label[g.edges]
-        pairs = sorted({(min(a, b), max(a, b)) for a, b in ends.tolist() if a != b})
+        pairs = sorted({(min(a, b), max(a, b)) for a, b in label[g.edges].tolist() if a != b})
         for a, b in pairs:
             if deadline.passed:
                 return label

@@ -97,8 +97,7 @@ class Plan:
             else:
                 slots[wanted] = part
         rest = iter(free)
-        filled = [slot if slot is not None else next(rest, ()) for slot in slots]
-        return cls(problem, tuple(filled))
+        return cls(problem, tuple(slot if slot is not None else next(rest, ()) for slot in slots))
 
     @classmethod
     def from_labels(cls, problem: Districting, labels: Sequence[int] | Array) -> Plan:

@@ -415,8 +415,7 @@ def _by_share(run: _Run) -> Outcome | None:
     if not every:
         return None
     message = "" if run.plan else f"no rest of a district that meets {share!r} has {k - 1} districts"
-    status = Status.OPTIMAL if run.plan else Status.INFEASIBLE
-    return Outcome(run.plan, value, status, message=message)
+    return Outcome(run.plan, value, Status.OPTIMAL if run.plan else Status.INFEASIBLE, message=message)
 
 
 def _value(problem: Districting, plan: Plan) -> float:
@@ -531,8 +530,7 @@ def fewest_splits(
     run = _Run(problem, trace, seed)
     bound, best, splits = least_splits(problem, run.part(_CLUSTERS)), None, np.inf
     settled = False  # whether no plan of so few splits has a lower cut than the best
-    sizes = np.bincount(problem.units(problem.county))
-    most = int((np.minimum(sizes, k) - 1).sum())
+    most = int((np.minimum(np.bincount(problem.units(problem.county)), k) - 1).sum())
     limit, message = min(most, max(bound, k - 1)), ""
 
     def within(limit: int) -> Districting:

@@ -661,8 +661,7 @@ class Districting(OfParts):
     def splits(self, labels: Array, attribute: str | None = None) -> Array:
         """For each county, the number of districts that it meets, less 1."""
         units = self.units(self.county if attribute is None else attribute)
-        pairs = np.unique(np.stack([units, labels]), axis=1)
-        return np.asarray(np.bincount(pairs[0]) - 1)
+        return np.asarray(np.bincount(np.unique(np.stack([units, labels]), axis=1)[0]) - 1)
 
     def as_enacted(self, labels: Array) -> Array:
         """The number of the old district that each node's district is matched with, see `least_change`.
@@ -733,8 +732,7 @@ class Districting(OfParts):
             xy = np.array([[self.graph.nodes[v][a] for a in ("x", "y")] for v in self.nodes], dtype=float)
         except KeyError as missing:
             raise DeclarationError(f"objective 'inertia': a node has no attribute {missing}") from None
-        squares = ((xy[:, None] - xy[None]) ** 2).sum(axis=-1)
-        return np.asarray(self.arrays.weights[:, None] * squares)
+        return np.asarray(self.arrays.weights[:, None] * ((xy[:, None] - xy[None]) ** 2).sum(axis=-1))
 
     @cached_property
     def must_link(self) -> tuple[tuple[int, ...], ...]:
@@ -777,8 +775,7 @@ class Districting(OfParts):
         """A cost in the units of `arrays` that no plan within the cut limit exceeds; None without a limit."""
         if self.cut_limit is None:
             return None
-        costs = np.sort(self.arrays.costs)[::-1]
-        return int(costs[: self.cut_limit].sum())
+        return int(np.sort(self.arrays.costs)[::-1][: self.cut_limit].sum())
 
     @cached_property
     def pair_limit(self) -> int | None:

@@ -132,8 +132,7 @@ class ExactPoint:
         for relation in self.model.relations:
             if isinstance(relation, Product):
                 factors = (exact_values(part, self.x) for part in (relation.scale, relation.factor))
-                pairs = zip(*factors, strict=True)
-                results = [a * b for a, b in pairs]
+                results = [a * b for a, b in zip(*factors, strict=True)]
             elif isinstance(relation, AtomRelation) and id(relation) in needed:
                 results = self._atom(relation)
             else:
@@ -205,8 +204,7 @@ class ExactPoint:
             lower = [entries[i * order + j] for i in range(order) for j in range(i + 1)]
             pairs = [(i, j) for i in range(order) for j in range(i)]
             apart = (abs(entries[i * order + j] - entries[j * order + i]) for i, j in pairs)
-            askew = max(apart, default=least)
-            least = max(least, askew)
+            least = max(least, max(apart, default=least))
             if not is_semidefinite(lower, order):
                 floats = np.array([float(v) for v in entries]).reshape(order, order)
                 below = -float(np.linalg.eigvalsh(0.5 * (floats + floats.T))[0])
@@ -289,8 +287,7 @@ def premises(model: Model) -> Iterator[str]:
         name = model.block_of(int(relation.result_columns[0])).name
         if relation.kind == "sum_squares" and relation.parameter is not None:
             form, root = relation.parameter
-            apart = (root.T @ root - form).tocsr()
-            off = float(np.abs(apart.data).max(initial=0.0))
+            off = float(np.abs((root.T @ root - form).tocsr().data).max(initial=0.0))
             if off:
                 words = "" if _is_convex(form) else f", {NOT_CONVEX}"
                 yield f"{name} is the sum of squares of its form{words}, up to {off:.1g} in a coefficient"

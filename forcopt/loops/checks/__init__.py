@@ -131,8 +131,7 @@ def remedied(checks: Sequence[Check], program: Program, claim: Claim) -> Claim:
 
 
 def _first_doubt(checks: Sequence[Check], program: Program, claim: Claim) -> Doubt | None:
-    verdicts = (check(program, claim) for check in checks)
-    return next((v for v in verdicts if isinstance(v, Doubt)), None)
+    return next((v for v in (check(program, claim) for check in checks) if isinstance(v, Doubt)), None)
 
 
 def _undoubted(program: Program, claim: Claim) -> Claim | None:

@@ -58,8 +58,7 @@ def second_opinion(
             return claim.answered(replace(confirmed.result, message=message))
         words += f"; {how}: {found.message}"
     if deadline.passed and result.x is not None:  # a point without a proof
-        stopped = replace(result, status=Status.FEASIBLE, bound=-np.inf, message=words)
-        return claim.answered(stopped)
+        return claim.answered(replace(result, status=Status.FEASIBLE, bound=-np.inf, message=words))
     failed = replace(result, status=Status.FAILED, x=None, objective=float("nan"), message=words)
     return claim.answered(failed)
 

@@ -263,8 +263,7 @@ class Separator:
         if not open_at.any():  # the point is integral as far as the equation can tell
             return None
         sizes = np.unique(np.round(np.abs(e.factor[open_at]), 9))
-        divisors = [1.0, *sizes[sizes > 1e-9][-12:].tolist()]
-        best = max((_violation(e, d), d) for d in divisors)
+        best = max((_violation(e, d), d) for d in [1.0, *sizes[sizes > 1e-9][-12:].tolist()])
         if best[0] <= 0:
             return None
         best = max([best, *((_violation(e, best[1] * k), best[1] * k) for k in (2.0, 4.0, 8.0))])
@@ -400,8 +399,7 @@ def _violation(e: _Equation, divisor: float) -> float:
         return -1.0
     a = e.factor / divisor
     part = a - np.floor(a)
-    whole = np.minimum(part / f, (1 - part) / (1 - f))
-    c = np.where(e.whole, whole, np.maximum(a / f, -a / (1 - f)))
+    c = np.where(e.whole, np.minimum(part / f, (1 - part) / (1 - f)), np.maximum(a / f, -a / (1 - f)))
     norm = float(np.sqrt(c @ c))
     return (1.0 - float(c @ e.value)) / norm if norm else -1.0
 

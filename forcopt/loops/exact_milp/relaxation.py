@@ -134,8 +134,7 @@ class Relaxation:
         highs = self.highs
         low, high = self._bounds(j)
         basis = highs.getBasis()
-        ends = (np.ceil(x), high) if side == 0 else (low, np.floor(x))
-        highs.changeColBounds(j, *map(float, ends))
+        highs.changeColBounds(j, *map(float, (np.ceil(x), high) if side == 0 else (low, np.floor(x))))
         highs.setOptionValue("simplex_iteration_limit", _STEPS)
         highs.run()
         status = highs.getModelStatus()

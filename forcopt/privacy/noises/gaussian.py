@@ -195,8 +195,7 @@ class DiscreteGaussian(Noise):
         with the scale. By Poisson's summation formula the law differs from the rounded Gaussian's smooth one
         by ``e^(-2 pi^2 scale^2)``, so that no turn can be seen in floats beyond scale 1.5.
         """
-        most = 1.5**2 * epsilon / shift - shift / 2
-        j = np.arange(max(0, int(np.ceil(most)) + 1))
+        j = np.arange(max(0, int(np.ceil(1.5**2 * epsilon / shift - shift / 2)) + 1))
         return np.asarray(np.sqrt(shift * (shift / 2 + j) / epsilon))
 
     def rho(self, shift: float) -> float:
@@ -246,8 +245,7 @@ class GeneralizedGaussian(Noise):
         v, a = np.abs(np.asarray(x, dtype=float) / self.scale), 1 / self.shape
         with np.errstate(over="ignore"):
             u = v**self.shape
-            inner = v / gamma(1 + a) * (1 - a / (1 + a) * u)
-            half = np.where(u < 1e-8, 1 - inner, gammaincc(a, u)) / 2
+            half = np.where(u < 1e-8, 1 - v / gamma(1 + a) * (1 - a / (1 + a) * u), gammaincc(a, u)) / 2
         return np.asarray(np.where(np.asarray(x) < 0, half, 1 - half))
 
     def log_cdf(self, x: Any) -> Array:
