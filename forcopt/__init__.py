@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forcopt.study.replicate import replicate
     from forcopt.study.sweep import sweep
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _LATER = {
     name: module

@@ -37,7 +37,9 @@ def copy(tmp_path_factory):
         pytest.skip("this is no checkout")
     for name in files.stdout.split("\n"):
         if (
-            name.startswith(("forcopt", "models", "pyproject", "setup.py", "README", "LICENSE"))
+            name.startswith(
+                ("forcopt", "models", "docs", "pyproject", "setup.py", "README", "LICENSE", "MANIFEST")
+            )
             and (ROOT / name).exists()
         ):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +54,9 @@ def wheel(copy, tmp_path_factory):
     with tarfile.open(source) as packed:
         packed.extractall(folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
+    assert {path.name for path in (ROOT / "docs").iterdir()} == {
+        path.name for path in (unpacked / "docs").iterdir()
+    }
     return build("build_wheel", unpacked, folder)
 
 
@@ -123,3 +128,4 @@ def test_the_recipe_of_conda_has_the_requirements():
     assert run.pop("python") == project["requires-python"]
     assert {conda.get(name, name): bounds for name, bounds in run.items()} == ours
     assert recipe["context"]["version"] == forcopt.__version__
+    assert f"\nversion: {forcopt.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
