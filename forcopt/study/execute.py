@@ -13,7 +13,7 @@ from typing import Any
 from forcopt.backends.registry import get_backend
 from forcopt.errors import NotInstalledError, UnsupportedError
 from forcopt.status import Status
-from forcopt.study.isolate import pack, run_isolated, stop_all
+from forcopt.study.isolate import Parcel, pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
 from forcopt.study.store import Store
 
@@ -49,7 +49,8 @@ def execute(
         workers = max(1, min(len(todo), getattr(executor, "_max_workers", 1)))
         jobs = [replace(job, workers=workers) for job in jobs]
         work: list[tuple[int, Callable[[Any], Run], Any]]
-        work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
+        pickled: dict[int, bytes] = {}
+        work = [(i, run_isolated, pack(jobs[i], pickled)) if isolate else (i, measure, jobs[i]) for i in todo]
         with progress_bar(len(jobs), progress) as show:
             show("", len(done))
             running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
@@ -84,10 +85,15 @@ def _one_by_one(
 def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> Iterator[tuple[int, Run, bool]]:
     """Each position with its row, and whether that came from the run, not from an executor that lost it."""
     futures: dict[Future[Run], int] = {}
+    problems: dict[int, Any] = {}
     try:
         for position, run, subject in work:
+            key = id(subject.problem)
+            own = replace(subject, problem=b"") if isinstance(subject, Parcel) else subject.of
             try:
-                futures[executor.submit(run, subject)] = position
+                if key not in problems:
+                    problems[key] = sent_once(executor, subject.problem)
+                futures[executor.submit(_run_on, run, own, problems[key])] = position
             except BrokenExecutor as error:
                 yield position, _lost(jobs[position], error), False
         for future in as_completed(list(futures)):
@@ -100,6 +106,20 @@ def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> It
     finally:
         for future in futures:
             future.cancel()
+
+
+def sent_once(executor: Executor, value: Any) -> Any:
+    """Give what stands for a value in the calls of an executor: the workers of Dask then fetch it once."""
+    client = getattr(executor, "_client", None)
+    return value if client is None else client.submit(_same, value, pure=False)  # a task: survives a worker
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _run_on(run: Callable[[Any], Run], own: Any, problem: Any) -> Run:
+    return run(replace(own, problem=problem) if isinstance(own, Parcel) else own(problem))
 
 
 def _lost(job: Job, error: Exception) -> Run:

@@ -46,7 +46,9 @@ class Parcel:
     main : tuple[str, str]
         Where the main module comes from, if it is among those of the job: a module name or a path.
     job : bytes
-        Pickled, because it can only be read once the main module is there.
+        Pickled, because it can only be read once the main module is there; without the problem.
+    problem : bytes
+        Pickled; one object for all jobs on the same problem.
     memory_limit : int
         Bytes, or None.
     time_limit : float
@@ -57,13 +59,14 @@ class Parcel:
 
     main: tuple[str, str]
     job: bytes
+    problem: bytes
     memory_limit: int | None
     time_limit: float | None
     failed: Run
 
 
-def pack(job: Job) -> Parcel:
-    """Make a job ready to be sent to another process.
+def pack(job: Job, pickled: dict[int, bytes]) -> Parcel:
+    """Make a job ready to be sent to another process; `pickled` holds the problems of earlier jobs.
 
     Raises
     ------
@@ -72,13 +75,16 @@ def pack(job: Job) -> Parcel:
     """
     main = _main_module() if "__main__" in job.modules else ("", "")
     try:
-        data = pickle.dumps(job)
+        if id(job.problem) not in pickled:
+            pickled[id(job.problem)] = pickle.dumps(job.problem)
+        own = pickle.dumps(job.of)
     except Exception as error:  # pickle raises whatever an object's own code raises
         name = type(job.problem).__name__
         raise DeclarationError(
             f"{name} cannot be sent to another process: {error}; define it in a module, or use isolate=False"
         ) from None
-    return Parcel(main, data, job.memory_limit, job.time_limit, job.row(Status.FAILED, ""))
+    failed = job.row(Status.FAILED, "")
+    return Parcel(main, own, pickled[id(job.problem)], job.memory_limit, job.time_limit, failed)
 
 
 def _main_module() -> tuple[str, str]:
@@ -189,7 +195,7 @@ def main(folder: str) -> None:
     assert isinstance(parcel, Parcel)
     if parcel.main[0]:
         _import_main(*parcel.main)
-    job = pickle.loads(parcel.job)
+    job = pickle.loads(parcel.job)(pickle.loads(parcel.problem))
     assert isinstance(job, Job)
 
     def ready() -> None:

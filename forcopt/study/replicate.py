@@ -14,7 +14,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.study.estimates import Estimates, check_level, mean_interval
-from forcopt.study.execute import progress_bar
+from forcopt.study.execute import progress_bar, sent_once
 from forcopt.study.store import Store
 
 _FEWEST = 30
@@ -188,16 +188,20 @@ def _rows(
         return
     futures: dict[int, Future[dict[str, Array]]] = {}
     try:
-        ahead = 0
+        ahead, sent = 0, sent_once(executor, task)
         for at in range(runs):
             while ahead < min(runs, at + 4 * max(step, 16)):
                 if ahead not in done:
-                    futures[ahead] = executor.submit(task, ahead)
+                    futures[ahead] = executor.submit(_call, sent, ahead)
                 ahead += 1
             yield at, done[at] if at in done else futures.pop(at).result()
     finally:
         for future in futures.values():
             future.cancel()
+
+
+def _call(task: Callable[[int], dict[str, Array]], at: int) -> dict[str, Array]:
+    return task(at)
 
 
 def _is_narrow(rows: list[dict[str, Array]], widths: Mapping[str, float], level: float) -> bool:

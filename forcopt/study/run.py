@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -265,16 +265,22 @@ class Job:
             parts.append(type(backends()[self.backend]))
         return list(dict.fromkeys(str(part.__module__) for part in parts))
 
+    @property
+    def of(self) -> Callable[[Problem], Job]:
+        """The job as a function of its problem, to be sent apart from it."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "problem"}
+        return partial(_received, self.modules, **own)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process first imports the modules, which register the method and the backend."""
-        return _received, (self.modules, *(getattr(self, f.name) for f in fields(self)))
+        return self.of, (self.problem,)
 
 
-def _received(modules: list[str], *values: Any) -> Job:
+def _received(modules: list[str], problem: Problem, **own: Any) -> Job:
+    """Import the modules first: they register the method and the backend."""
     for module in modules:
         if module != "__main__":
             import_module(module)
-    return Job(*values)
+    return Job(problem=problem, **own)
 
 
 def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: bool = False) -> Run:

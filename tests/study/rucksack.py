@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from pydantic import Field
@@ -114,6 +115,27 @@ def unpicklable(problem):
         pass
 
     return fo.Outcome(np.zeros(len(problem.values)).view(Local))
+
+
+@Bad.algorithm("fell", exact=False)
+def fell(problem, *, seed=None):
+    """Kill the process that asked for the run, once for each name in the folder; then answer."""
+    try:
+        marker = next(Path(os.environ["FORCOPT_TEST_FELL"]).iterdir())
+        marker.unlink()
+    except (StopIteration, FileNotFoundError):
+        return fo.Outcome(np.zeros(len(problem.values)))
+    os.kill(os.getppid() if marker.name == "parent" else os.getpid(), signal.SIGKILL)
+    return time.sleep(1000)
+
+
+class Sent(Bad):
+    """The same; it counts how often it is pickled."""
+
+    def __reduce_ex__(self, protocol):
+        with open(os.environ["FORCOPT_TEST_RUNS"], "a") as file:
+            file.write(f"{os.getpid()}\n")
+        return super().__reduce_ex__(protocol)
 
 
 @Bad.algorithm("wait", exact=False)

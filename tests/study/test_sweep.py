@@ -3,11 +3,13 @@ import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
-from rucksack import SMALL, Bad, Rucksack
+from rucksack import SMALL, Bad, Rucksack, Sent
 from scipy import stats
 from test_compare import dies, started
 
@@ -134,6 +136,56 @@ def test_dasks_executor_gives_the_same(tmp_path, counted):
     assert len(Comparison.read(store).rows) == 12
 
 
+def _noisy(data, generator):
+    return data + generator.laplace(size=data.shape)
+
+
+def _total(outcome, data):
+    folder = Path(os.environ["FORCOPT_TEST_FELL"])
+    with suppress(FileNotFoundError):
+        (folder / "self").unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return float(outcome.sum())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch, counted):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("FORCOPT_TEST_FELL", str(marks))
+    store = tmp_path / "runs.sqlite"
+    problem = Sent(**SMALL)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        executor = client.get_executor(pure=False)
+        for runs, isolate, mark in ((4, True, "parent"), (8, False, "self")):
+            (marks / mark).touch()
+            result = fo.sweep(
+                problem, {}, ["fell"], seeds=range(runs), executor=executor, store=store, isolate=isolate
+            )
+            assert [r.status.value for r in result.rows] == ["approximate"] * runs
+            assert list(marks.iterdir()) == [] and len(Comparison.read(store).rows) == runs
+            store.unlink()
+        (marks / "self").touch()
+        data = np.arange(4.0)
+        there = fo.replicate(data, _noisy, None, {"sum": _total}, 20, 1, executor=executor)
+        assert list(marks.iterdir()) == []
+        m = fo.Model("tiny")
+        m.maximize(m.variable("x", lower=0, upper=3))
+        (tmp_path / "models").mkdir()
+        m.write(tmp_path / "models" / "tiny.mps")
+        table = fo.solver_benchmark(
+            ["highs", "highs:ipm"], tmp_path / "models", isolate=False, executor=executor
+        )
+        assert table.frame["solved"].tolist() == [True, True] and table.wrong == ()
+    here = fo.replicate(data, _noisy, None, {"sum": _total}, 20, 1)
+    assert np.array_equal(there.values["sum"], here.values["sum"])
+    assert 2 <= counted() <= 8  # not once for each of 12 runs; a worker may pass it on to another
+
+
 def test_more_values_and_seeds_run_only_those(tmp_path, counted):
     store = tmp_path / "runs.sqlite"
     fo.sweep(Bad(**SMALL), {"capacity": [20]}, ["note"], seeds=range(3), store=store)
@@ -145,6 +197,7 @@ INTERRUPTED = """
 import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 import forcopt as fo
 from rucksack import *
 if __name__ == "__main__":
