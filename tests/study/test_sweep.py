@@ -16,7 +16,7 @@ from test_compare import dies, started
 import forcopt as fo
 from forcopt.fairness import DemographicParity
 from forcopt.models import FairPostprocessing
-from forcopt.study import Comparison
+from forcopt.study import Comparison, solver_benchmark
 
 
 def drawn(*, items=3, seed=None):
@@ -177,7 +177,7 @@ def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path, monkeypatch, count
         m.maximize(m.variable("x", lower=0, upper=3))
         (tmp_path / "models").mkdir()
         m.write(tmp_path / "models" / "tiny.mps")
-        table = fo.solver_benchmark(
+        table = solver_benchmark(
             ["highs", "highs:ipm"], tmp_path / "models", isolate=False, executor=executor
         )
         assert table.frame["solved"].tolist() == [True, True] and table.wrong == ()
