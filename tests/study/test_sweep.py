@@ -16,7 +16,8 @@ from test_compare import dies, started
 import forcopt as fo
 from forcopt.fairness import DemographicParity
 from forcopt.models import FairPostprocessing
-from forcopt.study import Comparison, solver_benchmark
+from forcopt.study import Comparison
+from forcopt.study.solver_benchmark import solver_benchmark
 
 
 def drawn(*, items=3, seed=None):
