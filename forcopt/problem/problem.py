@@ -535,6 +535,7 @@ class Problem(Declared):
         gap: float | None = None,
         start: Any = None,
         seed: int | np.random.Generator | None = None,
+        rng: int | np.random.Generator | None = None,
         threads: int | None = None,
         log: bool = False,
         progress: bool = False,
@@ -569,6 +570,8 @@ class Problem(Declared):
             A decision at which the search starts.
         seed : int or numpy.random.Generator, optional
             The seed of everything random; a run repeats with an equal seed.
+        rng : int or numpy.random.Generator, optional
+            Another name of ``seed``, as Scientific Python's SPEC 7 has it.
         threads : int, optional
             The number of threads of the solver.
         log : bool, default False
@@ -600,6 +603,9 @@ class Problem(Declared):
         name, _, at = (method or "").partition("@")
         if at and backend and at != backend:
             raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
+        if seed is not None and rng is not None:
+            raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
+        seed = rng if seed is None else seed
         chosen = self.method(name or None)
         if certify and chosen.private:
             raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")

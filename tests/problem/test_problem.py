@@ -288,3 +288,14 @@ def test_a_compilation_is_announced_once(monkeypatch, caplog):
     event.start_event("numba:compile")
     (message,) = caplog.messages
     assert message.startswith("Districting by frontier: compiling its code, once after an installation")
+
+
+def test_rng_is_another_name_of_the_seed():
+    problem = Districting(grid(5, 5), districts=5, tolerance=0.2)
+    plans = {
+        name: [problem.solve("recom", steps=20, **{name: seed}).decision.labels.tolist() for seed in range(6)]
+        for name in ("seed", "rng")
+    }
+    assert plans["seed"] == plans["rng"] and len(set(map(str, plans["rng"]))) > 1
+    with pytest.raises(fo.DeclarationError, match="seed is 1 and rng is 2; they are one option"):
+        problem.solve("recom", seed=1, rng=2)
