@@ -80,15 +80,14 @@ class Page:
         self.title, self.out, self.note = title, out, note
         self.out.parent.mkdir(parents=True, exist_ok=True)
         self.versions = {"Python": platform.python_version()} | {name: version(name) for name in packages}
-        self.began, self.others = time.perf_counter(), _others()
+        self.others = Others()
 
     def conditions(self) -> str:
         """Date, machine, and how much other processes computed meanwhile: the load."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        busy = max(0.0, _others() - self.others) / max(1e-9, time.perf_counter() - self.began)
         return (
             f"{datetime.date.today()}; {_processor()}, {cores} of {os.cpu_count()} cores; "
-            f"load {busy:.2f} by other processes."
+            f"load {self.others.load():.2f} by other processes."
         )
 
     def write(self, body: str) -> None:
@@ -134,10 +133,20 @@ def computed() -> float | None:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def _others() -> float:
-    """CPU seconds of all processes except of this one and of its children that have ended."""
-    mine = sum(os.times()[:4])
-    return (computed() or mine) - mine
+class Others:
+    """A meter of how many cores the processes kept busy that are neither this one nor its ended children."""
+
+    def __init__(self) -> None:
+        self.began, self.used = time.perf_counter(), self._used()
+
+    @staticmethod
+    def _used() -> float:
+        mine = sum(os.times()[:4])
+        return (computed() or mine) - mine
+
+    def load(self) -> float:
+        """The mean number of cores since the meter was made."""
+        return max(0.0, self._used() - self.used) / max(1e-9, time.perf_counter() - self.began)
 
 
 def _processor() -> str:

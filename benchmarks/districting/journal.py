@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import datetime
-import os
 from pathlib import Path
 
-from benchmarks.report import progress
+from benchmarks.report import Others, progress
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -29,13 +28,15 @@ class Journal:
         self.path, self.part = folder / f"{name}.csv", folder / f"{name}.part.csv"
         self.keys = keys
         self.known = {tuple(row[k] for k in keys) for row in read(self.part)}
+        self.others = Others()
 
     def __contains__(self, key: tuple[object, ...]) -> bool:
         return tuple(map(str, key)) in self.known
 
     def add(self, row: dict[str, object]) -> None:
         """Write a row, and show it."""
-        row |= {"date": datetime.date.today(), "load": f"{os.getloadavg()[0]:.1f}"}
+        row |= {"date": datetime.date.today(), "load": f"{self.others.load():.1f}"}
+        self.others = Others()
         begun = self.part.exists()
         with self.part.open("a", newline="") as file:
             writer = csv.DictWriter(file, list(row))

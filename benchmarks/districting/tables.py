@@ -72,7 +72,7 @@ def taken(rows: Rows) -> str:
     """On which days and under what load rows were measured."""
     days, loads = sorted({r["date"] for r in rows}), [float(r["load"]) for r in rows if r["load"] != "nan"]
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    load = f"load average {min(loads):.1f} to {max(loads):.1f}" if loads else "the load was not recorded"
+    load = f"load {min(loads):.1f} to {max(loads):.1f}" if loads else "the load was not recorded"
     return f"{len(rows)} rows, measured {when}, {load}."
 
 
