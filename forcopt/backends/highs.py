@@ -295,6 +295,7 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     # The QP solver does not check the clock in every loop; a limit on iterations ends a run that cycles.
     values["qp_iteration_limit"] = _CYCLES + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # the default of HiGHS accepts a gap of 1e-4 as optimal
+    values["mip_heuristic_run_feasibility_jump"] = highs.getNumNz() > _TINY
     fresh_threads(options)
     for name, value in {**values, **options.named(seed="random_seed", threads="threads")}.items():
         try:
@@ -306,6 +307,9 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     if not options.log and highs.getOptionValue("solver")[1] == "pdlp":
         highs.setOptionValue("output_flag", False)  # it prints past the callback for the log
 
+
+_TINY = 200
+"""Entries of a matrix up to which a feasibility jump, which takes 10 ms, takes longer than all else."""
 
 _CYCLES = 100_000
 """Iterations of the QP solver, and a hundred for each row and column, after which it most likely cycles."""
