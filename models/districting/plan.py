@@ -423,25 +423,24 @@ class Plan:
             require(fits, f"shares[{name!r}]", pair, "be two node attributes")
         problem, facts = self.problem, [self.problem.graph.nodes[v] for v in self.problem.nodes]
         judged, sums = problem.evaluate(self), (shares or {}, elections or {})
-        data = {"scores": self.scores(elections), "violations": list(judged.violations)}
+        data: dict[str, Any] = {"scores": self.scores(elections), "parties": elections or {}}
+        data["violations"] = list(judged.violations)
         data |= {"objective": str(problem.objective), "sense": problem.sense, "value": judged.objective}
         data |= {"status": str(solution.status), "bound": solution.bound} if solution else {}
         data |= {"people": problem.arrays.weights, "means": problem.means, "seats": problem.seats}
         data |= {"nodes": list(map(str, problem.nodes)), "edges": problem.arrays.edges, "plan": self.labels}
-        data["names"] = [[unit.get(key) for key in ("name", problem.county)] for unit in facts]
+        data["names"] = [[at.get(key) for key in ("name", problem.county)] for at in facts]
         data |= {"compactness": {"Polsby-Popper": self.polsby_popper, "Reock": self.reock}}
         data["sums"] = [{e: list(map(problem.numbers, pair)) for e, pair in of.items()} for of in sums]
-        outlined = all(unit.get("geometry") is not None for unit in facts)
-        lines = (
-            [_rings(unit["geometry"]) for unit in facts] if outlined else _positions(problem)[:, None, None]
-        )
-        every = np.concatenate([ring for unit in lines for ring in unit])
+        outlined = all(at.get("geometry") is not None for at in facts)
+        rings = [_rings(at["geometry"]) for at in facts] if outlined else _positions(problem)[:, None, None]
+        every = np.concatenate([ring for unit in rings for ring in unit])
         low, step = every.min(axis=0), float(np.ptp(every, axis=0).max()) / _STEPS or 1.0
         data |= {"outlined": outlined, "low": low, "step": step, "whole": bool((every % 1 == 0).all())}
-        places = [[np.rint((ring - low) / step).astype(int) for ring in unit] for unit in lines]
-        data["lines"] = [[np.diff(ring, axis=0, prepend=0).ravel() for ring in unit] for unit in places]
-        text = interactive("forcopt.models.districting.page", plain(data), title=Path(path).stem)
-        Path(path).write_text(text, encoding="utf-8")
+        whole = [[np.rint((ring - low) / step).astype(int) for ring in unit] for unit in rings]
+        lines = [[np.diff(ring, axis=0, prepend=0).ravel().tolist() for ring in unit] for unit in whole]
+        known, package = plain(data) | {"lines": lines}, "forcopt.models.districting.page"
+        Path(path).write_text(interactive(package, known, title=Path(path).stem), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment

@@ -14,10 +14,10 @@ function make(name, attributes = {}, parent = null, text = null) {
 }
 
 const count = v => v.toLocaleString("en-US");
-const number = v => v === null ? "-" : Number.isInteger(v) ? count(v) : String(Number(v.toPrecision(6)));
+const number = v => v === null ? "-" : v.toLocaleString("en-US", {maximumSignificantDigits: Number.isInteger(v) ? 16 : 6});
 const percent = v => v === null ? "-" : `${(100 * v).toFixed(1)} %`;
 const signed = v => v === null ? "-" : `${v < 0 ? "\u2212" : "+"}${(100 * Math.abs(v)).toFixed(2)} %`;
-const named = name => name.replaceAll("_", " ");
+const named = name => name.replaceAll("_", " ").replace("polsby popper", "Polsby-Popper").replace("reock", "Reock");
 
 // -- sums over the units of a district ------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ for (const [u, v] of data.edges) {
 const [groups, elections] = data.sums;
 const shares = Object.entries(groups).map(([name, [part, total]]) => ({name, part, total}));
 for (const [name, [first, second]] of Object.entries(elections))
-  shares.push({name: `${name}: first party`, part: first, total: first.map((v, i) => v + second[i])});
+  shares.push({name: `${name}: ${data.parties[name][0]}`, part: first, total: first.map((v, i) => v + second[i])});
 for (const share of shares) {
   share.units = quotient(share.part, share.total);
   share.districts = quotient(sums(share.part), sums(share.total));
@@ -68,7 +68,8 @@ byId("summary").textContent = `${count(n)} units with ${count(people.reduce((a, 
   `districts; ${count(crossing.length)} of ${count(data.edges.length)} pairs of neighbours are cut.`;
 byId("proof").textContent = proof();
 byId("violations").hidden = !data.violations.length;
-data.violations.forEach(text => make("li", {}, byId("violations"), text));
+const fromOne = text => text.replace(/^((?:population of |contiguity of )?district )(\d+)/, (_, words, d) => words + (Number(d) + 1));
+data.violations.forEach(text => make("li", {}, byId("violations"), fromOne(text)));
 byId("drawn").textContent = data.outlined ? "" : "The map has no outlines: units are points, joined to their " +
   "neighbours, and the area around a point is what lies nearest to it.";
 for (const [name, v] of Object.entries(data.scores)) {
@@ -145,27 +146,43 @@ function centre(rings) {  // the centroid of the largest ring
 
 const median = values => values.length ? [...values].sort((a, b) => a - b)[values.length >> 1] : 0;
 
-// The cell of a point: what lies nearer to it than to the others, up to a reach.
+function hull(points) {  // convex, by the chain of Andrew
+  const sorted = [...points].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const chain = list => list.reduce((out, p) => {
+    while (out.length > 1) {
+      const [a, b] = [out[out.length - 2], out[out.length - 1]];
+      if ((b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0) break;
+      out.pop();
+    }
+    return [...out, p];
+  }, []).slice(0, -1);
+  return [...chain(sorted), ...chain(sorted.reverse())];
+}
+
+// The cell of a point: what lies nearer to it than to the others, within the hull of it, its neighbours, and theirs.
 function cells(spots) {
   const far = (i, j) => Math.hypot(spots[i][0] - spots[j][0], spots[i][1] - spots[j][1]);
-  const usual = median(data.edges.map(([u, v]) => far(u, v)).filter(v => v > 0)) || 100;
-  const reach = spots.map((_, i) => .75 * median(beside[i].map(j => far(i, j)).filter(v => v > 0)) || .75 * usual);
+  const lengths = data.edges.map(([u, v]) => far(u, v)).filter(v => v > 0).sort((a, b) => a - b);
+  const usual = median(lengths) || 100, pad = usual / 2;
+  const limit = 4 * lengths[Math.floor(.95 * lengths.length)];  // of neighbours; bridges over water are longer
+  const linked = beside.map((js, i) => js.filter(j => far(i, j) <= limit));
   const wide = Math.max(usual, 1000 / Math.sqrt(n)), grid = new Map(), key = (a, b) => a * 4096 + b;
   spots.forEach(([x, y], i) => {
     const at = key(Math.floor(x / wide), Math.floor(y / wide));
     grid.has(at) ? grid.get(at).push(i) : grid.set(at, [i]);
   });
   return spots.map(([x, y], i) => {
-    const near = [], r = reach[i];
+    const around = [...new Set([i, ...linked[i], ...linked[i].flatMap(j => linked[j])])].map(j => [spots[j][0] - x, spots[j][1] - y]);
+    let ring = hull(around.flatMap(([a, b]) => [[a - pad, b - pad], [a + pad, b - pad], [a - pad, b + pad], [a + pad, b + pad]]));
+    let most = Math.max(...ring.map(([a, b]) => a * a + b * b));
+    const near = [], r = Math.sqrt(most);
     for (let a = Math.floor((x - 2 * r) / wide); a <= Math.floor((x + 2 * r) / wide); a++)
       for (let b = Math.floor((y - 2 * r) / wide); b <= Math.floor((y + 2 * r) / wide); b++)
         for (const j of grid.get(key(a, b)) || []) {
           const [dx, dy] = [spots[j][0] - x, spots[j][1] - y], square = dx * dx + dy * dy;
-          if (square > 0 && square < 4 * r * r) near.push([square, dx, dy]);
+          if (square > 0 && square < 4 * most) near.push([square, dx, dy]);
         }
     near.sort((p, q) => p[0] - q[0]);
-    let ring = [...Array(20).keys()].map(t => [r * Math.cos(t * Math.PI / 10), r * Math.sin(t * Math.PI / 10)]);
-    let most = r * r;
     for (const [square, dx, dy] of near) {
       if (square > 4 * most) break;
       const side = ring.map(([a, b]) => a * dx + b * dy - square / 2);  // positive: nearer to the other point
@@ -270,7 +287,7 @@ let ink = {};
 function read() {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["paper", "ink", "border", "hair", "pale", "full", "soft", "strength"]) ink[name] = style.getPropertyValue(`--${name}`).trim();
-  const strength = Number(ink.strength) * (data.outlined ? 1 : .6);
+  const strength = Number(ink.strength) * (data.outlined ? 1 : .65);
   ink.district = colour.map(c => mixed(ink.paper, c, strength));
 }
 
@@ -290,17 +307,19 @@ function shading() {
 
 const map = byId("map"), base = byId("base"), top_ = byId("top"), tip = byId("tip");
 const store = document.createElement("canvas");
-const view = {k: 1, x: 0, y: 0}, stored = {k: 0, x: 0, y: 0};
-let [width, height, dpr, fitted, cost, waiting, later] = [0, 0, 1, 1, 0, false, 0];
+const view = {k: 1, x: 0, y: 0}, stored = {k: 1, x: 0, y: 0};
+let [width, height, dpr, fitted, waiting, rest, painted] = [0, 0, 1, 1, false, 0, 0];
+const margin = .3;  // of the view, on each side of the painted picture
+const heavy = areas.flat().reduce((a, ring) => a + ring.length, 0) > 5000;
 let shown = null, chosen = null, current = null, pinned = false;  // districts, and the unit
 
-const lay = (ctx, at = view) => ctx.setTransform(dpr * at.k, 0, 0, dpr * at.k, dpr * at.x, dpr * at.y);
+const lay = (ctx, right = 0, down = 0) => ctx.setTransform(dpr * view.k, 0, 0, dpr * view.k, dpr * (view.x + right), dpr * (view.y + down));
 
 function paint() {
-  const ctx = base.getContext("2d"), px = 1 / view.k, by = shading();
+  const ctx = store.getContext("2d"), px = 1 / view.k, by = shading();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  ctx.clearRect(0, 0, base.width, base.height);
-  lay(ctx);
+  ctx.clearRect(0, 0, store.width, store.height);
+  lay(ctx, margin * width, margin * height);
   ctx.lineJoin = ctx.lineCap = "round";
   for (const d of districts) {  // the inner half of a border is painted over
     ctx.strokeStyle = ink.border;
@@ -324,7 +343,7 @@ function paint() {
 
 function graph(ctx, px, by) {
   const thin = Math.min(1.3, spacing * view.k / 12) * px;
-  for (const [edges, alpha] of [[inner, .75], [crossing, .3]]) {
+  for (const [edges, alpha] of by ? [[inner, .3]] : [[inner, .75], [crossing, .3]]) {
     const path = new Path2D();
     for (const [u, v] of edges) { path.moveTo(...spots[u]); path.lineTo(...spots[v]); }
     ctx.strokeStyle = ink.soft;
@@ -333,6 +352,7 @@ function graph(ctx, px, by) {
     ctx.stroke(path);
   }
   ctx.globalAlpha = 1;
+  if (by) return;  // the colours of the units are to be seen
   const r = Math.min(7, Math.max(1.1, spacing * view.k / 5)) * px;
   const dot = (path, i) => { path.moveTo(spots[i][0] + r, spots[i][1]); path.arc(spots[i][0], spots[i][1], r, 0, 7); };
   ctx.strokeStyle = ink.border;
@@ -340,7 +360,7 @@ function graph(ctx, px, by) {
   for (const d of districts) {
     const path = new Path2D();
     nodes.forEach(i => { if (data.plan[i] === d) dot(path, i); });
-    ctx.fillStyle = by ? ink.soft : colour[d];
+    ctx.fillStyle = colour[d];
     ctx.fill(path);
     ctx.stroke(path);
   }
@@ -356,7 +376,7 @@ const middles = districts.map(d => {
 });
 
 function labels(ctx) {
-  ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
+  ctx.setTransform(dpr, 0, 0, dpr, dpr * margin * width, dpr * margin * height);
   ctx.font = "600 14px system-ui, sans-serif";
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
@@ -387,7 +407,7 @@ function highlight() {  // on a canvas of its own: the others are dimmed
     lay(ctx);
     ctx.lineJoin = ctx.lineCap = "round";
     ctx.strokeStyle = ink.border;
-    ctx.lineWidth = 6 * px;
+    ctx.lineWidth = 5 * px;
     ctx.stroke(border[d]);
     ctx.globalCompositeOperation = "destination-out";
     ctx.fill(filled[d]);
@@ -412,22 +432,17 @@ function highlight() {  // on a canvas of its own: the others are dimmed
 
 function frame() {
   waiting = false;
-  if (cost > 20 && later) {  // a map that takes long is moved as a picture, and painted when it rests
-    const ctx = base.getContext("2d"), f = view.k / stored.k;
-    ctx.setTransform(1, 0, 0, 1, 0, 0);
-    ctx.clearRect(0, 0, base.width, base.height);
-    ctx.drawImage(store, dpr * (view.x - stored.x * f), dpr * (view.y - stored.y * f), store.width * f, store.height * f);
-  } else {
-    const start = performance.now();
+  const now = performance.now();
+  if (!heavy || !rest || now - painted > 400) {  // a large map is moved as a picture, and painted when it rests
     paint();
-    base.getContext("2d").getImageData(0, 0, 1, 1);  // waits for the end
-    cost = performance.now() - start;
-    if (cost > 20) {
-      [store.width, store.height] = [base.width, base.height];
-      store.getContext("2d").drawImage(base, 0, 0);
-      Object.assign(stored, view);
-    }
+    Object.assign(stored, view);
+    painted = now;
   }
+  const ctx = base.getContext("2d"), f = view.k / stored.k;
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
+  ctx.clearRect(0, 0, width, height);
+  ctx.drawImage(store, view.x - (stored.x + margin * width) * f, view.y - (stored.y + margin * height) * f,
+    store.width / dpr * f, store.height / dpr * f);
   highlight();
   map.dataset.zoom = (view.k / fitted).toFixed(3);
   map.dataset.at = `${view.x.toFixed(1)} ${view.y.toFixed(1)}`;
@@ -435,13 +450,8 @@ function frame() {
 }
 
 function draw(moving = false) {
-  if (moving && cost > 20) {
-    clearTimeout(later);
-    later = setTimeout(() => { later = 0; draw(); }, 140);
-  } else if (!moving) {
-    clearTimeout(later);
-    later = 0;
-  }
+  clearTimeout(rest);
+  rest = moving && heavy ? setTimeout(() => draw(), 140) : 0;
   if (!waiting) requestAnimationFrame(frame);
   waiting = true;
 }
@@ -483,7 +493,10 @@ new ResizeObserver(() => {
   const first = width === 0, kept = view.k / fitted;
   const middle = [(width / 2 - view.x) / view.k, (height / 2 - view.y) / view.k];
   [width, height, dpr] = [map.clientWidth, map.clientHeight, window.devicePixelRatio || 1];
-  for (const canvas of [base, top_]) [canvas.width, canvas.height] = [Math.round(width * dpr), Math.round(height * dpr)];
+  for (const canvas of [base, top_, store]) {
+    const scale = canvas === store ? dpr * (1 + 2 * margin) : dpr;
+    [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+  }
   fit();
   if (first || Math.abs(kept - 1) < 1e-9) return;
   view.k = fitted * kept;
@@ -619,9 +632,14 @@ top_.addEventListener("keydown", event => {
   else if (event.key === "-" || event.key === "_") zoom(1 / 1.5);
   else if (event.key === "0" || event.key === "Home") fit();
   else if (event.key === "Enter" && current !== null) choose(chosen === data.plan[current] ? null : data.plan[current]);
-  else if (event.key === "Escape") { show(null); choose(null); }
   else return;
   event.preventDefault();
+});
+document.addEventListener("keydown", event => {
+  if (event.key !== "Escape") return;
+  shown = null;
+  show(null);
+  choose(null);
 });
 top_.setAttribute("aria-label", `Map of ${count(n)} units in ${count(k)} districts`);
 
