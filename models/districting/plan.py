@@ -648,7 +648,7 @@ def _positions(problem: Districting) -> Array:
     bare = nx.Graph()  # distances of Kamada and Kawai count edges, not weights
     bare.add_nodes_from(problem.nodes)
     bare.add_edges_from((u, v) for u, v in problem.graph.edges() if u != v)
-    nx.add_path(bare, [min(part, key=problem.place.get) for part in nx.connected_components(bare)])
+    nx.add_path(bare, [min(part, key=problem.place.__getitem__) for part in nx.connected_components(bare)])
     layout = nx.kamada_kawai_layout(bare)  # without this path islands would lie a million edges away
     return np.array([layout[v] for v in problem.nodes])
 

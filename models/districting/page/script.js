@@ -16,7 +16,7 @@ function make(name, attributes = {}, parent = null, text = null) {
 const count = v => v.toLocaleString("en-US");
 const number = v => v === null ? "-" : v.toLocaleString("en-US", {maximumSignificantDigits: Number.isInteger(v) ? 16 : 6});
 const percent = v => v === null ? "-" : `${(100 * v).toFixed(1)} %`;
-const signed = v => v === null ? "-" : `${v < 0 ? "\u2212" : "+"}${(100 * Math.abs(v)).toFixed(2)} %`;
+const signed = v => v === null ? "-" : v === 0 ? "0.00 %" : `${v < 0 ? "\u2212" : "+"}${(100 * Math.abs(v)).toFixed(2)} %`;
 const named = name => name.replaceAll("_", " ").replace("polsby popper", "Polsby-Popper").replace("reock", "Reock");
 
 // -- sums over the units of a district ------------------------------------------------------------------------
@@ -218,11 +218,11 @@ function traced(rings) {
   }
   return path;
 }
-const shapes = areas.map(traced);
-const filled = districts.map(d => traced(nodes.filter(i => data.plan[i] === d).flatMap(i => areas[i])));
+const kept = [];
+const shape = i => kept[i] ??= traced(areas[i]);
 
-// A segment that two units of a district share is no border of the district.
-function outlines() {
+// The paths of the districts: their areas, their borders, and the lines within, which two of their units share.
+function outlines(areas) {
   const corner = new Map(), seen = new Map();
   const known = ([x, y]) => {
     const at = Math.round((x + 5000) * 500) * 1e8 + Math.round((y + 5000) * 500);
@@ -250,27 +250,39 @@ function outlines() {
       drawing = path;
     });
   }));
-  return {border, hair};
+  return {border, hair, filled: districts.map(d => traced(nodes.filter(i => data.plan[i] === d).flatMap(i => areas[i])))};
 }
-const {border, hair} = outlines();
 
-// Neighbours have different colours: the district with the most used colours around it is next (DSATUR).
-function colouring() {
+// Of a large map, corners are put together that a reader of the whole does not tell apart.
+const heavy = areas.flat().reduce((a, ring) => a + ring.length, 0) > 5000;
+function coarser() {
+  const grain = .6, near = v => Math.round(v / grain) * grain;
+  return areas.map(rings => rings.map(ring => ring.map(p => p.map(near)).filter(([x, y], t, all) => {
+    const [a, b] = all[(t + all.length - 1) % all.length];
+    return x !== a || y !== b;
+  })).filter(ring => ring.length > 2));
+}
+let fine = null, coarse = null;
+const paths = () => heavy && view.k < 2.5 * fitted ? coarse ??= outlines(coarser()) : fine ??= outlines(areas);
+
+// Neighbours have different colours: the district with the most used colours around it is next (DSATUR). Of the
+// colours that are left it gets the rarest, so that few districts look alike; if none is left, the first one that fits.
+function colouring(spread = true) {
   if (k <= palette.length) return districts;
   const touching = districts.map(() => new Set());
   for (const [u, v] of crossing) {
     touching[data.plan[u]].add(data.plan[v]);
     touching[data.plan[v]].add(data.plan[u]);
   }
-  const found = Array(k).fill(-1), used = districts.map(() => new Set());
+  const found = Array(k).fill(-1), used = districts.map(() => new Set()), often = Array(k).fill(0);
   const first = (a, b) => used[b].size - used[a].size || touching[b].size - touching[a].size;
   for (let left = [...districts]; left.length; left = left.slice(1)) {
     left.sort(first);
-    const d = left[0];
-    let colour = 0;
-    while (used[d].has(colour)) colour++;
-    found[d] = colour;
-    touching[d].forEach(e => used[e].add(colour));
+    const d = left[0], free = districts.filter(c => !used[d].has(c) && (c < palette.length || !spread));
+    if (!free.length) return colouring(false);
+    found[d] = spread ? free.reduce((a, b) => often[b] < often[a] ? b : a) : free[0];
+    often[found[d]] += 1;
+    touching[d].forEach(e => used[e].add(found[d]));
   }
   return found.map(c => c % palette.length);
 }
@@ -308,15 +320,20 @@ function shading() {
 const map = byId("map"), base = byId("base"), top_ = byId("top"), tip = byId("tip");
 const store = document.createElement("canvas");
 const view = {k: 1, x: 0, y: 0}, stored = {k: 1, x: 0, y: 0};
-let [width, height, dpr, fitted, waiting, rest, painted] = [0, 0, 1, 1, false, 0, 0];
+let [width, height, dpr, fitted, waiting, rest] = [0, 0, 1, 1, false, 0];
 const margin = .3;  // of the view, on each side of the painted picture
-const heavy = areas.flat().reduce((a, ring) => a + ring.length, 0) > 5000;
 let shown = null, chosen = null, current = null, pinned = false;  // districts, and the unit
 
 const lay = (ctx, right = 0, down = 0) => ctx.setTransform(dpr * view.k, 0, 0, dpr * view.k, dpr * (view.x + right), dpr * (view.y + down));
 
+function near(i) {  // whether it lies in the painted picture
+  const box = boxes[i], [x, y] = [margin * width, margin * height];
+  return box[2] * view.k + view.x > -x && box[0] * view.k + view.x < width + x &&
+    box[3] * view.k + view.y > -y && box[1] * view.k + view.y < height + y;
+}
+
 function paint() {
-  const ctx = store.getContext("2d"), px = 1 / view.k, by = shading();
+  const ctx = store.getContext("2d"), px = 1 / view.k, by = shading(), {border, hair, filled} = paths();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.clearRect(0, 0, store.width, store.height);
   lay(ctx, margin * width, margin * height);
@@ -327,7 +344,7 @@ function paint() {
     ctx.stroke(border[d]);
     ctx.fillStyle = by ? ink.paper : ink.district[d];
     ctx.fill(filled[d]);
-    if (by) nodes.forEach(i => { if (data.plan[i] === d) { ctx.fillStyle = by.of(i); ctx.fill(shapes[i]); } });
+    if (by) nodes.forEach(i => { if (data.plan[i] === d && near(i)) { ctx.fillStyle = by.of(i); ctx.fill(shape(i)); } });
   }
   ctx.lineCap = "butt";
   if (data.outlined || by) {
@@ -396,7 +413,7 @@ function labels(ctx) {
 }
 
 function highlight() {  // on a canvas of its own: the others are dimmed
-  const ctx = top_.getContext("2d"), px = 1 / view.k, d = shown ?? chosen;
+  const ctx = top_.getContext("2d"), px = 1 / view.k, d = shown ?? chosen, {border, filled} = paths();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.clearRect(0, 0, top_.width, top_.height);
   if (d !== null) {
@@ -419,7 +436,7 @@ function highlight() {  // on a canvas of its own: the others are dimmed
     for (const [style, wide] of [[ink.paper, 5], [ink.border, 2.5]]) {
       ctx.strokeStyle = style;
       ctx.lineWidth = wide * px;
-      ctx.stroke(shapes[current]);
+      ctx.stroke(shape(current));
     }
   }
   map.dataset.district = d === null ? "" : d + 1;
@@ -432,11 +449,9 @@ function highlight() {  // on a canvas of its own: the others are dimmed
 
 function frame() {
   waiting = false;
-  const now = performance.now();
-  if (!heavy || !rest || now - painted > 400) {  // a large map is moved as a picture, and painted when it rests
+  if (!heavy || !rest) {  // a large map is moved as a picture, and painted when it rests
     paint();
     Object.assign(stored, view);
-    painted = now;
   }
   const ctx = base.getContext("2d"), f = view.k / stored.k;
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
@@ -513,7 +528,7 @@ function unitAt(x, y) {
     return a >= box[0] && a <= box[2] && b >= box[1] && b <= box[3];
   });
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  return found.find(i => ctx.isPointInPath(shapes[i], a, b)) ?? null;
+  return found.find(i => ctx.isPointInPath(shape(i), a, b)) ?? null;
 }
 
 function point(x = null, y = null) {  // the tip at the pointer, else at the unit
@@ -641,6 +656,7 @@ document.addEventListener("keydown", event => {
   show(null);
   choose(null);
 });
+map.style.setProperty("--ratio", (whole[3] - whole[1]) / (whole[2] - whole[0]) || 1);
 top_.setAttribute("aria-label", `Map of ${count(n)} units in ${count(k)} districts`);
 
 byId("in").addEventListener("click", () => zoom(1.6));
