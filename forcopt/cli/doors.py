@@ -69,6 +69,7 @@ def districts(
         Path | None, Option("--plan", metavar="CSV", help="An old plan: change it least, by default.")
     ] = None,
     plan: Annotated[Path | None, Option("--map", help="The plan as .geojson, or as .csv of units.")] = None,
+    page: Annotated[Path | None, Option("--page", help="An interactive map: one HTML file.")] = None,
     out: Annotated[Path, Option("--report", "-o", help="An HTML page.")] = Path("districts.html"),
     fix: output.FixOption = None,
     time_limit: output.TimeLimitOption = 60,
@@ -82,6 +83,8 @@ def districts(
 
     output.check_target(out, ".html")
     output.check_target(plan, ".geojson", ".csv")
+    output.check_target(page, ".html")
+    require(page is None or page.resolve() != out.resolve(), "--page", page, "differ from --report")
     share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
         units, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
@@ -97,6 +100,8 @@ def districts(
     made, mean, (low, high) = solution.decision, problem.mean, problem.population_bounds
     if plan is not None:
         (made.to_csv if plan.suffix.lower() == ".csv" else made.to_geojson)(plan)
+    if page is not None:
+        made.to_html(page, solution)
     scored = problem.evaluate(solution.decision).metrics
     cut = f"{scored['cut']:g} of {graph.number_of_edges()} pairs of neighbours are cut"
     least = (
@@ -127,7 +132,7 @@ def districts(
     notes = [f"{note.value} {note.rule}." for note in found.notes]
     answer = {"The map": shown + table("The districts", head, rows)}
     parts = {"question": question, "findings": found, "answer": answer, "limits": notes}
-    _finish(out, "districts", known, as_json, plans=[plan] if plan else [], **parts)
+    _finish(out, "districts", known, as_json, plans=list(filter(None, [plan, page])), **parts)
 
 
 def fair(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -104,10 +105,38 @@ def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
             f'<section id="{names[name]}"><h2>{html.escape(name)}</h2>\n{text}\n</section>'
             for name, text in sections.items()
         ),
-        "made": f"Made on {date.today().isoformat()} with forcopt {version('forcopt')}.",
     }
-    text = files(__package__).joinpath("report_page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text)
+    return _filled(__package__, "report_page.html", parts)
+
+
+def interactive(package: str, data: Any, *, title: str, **parts: str) -> str:
+    """Give the ``page.html`` of a package with its ``style.css``, its ``script.js``, and data for this.
+
+    Parameters
+    ----------
+    package : str
+        Which has these files.
+    data : Any
+        For JSON.
+    title : str
+        Plain text.
+    parts : str
+        HTML by its name in the file.
+    """
+    # A text within may not end the script element that holds it.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts |= {name.partition(".")[0]: _own(package, name) for name in ("style.css", "script.js")}
+    return _filled(package, "page.html", {**parts, "title": html.escape(title), "data": text})
+
+
+def _own(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8").rstrip()
+
+
+def _filled(package: str, name: str, parts: Mapping[str, str]) -> str:
+    made = f"Made on {date.today().isoformat()} with forcopt {version('forcopt')}."
+    known = {**parts, "made": made}
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: known[match[1]], _own(package, name))
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -14,22 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_label_order, plain
 from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_level
-from forcopt.errors import DeclarationError, required
+from forcopt.errors import DeclarationError, require, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.elections import Elections, election_scores
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import TIE
 from forcopt.notebook import new_figure, picture_html
-from forcopt.problem import Outcome
+from forcopt.problem import Outcome, Solution
 from forcopt.problem.drawing import finished, titled
+from forcopt.problem.report_page import interactive
 from forcopt.status import Status
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""
+
+Sums = Elections | None
+"""Names, each with two node attributes."""
+
+_STEPS = 100_000
+"""A page rounds coordinates to this part of the longer side of the map."""
 
 _BOX = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
 _LABEL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "bbox": _BOX, "zorder": 3}
@@ -368,6 +375,73 @@ class Plan:
         text = json.dumps({"type": "FeatureCollection", "features": features})
         Path(path).write_text(text, encoding="utf-8")
 
+    def to_html(
+        self, path: str | Path, solution: Solution | None = None, shares: Sums = None, elections: Sums = None
+    ) -> None:
+        """Write an interactive map as one HTML file that needs nothing else, no network either.
+
+        The map moves and zooms by mouse, touch and keyboard. A unit shows its name, its people, its district
+        and its shares; a row of the table of districts highlights one. Districts are numbered from 1.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write. Its name without the ending is the heading.
+        solution : Solution, optional
+            Whose decision the plan is: the page then says what was proved.
+        shares : Mapping[str, tuple[str, str]], optional
+            Names of groups, each with the node attributes of the group and of the total, such as
+            ``{"Black": ("black", "vap")}``.
+        elections : Mapping[str, tuple[str, str]], optional
+            See `scores`; the shares are those of the first party.
+
+        Raises
+        ------
+        DeclarationError
+            If the solution has another decision, or a node lacks an attribute.
+
+        Notes
+        -----
+        Units are drawn as their ``geometry``. If one has none, all are points, joined to their neighbours,
+        where `plot` draws them; the area around each is what lies nearest to it, not its outline. Degrees are
+        projected by Lambert's azimuthal projection, which keeps areas.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from forcopt.data import grid
+        >>> solution = Districting(grid(2, 4), districts=2, tolerance=0).solve()
+        >>> path = Path(tempfile.mkdtemp()) / "plan.html"
+        >>> solution.decision.to_html(path, solution)
+        >>> '"status":"optimal"' in path.read_text()
+        True
+        """
+        if solution is not None and solution.decision != self:
+            raise DeclarationError("solution: its decision is another plan; call solution.decision.to_html")
+        for name, pair in (shares or {}).items():
+            fits = not isinstance(pair, str) and len(pair) == 2
+            require(fits, f"shares[{name!r}]", pair, "be two node attributes")
+        problem, facts = self.problem, [self.problem.graph.nodes[v] for v in self.problem.nodes]
+        judged, sums = problem.evaluate(self), (shares or {}, elections or {})
+        data: dict[str, Any] = {"scores": self.scores(elections), "parties": elections or {}}
+        data["violations"] = list(judged.violations)
+        data |= {"objective": str(problem.objective), "sense": problem.sense, "value": judged.objective}
+        data |= {"status": str(solution.status), "bound": solution.bound} if solution else {}
+        data |= {"people": problem.arrays.weights, "means": problem.means, "seats": problem.seats}
+        data |= {"nodes": list(map(str, problem.nodes)), "edges": problem.arrays.edges, "plan": self.labels}
+        data["names"] = [[at.get(key) for key in ("name", problem.county)] for at in facts]
+        data |= {"compactness": {"Polsby-Popper": self.polsby_popper, "Reock": self.reock}}
+        data["sums"] = [{e: list(map(problem.numbers, pair)) for e, pair in of.items()} for of in sums]
+        outlined = all(at.get("geometry") is not None for at in facts)
+        rings = [_rings(at["geometry"]) for at in facts] if outlined else _positions(problem)[:, None, None]
+        every = np.concatenate([ring for unit in rings for ring in unit])
+        low, step = every.min(axis=0), float(np.ptp(every, axis=0).max()) / _STEPS or 1.0
+        data |= {"outlined": outlined, "low": low, "step": step, "whole": bool((every % 1 == 0).all())}
+        whole = [[np.rint((ring - low) / step).astype(int) for ring in unit] for unit in rings]
+        lines = [[np.diff(ring, axis=0, prepend=0).ravel().tolist() for ring in unit] for unit in whole]
+        known, package = plain(data) | {"lines": lines}, "forcopt.models.districting.page"
+        Path(path).write_text(interactive(package, known, title=Path(path).stem), encoding="utf-8")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment
 
@@ -571,10 +645,11 @@ def _positions(problem: Districting) -> Array:
             return np.array([np.ravel([nodes[v][n] for n in names]) for v in problem.nodes], dtype=float)
     if all(isinstance(v, tuple) and len(v) == 2 and np.isreal(v).all() for v in problem.nodes):
         return np.array(problem.nodes, dtype=float)
-    plain = nx.Graph()  # distances of Kamada and Kawai count edges, not weights
-    plain.add_nodes_from(problem.nodes)
-    plain.add_edges_from((u, v) for u, v in problem.graph.edges() if u != v)
-    layout = nx.kamada_kawai_layout(plain)
+    bare = nx.Graph()  # distances of Kamada and Kawai count edges, not weights
+    bare.add_nodes_from(problem.nodes)
+    bare.add_edges_from((u, v) for u, v in problem.graph.edges() if u != v)
+    nx.add_path(bare, [min(part, key=problem.place.__getitem__) for part in nx.connected_components(bare)])
+    layout = nx.kamada_kawai_layout(bare)  # without this path islands would lie a million edges away
     return np.array([layout[v] for v in problem.nodes])
 
 
@@ -582,8 +657,11 @@ def _area(geometry: Any) -> Any:
     """A polygon or multipolygon, with its holes, as a path of matplotlib."""
     from matplotlib.path import Path as Outline
 
-    rings = [_turned(ring, hole=i > 0) for polygon in polygons_of(geometry) for i, ring in enumerate(polygon)]
-    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
+    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in _rings(geometry)))
+
+
+def _rings(geometry: Any) -> list[Array]:
+    return [_turned(ring, hole=i > 0) for polygon in polygons_of(geometry) for i, ring in enumerate(polygon)]
 
 
 def _turned(ring: Any, hole: bool) -> Array:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections import Counter
-from datetime import date
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from forcopt import __version__
 from forcopt.arrays import plain
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.problem.drawing import COLOURS
+from forcopt.problem.report_page import interactive
 from forcopt.study.charts import CHARTS
 from forcopt.study.charts.chart import methods, tests
 from forcopt.study.store import declaration
@@ -41,18 +38,9 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
     table, notes : str
         Of it, as HTML.
     """
-    parts = {
-        "title": html.escape(_title(comparison)),
-        "summary": html.escape(summary(comparison)),
-        "made": f"Made on {date.today().isoformat()} with forcopt {__version__}.",
-        "table": table,
-        "notes": notes,
-        "style": _own("style.css"),
-        "script": _own("script.js"),
-        # A text within may not end the script element that holds it.
-        "data": json.dumps(_data(comparison), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
+    known = html.escape(summary(comparison))
+    title = _title(comparison)
+    return interactive(__name__, _data(comparison), title=title, summary=known, table=table, notes=notes)
 
 
 def summary(comparison: Comparison) -> str:
@@ -90,10 +78,6 @@ def _title(comparison: Comparison) -> str:
 
 def _is_sweep(comparison: Comparison) -> bool:
     return all(row.parameters for row in comparison.rows)
-
-
-def _own(name: str) -> str:
-    return files("forcopt.study.page").joinpath(name).read_text(encoding="utf-8").rstrip()
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:
