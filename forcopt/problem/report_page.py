@@ -9,11 +9,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from forcopt import __version__
 from forcopt.data.intake import Findings, grouped
 
 LARGEST = 2_000_000
@@ -134,7 +134,7 @@ def _own(package: str, name: str) -> str:
 
 
 def _filled(package: str, name: str, parts: Mapping[str, str]) -> str:
-    made = f"Made on {date.today().isoformat()} with forcopt {version('forcopt')}."
+    made = f"Made on {date.today().isoformat()} with forcopt {__version__}."
     known = {**parts, "made": made}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: known[match[1]], _own(package, name))
 

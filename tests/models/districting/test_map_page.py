@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import forcopt
 from forcopt.cli import app
 from forcopt.data import grid
 from forcopt.data.examples import write_examples
@@ -124,6 +125,7 @@ def test_names_from_a_file_are_escaped(page):
     text = page.read_text()
     assert "<b>" not in text and "<img" not in text and "</dd><i>" not in text
     assert text.count("</script>") == 2 and HOSTILE in read(page)[0]["nodes"]
+    assert f"with forcopt {forcopt.__version__}." in text  # forcopt-core has no metadata of forcopt
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
