@@ -33,7 +33,6 @@ from forcopt.models.districting.recom import (
     _random,
     _State,
     _uniform_tree,
-    drawing,
 )
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -232,7 +231,7 @@ class _Search:
             label[piece] = c
             more = min(spare, int(largest[c] - least[c]))
             seats[c], spare = least[c] + more, spare - more
-        self.state = _State.of(g, label, n + 1, drawing(0 if seed is None else seed))
+        self.state = _State.of(g, label, n + 1, 0 if seed is None else seed)
         self.merged = _Merged.of(n, len(g.edges))
         self.clusters = _Clusters(seats, np.full(2, len(pieces)), label.copy())
 

@@ -61,20 +61,18 @@ class _State(NamedTuple):
     """The state of the generator."""
 
     @classmethod
-    def of(cls, graph: WeightedGraph, label: Array, districts: int, draw: Array) -> _State:
-        """The state with these labels; arrays have room for a number of districts."""
+    def of(
+        cls, graph: WeightedGraph, label: Array, districts: int, seed: int | np.random.Generator | None
+    ) -> _State:
+        """The state with these labels, with room for a number of districts."""
         members, place = np.zeros((districts, graph.size), np.int64), np.full(len(graph.edges), -1, np.int64)
         size = np.bincount(label, minlength=districts)
         for d in range(districts):
             members[d, : size[d]] = np.flatnonzero(label == d)
         cut = np.flatnonzero(label[graph.edges[:, 0]] != label[graph.edges[:, 1]])
         place[cut] = np.arange(len(cut))
+        draw = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
         return cls(label, members, size, np.resize(cut, len(place)), np.array([len(cut)]), place, draw)
-
-
-def drawing(seed: int | np.random.Generator | None) -> Array:
-    """The state of a generator for `_random`."""
-    return np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
 
 
 class _Merged(NamedTuple):
@@ -280,8 +278,7 @@ def _walk_reversibly(graph, state, merged, steps):  # type: ignore[no-untyped-de
     for step in range(steps):
         if state.cuts[0] == 0:
             return step
-        u, v = graph.edges[_random(state.draw, len(graph.edges))]
-        a, b = state.label[u], state.label[v]
+        a, b = state.label[graph.edges[_random(state.draw, len(graph.edges))]]
         if a == b:
             continue
         count = _merge(graph, state, merged, a, b)
@@ -332,8 +329,8 @@ class ReCom:
 
     With t(A) trees of A, and c(A, B) edges between A and B, a step from A and B to A' and B' has
     probability ``c(A, B) / m * c(A', B') t(A') t(B') / t(A | B) / M``. Times ``t(A) t(B)``, this is
-    symmetric, so the chain is reversible. In [3]_ all pairs are equally likely, and the new plan is accepted with
-    probability ``1 / c(A', B')``; the law is the same, but most trees are lost.
+    symmetric, so the chain is reversible. In [3]_ all pairs are equally likely, and the new plan is accepted
+    with probability ``1 / c(A', B')``; the law is the same, but most trees are lost.
 
     M is at least the b of every tree: 1 more than the number of the lightest vertices of A and B that weigh
     together at most the weight of A and B less twice the lower bound. (The b edges leave b + 1 parts of the
@@ -374,7 +371,7 @@ class ReCom:
         g = problem.arrays
         self.problem, self.reversible = problem, reversible
         self._map = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, tree == "uniform")
-        self._state = _State.of(g, start.labels.copy(), problem.districts, drawing(seed))
+        self._state = _State.of(g, start.labels.copy(), problem.districts, seed)
         self._merged = _Merged.of(g.size, len(g.edges))
 
     @property

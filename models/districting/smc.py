@@ -1,15 +1,14 @@
-"""Sequential Monte Carlo: plans grow by a district at a time, which a random spanning tree cuts off the rest."""
+"""Sequential Monte Carlo: plans grow by one district at a time, cut off a random tree of the rest."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import splu
 
 from forcopt.arrays import Array
 from forcopt.compiled import njit
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import require
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import (
@@ -21,7 +20,6 @@ from forcopt.models.districting.recom import (
     _State,
     _uniform_tree,
     _weigh,
-    drawing,
 )
 
 _TREES = 10_000
@@ -30,9 +28,9 @@ _TREES = 10_000
 
 @njit(cache=True)
 def _cut_off(graph, state, merged, new, left):  # type: ignore[no-untyped-def]
-    """Draw a tree of the rest, district 0, and cut a district off, so that `left` districts fit into the rest.
+    """Draw a tree of the rest, district 0, and cut a district off it, so that the rest may become `left` more.
 
-    Give the number of ways to do so; if there is none, nothing changes.
+    Give the number of ways to cut; if there is none, nothing changes.
     """
     count, ways, top, a, b = _merge(graph, state, merged, 0, new), 0, -1, 0, 0
     _uniform_tree(merged, count, state.draw)
@@ -50,11 +48,14 @@ def _cut_off(graph, state, merged, new, left):  # type: ignore[no-untyped-def]
     return ways
 
 
-def _log_trees(adjacent: sp.csr_array, inside: Array) -> float:
+def _log_trees(edges: Array, inside: Array) -> float:
     """The logarithm of the number of spanning trees, by Kirchhoff's theorem."""
-    first = sp.csr_array(([1.0], ([0], [0])), (len(inside), len(inside)))
-    # With 1 more in the corner, the determinant is no longer 0, but the minor without the first row and column.
-    matrix = sp.csc_array(laplacian(adjacent[inside][:, inside]) + first)
+    own, place = np.arange(inside.sum()), np.cumsum(inside) - 1
+    a, b = place[edges[inside[edges].all(axis=1)]].T
+    degree = np.bincount(np.concatenate([a, b, [0]]), minlength=len(own))
+    # With 1 more in its corner, the Laplacian has the determinant of its minor there.
+    values = np.concatenate([degree, np.full(2 * len(a), -1)]).astype(float)
+    matrix = sp.csc_array((values, (np.concatenate([own, a, b]), np.concatenate([own, b, a]))))
     return float(np.log(np.abs(splu(matrix).U.diagonal())).sum())
 
 
@@ -83,28 +84,28 @@ def sequential_plans(
     Raises
     ------
     DeclarationError
-        For unequal seats, a graph that is not connected, a single district, a power that is not finite; and if
-        10,000 trees for each plan give too few plans.
+        For unequal seats, a graph that is not connected, a single district, a power that is not finite; and
+        if fewer than one tree in 10,000 gives a plan.
 
     Notes
     -----
-    The law is proportional to the product over the districts of t(D) to the power rho, where t(D) is the number
-    of spanning trees of D [1]_. A partial plan is a set of districts D_1 to D_i and a connected rest R, with the
-    law proportional to ``t(D_1)^rho ... t(D_i)^rho t(R)``. A new one is made of an old one, drawn by its weight,
-    by a uniform spanning tree of its rest. If b cuts of the tree leave a district and a rest within the bounds of
-    the remaining districts, one of them is drawn, and the weight gets the factor b; if there is none, an old
-    one is drawn again.
+    Let t(D) be the number of spanning trees of a district D. The law of plans is proportional to the product
+    of all ``t(D)^rho`` [1]_. A partial plan has districts D_1 to D_i and a connected rest R, and the law
+    proportional to ``t(D_1)^rho ... t(D_i)^rho t(R)``. To make one, an old one is drawn by its weight, and a
+    uniform spanning tree of its rest. Let b cuts of the tree leave a district within the bounds and a rest
+    within those of the districts to come. One of them is drawn, and the weight gets the factor b; without
+    any, an old one is drawn again.
 
-    With the factor b, a new partial plan comes from an old one in the measure
-    ``q = t(D) t(R) c(D, R) / t(D | R)``, where c(D, R) is the number of edges between D and R. In [1]_ a cut
-    is one of the k_i nearest to the mean population, and it is rejected if it is not within the bounds; this
-    gives the same q, divided by k_i, if k_i is at least b for all trees, which is estimated there.
+    So an old partial plan gives a new one with district D and rest R the mean weight
+    ``t(D) t(R) c(D, R) / t(D | R)``, where c(D, R) is the number of edges between D and R. In [1]_, one of
+    the k_i cuts nearest to the mean population is drawn, and rejected outside the bounds; this gives the same,
+    divided by k_i, if k_i is at least b for all trees. Here no such k_i is needed.
 
-    The same partial plan comes from each way to join a district to the rest. As the target of the old one times
-    q is ``t(D_j)^(1 - rho) c(D_j, R)`` times the target of the new one, the weight is b divided by the sum of
-    ``t(D_j)^(1 - rho) c(D_j, R)`` over all j, so that no order of the districts counts more than once [2]_. In
-    the last step the rest is a district itself, and the sum is over all pairs of districts,
-    ``(t(D_i) t(D_j))^(1 - rho) c(D_i, D_j)``. For rho = 1 this is the number of cut edges.
+    A partial plan has several old ones: any D_j beside R may be the one cut off last. The target of such an
+    old one times its mean weight is ``t(D_j)^(1 - rho) c(D_j, R)`` times the target of the new one. So the weight
+    is b divided by the sum of ``t(D_j)^(1 - rho) c(D_j, R)`` over all j, and a plan does not count more often
+    if its districts can be cut off in more orders [2]_. In the last step R is a district too, and the sum of
+    ``(t(D_i) t(D_j))^(1 - rho) c(D_i, D_j)`` is over all pairs; for rho = 1 it is the number of cut edges.
 
     References
     ----------
@@ -118,32 +119,24 @@ def sequential_plans(
     require(k > 1, "districts", k, "be at least 2 for the method smc")
     require(len(g.components()) == 1, "graph", f"of {len(g.components())} components", "be connected for smc")
     graph = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, True)
-    merged, draw = _Merged.of(g.size, len(g.edges)), drawing(rng)
-    ends = np.concatenate([g.edges, g.edges[:, ::-1]]).T
-    adjacent = sp.csr_array((np.ones(ends.shape[1]), tuple(ends)), (g.size, g.size))
-    tied = bool(problem.side_constraints or problem.rules)
-    # One row for each partial plan: its districts, the logarithms of their numbers of trees, and of its weight.
+    merged = _Merged.of(g.size, len(g.edges))
+    # For each partial plan: its districts, the logarithms of their numbers of trees, and that of its weight.
     labels, trees, logs = np.zeros((size, g.size), np.int64), np.zeros((size, k)), np.zeros(size)
     for new in range(1, k):
         found, tries, last = list[tuple[Array, Array, float]](), 0, new == k - 1
+        counted = () if rho == 1 else (new, 0) if last else (new,)
         chances = np.cumsum(np.exp(logs - logs.max()))
         while len(found) < size:
-            if tries >= _TREES * (len(found) + 1):
-                raise DeclarationError(
-                    f"method 'smc': {tries} trees gave {len(found)} of {size} plans with {new} districts"
-                )
+            made = f"number of plans of {new + 1} districts after {tries} trees"
+            require(tries < _TREES * (len(found) + 1), made, len(found), f"be {size}")
             tries += 1
             old = int(np.searchsorted(chances, rng.random() * chances[-1]))
-            state = _State.of(g, labels[old].copy(), k, draw)
-            ways = _cut_off(graph, state, merged, new, k - new)
-            label = state.label
-            if not ways or (
-                tied and last and not problem.evaluate(Plan.from_labels(problem, label)).feasible
-            ):
+            state = _State.of(g, labels[old].copy(), k, rng)
+            ways, label, known = _cut_off(graph, state, merged, new, k - new), state.label, trees[old].copy()
+            if not ways or (last and not problem.evaluate(Plan.from_labels(problem, label)).feasible):
                 continue
-            known = trees[old].copy()
-            for d in ((new, 0) if last else (new,)) if rho != 1 else ():
-                known[d] = _log_trees(adjacent, np.flatnonzero(label == d))
+            for d in counted:
+                known[d] = _log_trees(g.edges, label == d)
             a, b = label[g.edges[state.cut[: state.cuts[0]]]].T
             terms = ((1 - rho) * (known[a] + known[b]))[last | (a * b == 0)]
             found.append((label, known, np.log(ways) - np.logaddexp.reduce(terms)))
