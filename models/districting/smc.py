@@ -28,7 +28,7 @@ _TREES = 10_000
 
 @njit(cache=True)
 def _cut_off(graph, state, merged, new, left):  # type: ignore[no-untyped-def]
-    """Draw a tree of the rest, district 0, and cut a district off it, so that the rest may become `left` more.
+    """Draw a tree of the rest, district 0, and cut a district off it, so that the rest can become `left`.
 
     Give the number of ways to cut; if there is none, nothing changes.
     """
@@ -98,14 +98,15 @@ def sequential_plans(
 
     So an old partial plan gives a new one with district D and rest R the mean weight
     ``t(D) t(R) c(D, R) / t(D | R)``, where c(D, R) is the number of edges between D and R. In [1]_, one of
-    the k_i cuts nearest to the mean population is drawn, and rejected outside the bounds; this gives the same,
-    divided by k_i, if k_i is at least b for all trees. Here no such k_i is needed.
+    the k_i cuts nearest to the mean population is drawn, and rejected outside the bounds; this gives the
+    same, divided by k_i, if k_i is at least b for all trees. Here no such k_i is needed.
 
     A partial plan has several old ones: any D_j beside R may be the one cut off last. The target of such an
-    old one times its mean weight is ``t(D_j)^(1 - rho) c(D_j, R)`` times the target of the new one. So the weight
-    is b divided by the sum of ``t(D_j)^(1 - rho) c(D_j, R)`` over all j, and a plan does not count more often
-    if its districts can be cut off in more orders [2]_. In the last step R is a district too, and the sum of
-    ``(t(D_i) t(D_j))^(1 - rho) c(D_i, D_j)`` is over all pairs; for rho = 1 it is the number of cut edges.
+    old one times its mean weight is ``t(D_j)^(1 - rho) c(D_j, R)`` times the target of the new one. So the
+    weight is b divided by the sum of ``t(D_j)^(1 - rho) c(D_j, R)`` over all j, and a plan does not count
+    more often if its districts can be cut off in more orders [2]_. In the last step R is a district too, and
+    the sum of ``(t(D_i) t(D_j))^(1 - rho) c(D_i, D_j)`` is over all pairs; for rho = 1 it is the number of
+    cut edges.
 
     References
     ----------
