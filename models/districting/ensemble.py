@@ -53,6 +53,9 @@ class Ensemble:
     >>> best = p.solve().decision
     >>> drawn.share_at_most("cut_edges", best) < 0.2
     True
+    >>> weighted = p.ensemble("smc", size=200, seed=1)
+    >>> 150 < weighted.effective_size <= 200
+    True
     """
 
     problem: Districting

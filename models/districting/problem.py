@@ -1156,7 +1156,8 @@ class Districting(OfParts):
         tree : {"uniform", "least"}, optional
             Of ``recom``: the law of the spanning trees.
         rho : float, optional
-            Of ``smc``: 1 by default; 0 for uniform plans, whose weights differ more.
+            Of ``smc``: 1 by default; 0 for uniform plans, whose weights differ more; see
+            `Ensemble.effective_size`.
         seed : int or numpy.random.Generator, optional
             Of the draws.
 

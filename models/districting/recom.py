@@ -61,15 +61,13 @@ class _State(NamedTuple):
     """The state of the generator."""
 
     @classmethod
-    def of(
-        cls, graph: WeightedGraph, label: Array, districts: int, seed: int | np.random.Generator | None
-    ) -> _State:
+    def of(cls, g: WeightedGraph, label: Array, room: int, seed: int | np.random.Generator | None) -> _State:
         """The state with these labels, with room for a number of districts."""
-        members, place = np.zeros((districts, graph.size), np.int64), np.full(len(graph.edges), -1, np.int64)
-        size = np.bincount(label, minlength=districts)
-        for d in range(districts):
+        members, place = np.zeros((room, g.size), np.int64), np.full(len(g.edges), -1, np.int64)
+        size = np.bincount(label, minlength=room)
+        for d in range(room):
             members[d, : size[d]] = np.flatnonzero(label == d)
-        cut = np.flatnonzero(label[graph.edges[:, 0]] != label[graph.edges[:, 1]])
+        cut = np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]])
         place[cut] = np.arange(len(cut))
         draw = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
         return cls(label, members, size, np.resize(cut, len(place)), np.array([len(cut)]), place, draw)
@@ -285,8 +283,7 @@ def _walk_reversibly(graph, state, merged, steps):  # type: ignore[no-untyped-de
         _uniform_tree(merged, count, state.draw)
         top, _, number = _cut_edge(graph, merged, count, 2, state.draw)
         weights = np.sort(graph.weight[merged.nodes[:count]])
-        spare = weights.sum() - 2 * graph.low
-        most = 1 + np.searchsorted(np.cumsum(weights), spare, side="right")
+        most = 1 + np.searchsorted(np.cumsum(weights), weights.sum() - 2 * graph.low, side="right")
         if _random(state.draw, most) < number:
             _divide(graph, state, merged, count, (top, a, b))
             return step + 1

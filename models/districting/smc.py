@@ -38,8 +38,7 @@ def _cut_off(graph, state, merged, new, left):  # type: ignore[no-untyped-def]
     for v in merged.order[1:count]:
         for side in range(2):
             people = total - merged.below[v] if side else merged.below[v]
-            rest = total - people
-            if graph.low <= people <= graph.high and left * graph.low <= rest <= left * graph.high:
+            if graph.low <= people <= graph.high and left * graph.low <= total - people <= left * graph.high:
                 ways += 1
                 if _random(state.draw, ways) == 0:
                     top, a, b = v, (0 if side else new), (new if side else 0)
