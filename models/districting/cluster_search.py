@@ -90,7 +90,7 @@ def _recombine(graph, state, merged, clusters, steps):  # type: ignore[no-untype
         size, top, first = _merge(graph, state, merged, a, b), -1, 0
         for _ in range(_TREES):
             _uniform_tree(merged, size, state.draw)
-            top, first = _cut_edge(graph, merged, size, both, state.draw)
+            top, first, _ = _cut_edge(graph, merged, size, both, state.draw)
             if top >= 0:
                 break
         if top >= 0:
@@ -220,24 +220,19 @@ class _Search:
 
     def __init__(self, problem: CountyClustering, seed: int | np.random.Generator | None) -> None:
         g, (low, high) = problem.whole.arrays, problem.window
-        n, m, (first, ends, number) = g.size, len(g.edges), g.links
+        n = g.size
         self.problem, self.known = problem, dict[bytes, None]()
-        self.map = _Map(first, ends, number, g.edges, g.weights, low, high, True)
-        label, members = np.zeros(n, np.int64), np.zeros((n + 1, n), np.int64)
-        size, seats = np.zeros((2, n + 1), np.int64)
+        self.map = _Map(*g.links, g.edges, g.weights, low, high, True)
+        label, seats = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
         pieces = g.components()
         least, largest = problem.sizes(np.array([g.weights[piece].sum() for piece in pieces]))
         spare = problem.districts - int(least.sum())
         for c, piece in enumerate(pieces):
-            label[piece], members[c, : len(piece)], size[c] = c, piece, len(piece)
+            label[piece] = c
             more = min(spare, int(largest[c] - least[c]))
             seats[c], spare = least[c] + more, spare - more
-        rng = np.random.default_rng(0 if seed is None else seed)
-        self.state = _State(
-            label, members, size, np.zeros(m, np.int64), np.zeros(1, np.int64), np.full(m, -1),
-            rng.integers(1, 2**63, 1).astype(np.uint64),
-        )  # fmt: skip
-        self.merged = _Merged.of(n, m)
+        self.state = _State.of(g, label, n + 1, 0 if seed is None else seed)
+        self.merged = _Merged.of(n, len(g.edges))
         self.clusters = _Clusters(seats, np.full(2, len(pieces)), label.copy())
 
     def run(self, steps: int) -> int:

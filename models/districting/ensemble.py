@@ -1,4 +1,4 @@
-"""Ensembles of plans, uniform or of a ReCom chain, and the place of a given plan among them."""
+"""Ensembles of plans, uniform, of a ReCom chain or weighted, and the place of a given plan among them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.recom import ReCom, started
+from forcopt.models.districting.smc import sequential_plans
 from forcopt.notebook import new_figure, write_figure
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ class Ensemble:
     plans : tuple of Plan
         In the order in which they were drawn.
     method : str
-        ``uniform`` or ``recom``.
+        ``uniform``, ``recom``, ``reversible-recom`` or ``smc``.
+    weights : ndarray, optional
+        Of ``smc``: the weight of each plan; they sum to 1. A mean of `values` is
+        ``np.average(drawn.values(), weights=drawn.weights)``. None if all plans count equally.
 
     Examples
     --------
@@ -49,14 +53,26 @@ class Ensemble:
     >>> best = p.solve().decision
     >>> drawn.share_at_most("cut_edges", best) < 0.2
     True
+    >>> weighted = p.ensemble("smc", size=200, seed=1)
+    >>> 150 < weighted.effective_size <= 200
+    True
     """
 
     problem: Districting
     plans: tuple[Plan, ...]
     method: str
+    weights: Array | None = None
 
     def __len__(self) -> int:
         return len(self.plans)
+
+    @property
+    def effective_size(self) -> float:
+        """Kish's effective number of plans, ``1 / sum(weights**2)``; without weights, that of all plans.
+
+        Weighted plans with common ancestors depend on each other, which it leaves out.
+        """
+        return float(len(self) if self.weights is None else 1 / (self.weights**2).sum())
 
     def values(self, score: Score = "cut_edges") -> Array:
         """Give the score of each plan.
@@ -73,7 +89,7 @@ class Ensemble:
         return np.array([self._score(score, plan) for plan in self.plans], dtype=float)
 
     def scores(self, elections: Elections | None = None) -> DataFrame:
-        """Give all scores of each plan, as a table with a row for each.
+        """Give all scores of each plan, as a table with a row for each; ``weight`` is a column of ``smc``.
 
         Parameters
         ----------
@@ -86,7 +102,8 @@ class Ensemble:
         """
         from pandas import DataFrame
 
-        return DataFrame([plan.scores(elections) for plan in self.plans])
+        table = DataFrame([plan.scores(elections) for plan in self.plans])
+        return table if self.weights is None else table.assign(weight=self.weights)
 
     def _score(self, score: Score, plan: Plan) -> float:
         if callable(score):
@@ -117,7 +134,7 @@ class Ensemble:
         Raises
         ------
         DeclarationError
-            For chains of different lengths, or of fewer than 8 plans.
+            For chains of different lengths, or of fewer than 8 plans; for weighted plans, which are no chain.
 
         Notes
         -----
@@ -140,6 +157,8 @@ class Ensemble:
         >>> found["r_hat"] < 1.01, found["effective_size"] > 200
         (True, True)
         """
+        if any(ensemble.weights is not None for ensemble in (self, *others)):
+            raise DeclarationError("weighted plans are no chain; effective_size is a figure of theirs")
         chains = [ensemble.values(score) for ensemble in (self, *others)]
         size = len(chains[0]) // 2
         if any(len(chain) != len(chains[0]) for chain in chains) or size < 4:
@@ -155,17 +174,17 @@ class Ensemble:
         }
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
-        """Give the fraction of drawn plans whose score is at most that of a plan.
+        """Give the fraction of drawn plans, by their weights, whose score is at most that of a plan.
 
         Near 0 or 1 the plan is an outlier. After a chain the plans depend on each other, so the
         fraction is no p-value.
         """
-        return float((self.values(score) <= self._score(score, plan)).mean())
+        return float(np.average(self.values(score) <= self._score(score, plan), weights=self.weights))
 
     def plot(
         self, score: Score = "cut_edges", plan: Plan | None = None, path: str | Path | None = None
     ) -> Any:
-        """Draw a histogram of a score, with a given plan marked by a line.
+        """Draw a histogram of a score, by the weights of plans, with a given plan marked by a line.
 
         Parameters
         ----------
@@ -187,7 +206,7 @@ class Ensemble:
         name = score if isinstance(score, str) else getattr(score, "__name__", "score")
         whole = len(values) and (values == values.round()).all() and np.ptp(values) <= 60
         bins = np.arange(values.min() - 0.5, values.max() + 1).tolist() if whole else 30
-        axes.hist(values, bins=bins, color="#56B4E9")
+        axes.hist(values, bins=bins, color="#56B4E9", weights=self.weights)
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)
@@ -196,7 +215,7 @@ class Ensemble:
             )
             axes.legend(frameon=False)
         axes.set_xlabel(name.replace("_", " "))
-        axes.set_ylabel("plans")
+        axes.set_ylabel("plans" if self.weights is None else "weight of plans")
         axes.set_title(f"{len(self)} plans, {self.method}")
         write_figure(figure, path)
         return figure
@@ -219,7 +238,7 @@ def _diagnosed(halves: Array) -> tuple[float, float, float]:
 
 def draw_ensemble(
     problem: Districting,
-    method: Literal["uniform", "recom"] = "uniform",
+    method: Literal["uniform", "recom", "reversible-recom", "smc"] = "uniform",
     size: int = 1000,
     *,
     max_cost: float | None = None,
@@ -227,23 +246,28 @@ def draw_ensemble(
     thin: int = 1,
     count_with: str = "frontier",
     tree: Literal["uniform", "least"] = "uniform",
+    rho: float = 1.0,
     seed: int | np.random.Generator | None = None,
 ) -> Ensemble:
     """Draw an ensemble of plans; see `Districting.ensemble`."""
     if size < 1 or thin < 1:
         raise DeclarationError(f"size is {size} and thin is {thin}; both must be at least 1")
+    require(rho == 1 or method == "smc", "rho", rho, "be 1 for methods other than smc")
     rng = np.random.default_rng(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
-    if method != "recom":
-        raise unknown("method of an ensemble", method, ["uniform", "recom"])
+    if method == "smc":
+        plans, weights = sequential_plans(problem, size, rho, rng)
+        return Ensemble(problem, plans, method, weights)
+    if method not in ("recom", "reversible-recom"):
+        raise unknown("method of an ensemble", method, ["uniform", "recom", "reversible-recom", "smc"])
     first = started(problem, start, rng)
     if first is None:
         raise DeclarationError("no plan to start the chain from was found; give one as start")
-    chain, plans = ReCom(problem, first, rng, tree), [first]
-    while len(plans) < size and chain.run(thin) == thin:
-        plans.append(chain.plan)
-    return Ensemble(problem, tuple(plans), method)
+    chain, met = ReCom(problem, first, rng, tree, reversible=method == "reversible-recom"), [first]
+    while len(met) < size and chain.run(thin) == thin:
+        met.append(chain.plan)
+    return Ensemble(problem, tuple(met), method)
 
 
 def _uniform(

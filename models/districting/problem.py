@@ -1126,28 +1126,38 @@ class Districting(OfParts):
         return PlanCounts(self, max_cost, method, time_limit=time_limit, progress=progress)
 
     def ensemble(
-        self, method: Literal["uniform", "recom"] = "uniform", size: int = 1000, **options: Any
+        self,
+        method: Literal["uniform", "recom", "reversible-recom", "smc"] = "uniform",
+        size: int = 1000,
+        **options: Any,
     ) -> Ensemble:
         """Draw an ensemble of plans, for histograms of scores and outlier analysis.
 
         Parameters
         ----------
-        method : {"uniform", "recom"}, optional
+        method : {"uniform", "recom", "reversible-recom", "smc"}, optional
             ``uniform`` draws independently and uniformly among all plans, by exact counts; plans that violate
             a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a chain, see
-            `ReCom`, that stays within the side constraints.
+            `ReCom`, that stays within the side constraints; its law is not known. ``reversible-recom`` takes
+            those of the reversible chain: after many steps the law is the spanning-tree law, proportional to
+            the product over districts of the number of spanning trees. ``smc`` draws weighted plans by
+            sequential Monte Carlo (`Ensemble.weights`): for large sizes their law is the spanning-tree law
+            to the power `rho`. Both keep side constraints by rejection.
         size : int, optional
-            The number of plans of ``uniform``; of ``recom`` the largest number.
+            The number of plans; of the chains the largest number.
         max_cost : float, optional
             Of ``uniform``: only plans of at most this cost are drawn.
         count_with : str, optional
             Of ``uniform``: the method of `count`.
         start : Plan, optional
-            Of ``recom``: the first plan; a local search's by default.
+            Of the chains: the first plan; a local search's by default.
         thin : int, optional
-            Of ``recom``: one plan is kept of this number of steps.
+            Of the chains: one plan is kept of this number of steps. Most steps of the reversible one stay.
         tree : {"uniform", "least"}, optional
             Of ``recom``: the law of the spanning trees.
+        rho : float, optional
+            Of ``smc``: 1 by default; 0 for uniform plans, whose weights differ more; see
+            `Ensemble.effective_size`.
         seed : int or numpy.random.Generator, optional
             Of the draws.
 

@@ -10,7 +10,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.errors import unknown
+from forcopt.errors import require, unknown
+from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.districts import OBJECTIVES, POLSBY_POPPER
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
@@ -58,6 +59,18 @@ class _State(NamedTuple):
     """The place of each edge in `cut`; -1 for other edges."""
     draw: Array
     """The state of the generator."""
+
+    @classmethod
+    def of(cls, g: WeightedGraph, label: Array, room: int, seed: int | np.random.Generator | None) -> _State:
+        """The state with these labels, with room for a number of districts."""
+        members, place = np.zeros((room, g.size), np.int64), np.full(len(g.edges), -1, np.int64)
+        size = np.bincount(label, minlength=room)
+        for d in range(room):
+            members[d, : size[d]] = np.flatnonzero(label == d)
+        cut = np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]])
+        place[cut] = np.arange(len(cut))
+        draw = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
+        return cls(label, members, size, np.resize(cut, len(place)), np.array([len(cut)]), place, draw)
 
 
 class _Merged(NamedTuple):
@@ -158,21 +171,28 @@ def _least_tree(merged, count, draw):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _weigh(graph, merged, count):  # type: ignore[no-untyped-def]
+    """Write the weight of each subtree; give that of the whole tree."""
+    below = merged.below
+    for i in range(count):
+        below[i] = graph.weight[merged.nodes[i]]
+    for v in merged.order[count - 1 : 0 : -1]:
+        below[merged.up[v]] += below[v]
+    return below[merged.order[0]]
+
+
+@njit(cache=True)
 def _cut_edge(graph, merged, count, seats, draw):  # type: ignore[no-untyped-def]
     """Draw an edge that cuts the tree into parts of whole numbers of seats.
 
-    Give the vertex below it, -1 if there is none, and the least number of seats of the part below.
+    Give the vertex below it, -1 if there is none, the least number of seats of the part below, and the number
+    of such edges.
     """
-    up, order, below, total = merged.up, merged.order, merged.below, 0
+    total = _weigh(graph, merged, count)
     low, high = graph.low, graph.high
-    for i in range(count):
-        below[i] = graph.weight[merged.nodes[i]]
-        total += below[i]
     chosen, least, number = -1, 0, 0
-    for x in range(count - 1, 0, -1):
-        v = order[x]
-        people = below[v]
-        below[up[v]] += people
+    for v in merged.order[count - 1 : 0 : -1]:
+        people = merged.below[v]
         rest = total - people
         if seats == 2:
             first = 1 if low <= people <= high and low <= rest <= high else 0
@@ -184,7 +204,7 @@ def _cut_edge(graph, merged, count, seats, draw):  # type: ignore[no-untyped-def
             number += 1
             if _random(draw, number) == 0:
                 chosen, least = v, first
-    return chosen, least
+    return chosen, least, number
 
 
 @njit(cache=True)
@@ -238,7 +258,7 @@ def _walk(graph, state, merged, steps):  # type: ignore[no-untyped-def]
                     _uniform_tree(merged, count, state.draw)
                 else:
                     _least_tree(merged, count, state.draw)
-                top, _ = _cut_edge(graph, merged, count, 2, state.draw)
+                top, _, _ = _cut_edge(graph, merged, count, 2, state.draw)
                 if top >= 0:
                     break
             if top >= 0:
@@ -247,6 +267,26 @@ def _walk(graph, state, merged, steps):  # type: ignore[no-untyped-def]
                 break
         if not divided:
             return step
+    return steps
+
+
+@njit(cache=True)
+def _walk_reversibly(graph, state, merged, steps):  # type: ignore[no-untyped-def]
+    """Make steps of the reversible chain, up to the first that divides a pair; give how many."""
+    for step in range(steps):
+        if state.cuts[0] == 0:
+            return step
+        a, b = state.label[graph.edges[_random(state.draw, len(graph.edges))]]
+        if a == b:
+            continue
+        count = _merge(graph, state, merged, a, b)
+        _uniform_tree(merged, count, state.draw)
+        top, _, number = _cut_edge(graph, merged, count, 2, state.draw)
+        weights = np.sort(graph.weight[merged.nodes[:count]])
+        most = 1 + np.searchsorted(np.cumsum(weights), weights.sum() - 2 * graph.low, side="right")
+        if _random(state.draw, most) < number:
+            _divide(graph, state, merged, count, (top, a, b))
+            return step + 1
     return steps
 
 
@@ -264,6 +304,8 @@ class ReCom:
     tree : {"uniform", "least"}, optional
         Trees are uniform, by Wilson's algorithm; or they have the least sum of random weights, as those of
         GerryChain's default.
+    reversible : bool, optional
+        Make the reversible chain of [3]_. Its trees are uniform.
 
     Notes
     -----
@@ -275,11 +317,29 @@ class ReCom:
     time in proportion to the two districts: for a uniform tree, to the mean time in which a random walk
     meets a vertex [2]_.
 
+    The law of a plan after many steps is not known, unless the chain is reversible: then it is proportional
+    to the product over the districts of their numbers of spanning trees [3]_, if the steps connect all plans.
+    A step of the reversible chain draws an edge uniformly among all m edges of the map, one tree of the
+    districts A and B at its ends, and one of the b edges of the tree that leave two districts within the
+    bounds. The plan stays, and the step counts, if A = B, with probability ``1 - b / M``, or if the new plan
+    breaks a side constraint or a rule.
+
+    With t(A) trees of A, and c(A, B) edges between A and B, a step from A and B to A' and B' has
+    probability ``c(A, B) / m * c(A', B') t(A') t(B') / t(A | B) / M``. Times ``t(A) t(B)``, this is
+    symmetric, so the chain is reversible. In [3]_ all pairs are equally likely, and the new plan is accepted
+    with probability ``1 / c(A', B')``; the law is the same, but most trees are lost.
+
+    M is at least the b of every tree: 1 more than the number of the lightest vertices of A and B that weigh
+    together at most the weight of A and B less twice the lower bound. (The b edges leave b + 1 parts of the
+    tree, and at least two of these, at its ends, weigh at least the lower bound.)
+
     References
     ----------
     .. [1] DeFord, Duchin and Solomon, Recombination: a family of Markov chains for redistricting, Harvard
        Data Science Review 2021.
     .. [2] Wilson, Generating random spanning trees more quickly than the cover time, STOC 1996.
+    .. [3] Cannon, Duchin, Randall and Rule, Spanning tree methods for sampling graph partitions,
+       arXiv:2210.01401, 2022.
 
     Examples
     --------
@@ -298,26 +358,18 @@ class ReCom:
         start: Plan,
         seed: int | np.random.Generator | None = None,
         tree: Literal["uniform", "least"] = "uniform",
+        *,
+        reversible: bool = False,
     ) -> None:
         if tree not in ("uniform", "least"):
             raise unknown("law of trees", tree, ["uniform", "least"])
+        require(tree == "uniform" or not reversible, "tree", tree, "be 'uniform' in the reversible chain")
         problem.require("recom", *OBJECTIVES[:POLSBY_POPPER], "goal")
-        g, k, label = problem.arrays, problem.districts, start.labels.copy()
-        n, m, (first, ends, number) = g.size, len(g.edges), g.links
-        low, high = problem.population_bounds
-        self.problem = problem
-        self._map = _Map(first, ends, number, g.edges, g.weights, low, high, tree == "uniform")
-        members = np.zeros((k, n), np.int64)
-        cut = np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]])
-        for d in range(k):
-            inside = np.flatnonzero(label == d)
-            members[d, : len(inside)] = inside
-        place = np.full(m, -1, np.int64)
-        place[cut] = np.arange(len(cut))
-        draw = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
-        size = np.bincount(label, minlength=k)
-        self._state = _State(label, members, size, np.resize(cut, m), np.array([len(cut)]), place, draw)
-        self._merged = _Merged.of(n, m)
+        g = problem.arrays
+        self.problem, self.reversible = problem, reversible
+        self._map = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, tree == "uniform")
+        self._state = _State.of(g, start.labels.copy(), problem.districts, seed)
+        self._merged = _Merged.of(g.size, len(g.edges))
 
     @property
     def labels(self) -> Array:
@@ -341,22 +393,23 @@ class ReCom:
         -------
         int
             How many steps were made: fewer if none of 50 pairs of districts can be divided anew, or if as
-            many plans in a row break a side constraint.
+            many plans in a row break a side constraint. The reversible chain makes all steps, unless no
+            districts are adjacent.
         """
-        if not self.problem.side_constraints and not self.problem.rules:
+        free = not self.problem.side_constraints and not self.problem.rules
+        if free and not self.reversible:
             return int(_walk(self._map, self._state, self._merged, steps))
-        for step in range(steps):
-            for _ in range(_PAIRS):
-                before = [column.copy() for column in self._state[:-1]]
-                if not _walk(self._map, self._state, self._merged, 1):
-                    return step
-                if self.problem.evaluate(self.plan).feasible:
-                    break
-                for column, old in zip(self._state[:-1], before, strict=True):
-                    column[:] = old
-            else:
-                return step
-        return steps
+        walk, done, refused = _walk_reversibly if self.reversible else _walk, 0, 0
+        while done < steps and refused < _PAIRS:
+            before = [] if free else [column.copy() for column in self._state[:-1]]
+            made = walk(self._map, self._state, self._merged, steps - done if self.reversible else 1)
+            if not made:
+                break
+            kept = free or self.problem.evaluate(self.plan).feasible
+            for column, old in zip(self._state, () if kept else before, strict=False):
+                column[:] = old
+            done, refused = (done + made, 0) if kept or self.reversible else (done, refused + 1)
+        return done
 
 
 def started(
