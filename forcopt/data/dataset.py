@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,7 @@ class Dataset:
         """
         known = sorted(set(self.groups.tolist()))
         for name in names:
-            if name not in known:
-                raise unknown(f"group of {self.name}", name, known)
+            check_known(f"group of {self.name}", name, known)
         keep = np.isin(self.groups, names)
         return replace(
             self,

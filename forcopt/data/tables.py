@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import Dataset
 from forcopt.data.intake import Expected, take_table
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +85,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     UnknownNameError
         For another column of groups.
     """
-    if groups not in _ADULT_GROUPS:
-        raise unknown("column of groups", groups, list(_ADULT_GROUPS))
+    check_known("column of groups", groups, _ADULT_GROUPS)
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
     levels = {"income-per-year": "<=50K >50K <=50K. >50K. ?", "sex": "Male Female ?"}
     frame = _read(path, "adult.csv", needed, levels, blank=True)

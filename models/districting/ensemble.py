@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -92,8 +92,7 @@ class Ensemble:
         if callable(score):
             return float(score(plan))
         metrics = plan.scores()
-        if score not in metrics:
-            raise unknown("score", score, list(metrics))
+        check_known("score", score, metrics)
         return float(metrics[score])
 
     def convergence(self, score: Score = "cut_edges", *others: Ensemble) -> dict[str, float]:
@@ -235,8 +234,7 @@ def draw_ensemble(
     rng = np.random.default_rng(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
-    if method != "recom":
-        raise unknown("method of an ensemble", method, ["uniform", "recom"])
+    check_known("method of an ensemble", method, ("uniform", "recom"))
     first = started(problem, start, rng)
     if first is None:
         raise DeclarationError("no plan to start the chain from was found; give one as start")
