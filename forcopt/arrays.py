@@ -193,8 +193,7 @@ def check_shape(values: Array, shape: tuple[int, ...], subject: str) -> None:
     DeclarationError
         Naming the array, its shape and the right one.
     """
-    if values.shape != shape:
-        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be {shape}")
+    require(values.shape == shape, f"{subject}: the shape", values.shape, f"be {shape}")
 
 
 def rounded_up(value: float) -> float:

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, refuse_missing
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -182,11 +182,9 @@ class CausalModel(Declared):
         both = set(self.sensitive) & set(self.latent)
         if both:
             raise DeclarationError(f"latent: {min(both)!r} is sensitive, too")
-        if not any(self.outcome in nx.descendants(g, a) for a in self.sensitive):
-            raise DeclarationError(
-                f"outcome is {self.outcome!r}; it must descend from a sensitive attribute, but no path leads "
-                f"there from {', '.join(self.sensitive)}"
-            )
+        rule = f"descend from a sensitive attribute, but no path leads there from {', '.join(self.sensitive)}"
+        descends = any(self.outcome in nx.descendants(g, a) for a in self.sensitive)
+        require(descends, "outcome", self.outcome, rule)
         for name in self.knots:
             if name not in self.sensitive:
                 raise DeclarationError(f"knots: {name!r} is not sensitive")

@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import Dataset
 from forcopt.data.intake import Expected, take_table
-from forcopt.errors import DeclarationError, check_known
+from forcopt.errors import DeclarationError, check_known, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,10 +242,7 @@ def compas_counts(cutoff: int = 5, *, filtered: bool = True) -> tuple[Array, tup
     >>> counts.tolist(), groups
     ([[[873, 473], [999, 408]], [[641, 1188], [282, 414]]], ('African-American', 'Caucasian'))
     """
-    if cutoff not in range(1, 12):
-        raise DeclarationError(
-            f"cutoff is {cutoff!r}; it must be a decile from 1 to 10, or 11 to predict nobody"
-        )
+    require(cutoff in range(1, 12), "cutoff", cutoff, "be a decile from 1 to 10, or 11 to predict nobody")
     table = COMPAS_DECILES["filtered" if filtered else "all"]
     counts = np.zeros((2, len(table), 2), dtype=np.int64)
     for a, (people, recidivists) in enumerate(table.values()):

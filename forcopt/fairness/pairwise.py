@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness.notions import Notion, labelled
 from forcopt.fairness.rates import GroupRates, Rate
 from forcopt.fairness.tolerances import SLACK
@@ -133,8 +133,7 @@ class PairwiseFairness(Notion):
         """
         people, shown, held = set(), set(), set()
         for who, i, j, answer in answers:
-            if answer not in _ANSWERS:
-                raise DeclarationError(f"an answer is {answer!r}; it must be one of {', '.join(_ANSWERS)}")
+            require(answer in _ANSWERS, "an answer", answer, f"be one of {', '.join(_ANSWERS)}")
             people.add(who)
             shown |= {(i, j), (j, i)}
             held |= {(who, (i, j)[a], (i, j)[b]) for a, b in _ANSWERS[answer]}

@@ -207,10 +207,8 @@ class Schema(Mapping[str, Column]):
         if not self._columns:
             raise DeclarationError("the schema is empty; it must describe at least one column")
         for name, column in self._columns.items():
-            if not isinstance(column, Column):
-                raise DeclarationError(
-                    f"column {name!r} is {column!r}; it must be Bounded(lower, upper) or Categories(...)"
-                )
+            rule = "be Bounded(lower, upper) or Categories(...)"
+            require(isinstance(column, Column), f"column {name!r}", column, rule)
 
     def __getitem__(self, name: str) -> Column:
         check_known("column of the schema", str(name), self._columns)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.problem import Problem
 from forcopt.study.compare import check_limits, check_options, declared, expanded
 from forcopt.study.comparison import Comparison
@@ -107,8 +107,7 @@ def sweep(
 
 def _listed(name: str, values: Any) -> list[Any]:
     """Give the values of a parameter or the seeds, at least one."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise DeclarationError(f"{name} is {values!r}; it must be a list of values")
+    require(isinstance(values, Iterable) and not isinstance(values, str), name, values, "be a list of values")
     found = list(values)
     if not found:
         raise DeclarationError(f"{name} has no values")

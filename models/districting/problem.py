@@ -27,7 +27,7 @@ from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
 from forcopt.models.districting.districts import (
@@ -252,14 +252,10 @@ class Districting(OfParts):
             )
         if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1]:
             raise DeclarationError(f"bounds is {self.bounds}; it must have 0 <= lower <= upper")
-        if self.districts > len(self.graph):
-            raise DeclarationError(
-                f"districts is {self.districts}; it must be at most the number of nodes, {len(self.graph)}"
-            )
-        if self.seats is not None and len(self.seats) != self.districts:
-            raise DeclarationError(
-                f"seats is {self.seats}; it must have one number for each of the {self.districts} districts"
-            )
+        most = f"be at most the number of nodes, {len(self.graph)}"
+        require(self.districts <= len(self.graph), "districts", self.districts, most)
+        one_each = f"have one number for each of the {self.districts} districts"
+        require(self.seats is None or len(self.seats) == self.districts, "seats", self.seats, one_each)
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
@@ -540,10 +536,7 @@ class Districting(OfParts):
                 exact = as_fraction(value, "decimal")
             except (ValueError, ZeroDivisionError):
                 exact = Fraction(-1)
-            if exact < 0:
-                raise DeclarationError(
-                    f"edge {u!r}-{v!r}: {self.cost} is {value!r}; it must be a finite number, not negative"
-                )
+            require(exact >= 0, f"edge {u!r}-{v!r}: {self.cost}", value, "be a finite number, not negative")
             found.append(exact)
         return found
 
@@ -570,10 +563,8 @@ class Districting(OfParts):
             if value is None:
                 raise self._lacking(node, self.population)
             whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
-            if not whole or isinstance(value, bool) or value < 0:
-                raise DeclarationError(
-                    f"node {node!r}: {self.population} is {value!r}; it must be an integer, not negative"
-                )
+            fits = whole and not isinstance(value, bool) and value >= 0
+            require(fits, f"node {node!r}: {self.population}", value, "be an integer, not negative")
             people.append(int(value))
         if sum(people) >= _LARGEST:
             raise DeclarationError(f"{self.population}: the populations sum to {sum(people)}; at most 2**53")

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import AllOf, Classwise, CostTable, Merged, Notion, RateParity, RateRatio, read_binary
 from forcopt.fairness.costs import check_costs
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE
@@ -137,8 +137,7 @@ class FairClassification(Problem):
     def _fits(cls, column: Array | None, info: ValidationInfo) -> Array | None:
         if column is not None and "features" in info.data:
             n = info.data["features"].shape[0]
-            if column.shape != (n,):
-                raise DeclarationError(f"the shape is {column.shape}; it must be ({n},), as of features")
+            require(column.shape == (n,), "the shape", column.shape, f"be ({n},), as of features")
         return column
 
     @field_validator("weights")

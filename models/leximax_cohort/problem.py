@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
 from forcopt.models.leximax_cohort.panel import least_relaxation, reason, replacement_fields
@@ -141,10 +141,8 @@ class LeximaxCohort(Problem):
     @field_validator("utilities")
     @classmethod
     def _is_table(cls, utilities: Array) -> Array:
-        if utilities.ndim != 2 or 0 in utilities.shape:
-            raise DeclarationError(
-                f"the shape is {utilities.shape}; it must be (candidates, groups), at least one of each"
-            )
+        fits = utilities.ndim == 2 and 0 not in utilities.shape
+        require(fits, "the shape", utilities.shape, "be (candidates, groups), at least one of each")
         return utilities
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.strategic import linear
 from forcopt.models.strategic.responses import Responses, edge_fields, moves_table
 from forcopt.models.strategic.tolerances import ROUNDING
@@ -115,10 +115,8 @@ class StrategicGraph(Problem):
     def _are_rows(cls, edges: Array) -> Array:
         if edges.size == 0:
             return edges.reshape(0, 4)
-        if edges.ndim != 2 or edges.shape[1] != 4:
-            raise DeclarationError(
-                f"the shape is {edges.shape}; it must be (E, 4): agent, criterion, cost, improves"
-            )
+        fits = edges.ndim == 2 and edges.shape[1] == 4
+        require(fits, "the shape", edges.shape, "be (E, 4): agent, criterion, cost, improves")
         return edges
 
     @model_validator(mode="after")
