@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.fairness.notions import labelled, largest
 from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
@@ -520,10 +520,8 @@ class CounterfactualOrder(RankingNotion):
 
     def check(self, candidates: Candidates) -> None:
         """Refuse scores of another length."""
-        if self.scores.shape != (candidates.count,):
-            raise DeclarationError(
-                f"constraint.scores has shape {self.scores.shape}; it must be ({candidates.count},)"
-            )
+        n = candidates.count
+        require_shape(self.scores.shape == (n,), "constraint.scores has", self.scores, f"be ({n},)")
 
     def _ahead(self, kept: Array) -> tuple[Array, Array]:
         """The candidates by falling score, and for each the number of candidates ahead of it by the slack."""

@@ -18,7 +18,7 @@ from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_level
-from forcopt.errors import DeclarationError, required
+from forcopt.errors import DeclarationError, require_shape, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.elections import Elections, election_scores
 from forcopt.models.districting.problem import Districting
@@ -124,10 +124,9 @@ class Plan:
         if hasattr(labels, "iloc"):
             check_label_order("Plan.from_labels", {"names": problem.nodes, "labels": labels})
         given = as_numbers(labels, "labels")
-        if given.shape != (len(problem.nodes),) or (given != np.round(given)).any():
-            raise DeclarationError(
-                f"labels has shape {given.shape}; it must hold {len(problem.nodes)} whole numbers, one a node"
-            )
+        n = len(problem.nodes)
+        fits = given.shape == (n,) and (given == np.round(given)).all()
+        require_shape(fits, "labels has", given, f"hold {n} whole numbers, one a node")
         groups: dict[int, list[int]] = {}
         for v, label in enumerate(given.astype(np.int64).tolist()):
             groups.setdefault(label, []).append(v)

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, check_shape, labels_of
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 from forcopt.problem.drawing import Sketch
@@ -45,8 +45,7 @@ def check_counts(counts: Array, name: str) -> None:
     Traceback (most recent call last):
     forcopt.errors.DeclarationError: populations[1] is -1; it must be at least 0
     """
-    if counts.ndim != 1 or not counts.size:
-        raise DeclarationError(f"{name} has shape {counts.shape}; it must be a list of at least one number")
+    require_shape(counts.ndim == 1 and counts.size, f"{name} has", counts, "be a list of at least one number")
     check_entries(counts, counts < 0, name, "it must be at least 0")
     if not counts.any():
         raise DeclarationError(f"{name} is 0 everywhere; one number must be above 0")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers, whole_number
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
@@ -384,10 +384,8 @@ class _Run:
 def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
     """Check the noise of the servers."""
     given = as_numbers(noise, "server_noise")
-    if given.shape != shape or (given != np.rint(given)).any() or (abs(given) >= 2**53).any():
-        raise DeclarationError(
-            f"server_noise has shape {given.shape}; it must be whole, below 2^53, of {shape}"
-        )
+    fits = given.shape == shape and (given == np.rint(given)).all() and (abs(given) < 2**53).all()
+    require_shape(fits, "server_noise has", given, f"be whole, below 2^53, of {shape}")
     return given.astype(np.int64)
 
 
