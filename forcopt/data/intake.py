@@ -738,6 +738,12 @@ def nearest_level(level: str, known: Iterable[str]) -> str:
     return plain[near[0]] if near else ""
 
 
+def nearest_hint(level: str, known: Iterable[str]) -> str:
+    """What a message adds on an unknown level: ``"; did you mean 'north'?"``, or nothing."""
+    near = nearest_level(level, known)
+    return f"; did you mean {near!r}?" if near else ""
+
+
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0"), "false"),

@@ -17,7 +17,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers, check_label_order
 from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
-from forcopt.data.intake import nearest_level
+from forcopt.data.intake import nearest_hint
 from forcopt.errors import DeclarationError, require_shape, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.elections import Elections, election_scores
@@ -626,8 +626,7 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
     found: dict[str, str] = {}
     for where, node, district in pairs:
         if node not in names:
-            near = nearest_level(node, names)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = nearest_hint(node, names)
             raise DeclarationError(f"{path}: {where} assigns {node!r}, which the graph lacks{hint}")
         if not district.strip("zZ "):
             raise DeclarationError(
@@ -642,11 +641,9 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
     if len(numbers) > problem.districts:
         usual = [name for name, _ in Counter(found.values()).most_common(problem.districts)]
         where, _, rare = next(pair for pair in pairs if pair[2] not in usual)
-        near = nearest_level(rare, usual)
-        hint = f"; did you mean {near!r}?" if near else ""
         raise DeclarationError(
             f"{path} has {len(numbers)} districts; the problem has {problem.districts}, and {where} gives "
-            f"{rare!r}{hint}"
+            f"{rare!r}{nearest_hint(rare, usual)}"
         )
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
