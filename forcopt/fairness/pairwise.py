@@ -82,10 +82,8 @@ class PairwiseFairness(Notion):
     def _are_shares(cls, weights: Array | None, info: ValidationInfo) -> Array | None:
         if weights is None or "pairs" not in info.data:
             return weights
-        if weights.shape != (len(info.data["pairs"]),):
-            raise DeclarationError(
-                f"the shape is {weights.shape}; it must be ({len(info.data['pairs'])},), one for each pair"
-            )
+        q = len(info.data["pairs"])
+        require(weights.shape == (q,), "the shape", weights.shape, f"be ({q},), one for each pair")
         check_entries(weights, (weights < 0) | (weights > 1), "the array", "it must be from 0 to 1")
         return weights
 

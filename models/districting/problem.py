@@ -267,22 +267,16 @@ class Districting(OfParts):
             check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}
         for item in self.side_constraints:
+            where = f"side_constraints: {item!r}"
             for node in item.named():
                 if node not in self.place:
-                    raise DeclarationError(
-                        f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
-                    )
+                    raise DeclarationError(f"{where} names the node {node!r}, which the graph lacks")
             if not isinstance(item, Fixed):
                 continue
-            if item.district >= self.districts:
-                raise DeclarationError(
-                    f"side_constraints: {item!r}: district is {item.district}; "
-                    f"it must be below {self.districts}"
-                )
-            if fixed.setdefault(item.node, item.district) != item.district:
-                raise DeclarationError(
-                    f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
-                )
+            number, count = item.district, self.districts
+            require(number < count, f"{where}: district", number, f"be below {count}")
+            if fixed.setdefault(item.node, number) != number:
+                raise DeclarationError(f"{where}: the node is fixed to {fixed[item.node]} already")
         for rule in self.all_rules:
             for leaf in measures(rule.function):
                 check_measure(self, leaf.name, leaf.of)

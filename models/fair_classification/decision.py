@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
-from forcopt.errors import DeclarationError, NotInstalledError, require
+from forcopt.errors import DeclarationError, NotInstalledError, require, require_shape
 from forcopt.fairness import GroupRates, read_groups
 from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy, Schema
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
@@ -350,9 +350,10 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
         object.__setattr__(self, "classifiers", tuple(self.classifiers))
-        if weights.shape != (len(self.classifiers),) or not len(weights):
-            count = len(self.classifiers)
-            raise DeclarationError(f"weights has shape {weights.shape}; it must be ({count},), at least one")
+        count = len(self.classifiers)
+        require_shape(
+            weights.shape == (count,) and count, "weights has", weights, f"be ({count},), at least one"
+        )
         if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
             given = f"least entry {weights.min():g} and sum {weights.sum():g}"
             raise DeclarationError(f"weights has {given}; they must be probabilities")
