@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order
+from forcopt.arrays import Array, as_numbers, check_label_order, lists_by_key
 from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_hint
@@ -127,9 +127,7 @@ class Plan:
         n = len(problem.nodes)
         fits = given.shape == (n,) and (given == np.round(given)).all()
         require_shape(fits, "labels has", given, f"hold {n} whole numbers, one a node")
-        groups: dict[int, list[int]] = {}
-        for v, label in enumerate(given.astype(np.int64).tolist()):
-            groups.setdefault(label, []).append(v)
+        groups = lists_by_key((label, v) for v, label in enumerate(given.astype(np.int64).tolist()))
         return cls.of(problem, groups.values())
 
     @cached_property

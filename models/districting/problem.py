@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from forcopt.arrays import Array, as_fraction, rounded_up
+from forcopt.arrays import Array, as_fraction, lists_by_key, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
@@ -769,11 +769,8 @@ class Districting(OfParts):
         return None if same and self.arrays.costs[0] else self.cut_limit
 
     def _fixed(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for item in self.side_constraints:
-            if isinstance(item, Fixed):
-                found.setdefault(item.district, []).append(self.place[item.node])
-        return found
+        fixed = (item for item in self.side_constraints if isinstance(item, Fixed))
+        return lists_by_key((item.district, self.place[item.node]) for item in fixed)
 
     def infeasibility_reason(self) -> str:
         """The reason why there is no plan, if it follows from sums and components; else empty.

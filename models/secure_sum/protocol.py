@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, Seed, as_numbers, whole_number
+from forcopt.arrays import Array, Seed, as_numbers, lists_by_key, whole_number
 from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
@@ -173,9 +173,7 @@ class SumProtocol:
             if not isinstance(fault, Fault):
                 raise DeclarationError(f"faults: {fault!r} is no fault")
             fault.check(self.servers)
-        by_client: dict[Any, list[Fault]] = {}
-        for fault in faults:
-            by_client.setdefault(fault.client, []).append(fault)
+        by_client = lists_by_key((fault.client, fault) for fault in faults)
         run, absent = _Run(self, generator, by_client), set(by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
