@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, require, unknown
+from forcopt.errors import DeclarationError, check_known, require
 from forcopt.problem import Problem
 from forcopt.study.compare import check_limits, check_options, declared, expanded
 from forcopt.study.comparison import Comparison
@@ -133,9 +133,7 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
     options = {key: value for key, value in point.items() if key not in fields}
     known_options = {name for m in base.methods.values() for name in (*m.options, "gap", "threads")}
     for key in options:
-        if key not in known_options:
-            names = [*type(base).model_fields, *known_options]
-            raise unknown(f"parameter of {type(base).__name__}", key, names)
+        check_known(f"parameter of {type(base).__name__}", key, [*type(base).model_fields, *known_options])
     made = base.replace(**fields)
     for seed in seeds:
         yield name, made, options, seed, metadata(made, seed is None and made.is_private)
