@@ -55,11 +55,8 @@ class Design:
         self.attributes, self.mediators = tuple(attributes), tuple(mediators)
         self.levels, self.knots = levels, knots
         order = {"none": 1, "pairwise": 2, "saturated": len(self.attributes)}[interactions]
-        self._subsets = [
-            subset
-            for size in range(1, min(order, len(self.attributes)) + 1)
-            for subset in combinations(self.attributes, size)
-        ]
+        sizes = range(1, min(order, len(self.attributes)) + 1)
+        self._subsets = [subset for size in sizes for subset in combinations(self.attributes, size)]
         self.terms = [INTERCEPT, *self.mediators]
         for subset in self._subsets:
             self.terms += map(":".join, product(*map(self._names, subset)))
@@ -203,11 +200,8 @@ class CausalModel(Declared):
         import networkx as nx
 
         leading = nx.ancestors(self.dag, self.outcome) | {self.outcome}
-        return tuple(
-            v
-            for v in nx.lexicographical_topological_sort(self.dag)
-            if v in leading and v not in self.sensitive and v not in self.latent
-        )
+        leading -= {*self.sensitive, *self.latent}
+        return tuple(v for v in nx.lexicographical_topological_sort(self.dag) if v in leading)
 
     @property
     def mediators(self) -> tuple[str, ...]:

@@ -134,11 +134,7 @@ def load_communities(path: str | Path) -> Dataset:
     """
     label = "ViolentCrimesPerPop"
     frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", label), {label: "0 1"})
-    names = [
-        column
-        for column in frame.columns
-        if column != "ViolentCrimesPerPop" and not column.startswith((*_OF_RACE, "Unnamed"))
-    ]
+    names = [name for name in frame.columns if name != label and not name.startswith((*_OF_RACE, "Unnamed"))]
     share = frame["racepctblack"].to_numpy(dtype=float)
     return Dataset(
         name="communities",
@@ -253,17 +249,8 @@ def compas_counts(cutoff: int = 5, *, filtered: bool = True) -> tuple[Array, tup
 
 
 _NUMBERS = ("age", "priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count")
-_NEEDED = (
-    *_NUMBERS,
-    "sex",
-    "race",
-    "c_charge_degree",
-    "days_b_screening_arrest",
-    "decile_score",
-    "score_text",
-    "is_recid",
-    "two_year_recid",
-)
+_OUTCOMES = ("decile_score", "score_text", "is_recid", "two_year_recid")
+_NEEDED = (*_NUMBERS, "sex", "race", "c_charge_degree", "days_b_screening_arrest", *_OUTCOMES)
 
 
 def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:

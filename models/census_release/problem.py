@@ -510,11 +510,9 @@ class ConsistentRelease(Problem):
     def residuals(self, decision: Release | Any) -> Array:
         """Precision times squared distance, summed by level, shape ``(d,)``; `extra` with the leaves."""
         counts, rows = self.read(decision), self.queries.T
+        parts = zip(counts, self.noisy, self.weights, strict=True)
         found = np.array(
-            [
-                float((((level @ rows) - noisy) ** 2).sum(axis=0) @ w)
-                for level, noisy, w in zip(counts, self.noisy, self.weights, strict=True)
-            ]
+            [float((((level @ rows) - noisy) ** 2).sum(axis=0) @ w) for level, noisy, w in parts]
         )
         for item in self.extra:
             off = counts[-1][item.leaves].sum(axis=0) @ rows - item.noisy

@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 SCORES = ("polsby_popper", "inverse_polsby_popper", "schwartzberg")
 """Measures of compactness: ratios of areas and perimeters."""
 
-OBJECTIVES = (
-    "cut",
-    "inertia",
-    "deviation",
-    "splits",
-    "least-change",
-    *(name.replace("_", "-") for name in SCORES),
-)
+_COMPACT = tuple(name.replace("_", "-") for name in SCORES)
+OBJECTIVES = ("cut", "inertia", "deviation", "splits", "least-change", *_COMPACT)
 CUT, INERTIA, DEVIATION, SPLITS, LEAST_CHANGE, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(8)
 """Their numbers, for compiled code."""
 

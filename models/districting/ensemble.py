@@ -147,11 +147,8 @@ class Ensemble:
         halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
         spread, effective, first = _diagnosed(halves)
         folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
-        return {
-            "r_hat": float(np.fmax(spread, folded)),
-            "effective_size": effective,
-            "autocorrelation": first,
-        }
+        r_hat = float(np.fmax(spread, folded))
+        return {"r_hat": r_hat, "effective_size": effective, "autocorrelation": first}
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans whose score is at most that of a plan.

@@ -227,18 +227,8 @@ class Districting(OfParts):
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
         functions = [rule.function for rule in (*self.all_rules, self.goal) if rule is not None]
         read = [leaf.of for function in functions for leaf in measures(function) if leaf.of]
-        known = (
-            self.population,
-            "name",
-            "x",
-            "y",
-            "geometry",
-            AREA,
-            PERIMETER,
-            self.county,
-            self.enacted,
-            *read,
-        )
+        drawn = ("name", "x", "y", "geometry", AREA, PERIMETER)
+        known = (self.population, *drawn, self.county, self.enacted, *read)
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
     @model_validator(mode="after")

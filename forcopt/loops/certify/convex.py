@@ -156,12 +156,8 @@ def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
         m = cone.matrix
         for i in range(m.shape[0]):
             span = slice(m.indptr[i], m.indptr[i + 1])
-            rows.append(
-                {
-                    int(j): rational(a)
-                    for j, a in zip(m.indices[span].tolist(), m.data[span].tolist(), strict=True)
-                }
-            )
+            entries = zip(m.indices[span].tolist(), m.data[span].tolist(), strict=True)
+            rows.append({j: rational(a) for j, a in entries})
             ends.append(-rational(cone.offset[i]))
     return replace(lp, rows=rows, row_lower=[*lp.row_lower, *ends], row_upper=[*lp.row_upper, *ends])
 
