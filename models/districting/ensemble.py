@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, check_known
+from forcopt.errors import DeclarationError, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -92,7 +92,8 @@ class Ensemble:
         if callable(score):
             return float(score(plan))
         metrics = plan.scores()
-        check_known("score", score, metrics)
+        if score not in metrics:
+            raise unknown("score", score, list(metrics))
         return float(metrics[score])
 
     def convergence(self, score: Score = "cut_edges", *others: Ensemble) -> dict[str, float]:
@@ -147,8 +148,11 @@ class Ensemble:
         halves = np.concatenate([(chain[:size], chain[-size:]) for chain in chains])
         spread, effective, first = _diagnosed(halves)
         folded, *_ = _diagnosed(np.abs(halves - np.median(halves)))
-        r_hat = float(np.fmax(spread, folded))
-        return {"r_hat": r_hat, "effective_size": effective, "autocorrelation": first}
+        return {
+            "r_hat": float(np.fmax(spread, folded)),
+            "effective_size": effective,
+            "autocorrelation": first,
+        }
 
     def share_at_most(self, score: Score, plan: Plan) -> float:
         """Give the fraction of drawn plans whose score is at most that of a plan.
@@ -231,7 +235,8 @@ def draw_ensemble(
     rng = np.random.default_rng(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
-    check_known("method of an ensemble", method, ("uniform", "recom"))
+    if method != "recom":
+        raise unknown("method of an ensemble", method, ["uniform", "recom"])
     first = started(problem, start, rng)
     if first is None:
         raise DeclarationError("no plan to start the chain from was found; give one as start")

@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.errors import check_known
+from forcopt.errors import unknown
 from forcopt.models.districting.districts import OBJECTIVES, POLSBY_POPPER
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan, feasible_start, minimizing
@@ -299,7 +299,8 @@ class ReCom:
         seed: int | np.random.Generator | None = None,
         tree: Literal["uniform", "least"] = "uniform",
     ) -> None:
-        check_known("law of trees", tree, ("uniform", "least"))
+        if tree not in ("uniform", "least"):
+            raise unknown("law of trees", tree, ["uniform", "least"])
         problem.require("recom", *OBJECTIVES[:POLSBY_POPPER], "goal")
         g, k, label = problem.arrays, problem.districts, start.labels.copy()
         n, m, (first, ends, number) = g.size, len(g.edges), g.links
