@@ -8,13 +8,16 @@ from fractions import Fraction
 from itertools import combinations
 from math import ceil, floor, isfinite, log10
 from numbers import Real
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
 from forcopt.errors import DeclarationError, check_choice, require
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 Seed = int | np.random.Generator | None
 """The seed of everything random: a run repeats with an equal one; None draws anew."""
@@ -193,8 +196,7 @@ def check_shape(values: Array, shape: tuple[int, ...], subject: str) -> None:
     DeclarationError
         Naming the array, its shape and the right one.
     """
-    if values.shape != shape:
-        raise DeclarationError(f"{subject}: the shape is {values.shape}; it must be {shape}")
+    require(values.shape == shape, f"{subject}: the shape", values.shape, f"be {shape}")
 
 
 def rounded_up(value: float) -> float:
@@ -301,6 +303,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     return [plain(v) for v in value] if isinstance(value, Iterable) else str(value)
+
+
+def lists_by_key(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Collect the values of each key, in the order of the pairs.
+
+    Examples
+    --------
+    >>> lists_by_key([("a", 1), ("b", 2), ("a", 3)])
+    {'a': [1, 3], 'b': [2]}
+    """
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def labels_of(*columns: Any) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from forcopt.arrays import Array, as_numbers, check_label_order, describe_entry, is_missing, refuse_entry
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 
 _LARGEST = 2**53
 """Larger whole numbers are not told apart by floats."""
@@ -233,9 +233,8 @@ class Declared(BaseModel, metaclass=_Named):
             if name in fields:
                 raise DeclarationError(f"{type(self).__name__}: {name} is given twice")
             fields[name] = value
-        unknown_names = [name for name in fields if name not in names]
-        if unknown_names:
-            raise unknown(f"field of {type(self).__name__}", unknown_names[0], names)
+        for name in fields:
+            check_known(f"field of {type(self).__name__}", name, names)
         check_label_order(type(self).__name__, fields)
         plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
         try:
@@ -304,8 +303,7 @@ class Declared(BaseModel, metaclass=_Named):
         if cls.tag not in data and isabstract(cls):
             raise DeclarationError(f"the key {cls.tag!r} is missing; it must name one of {', '.join(known)}")
         name = str(data.get(cls.tag, cls.__name__))
-        if name not in known:
-            raise unknown(cls.tag, name, list(known))
+        check_known(cls.tag, name, known)
         made = known[name](**{k: v for k, v in data.items() if k != cls.tag})
         assert isinstance(made, cls)
         return made
@@ -422,8 +420,7 @@ class Declared(BaseModel, metaclass=_Named):
         nested: dict[str, dict[str, Any]] = {}
         for path, value in fields.items():
             name, dot, rest = path.partition(".")
-            if name not in known:
-                raise unknown(f"field of {type(self).__name__}", name, known)
+            check_known(f"field of {type(self).__name__}", name, known)
             if dot:
                 nested.setdefault(name, {})[rest] = value
             else:

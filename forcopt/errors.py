@@ -188,6 +188,37 @@ def require(holds: object, name: str, value: Any, rule: str) -> None:
         raise DeclarationError(f"{name} is {shown!r}; it must {rule}")
 
 
+def require_shape(holds: object, subject: str, values: Any, rule: str) -> None:
+    """Refuse an array unless a rule on its shape holds.
+
+    Parameters
+    ----------
+    holds : object
+        Whether it does.
+    subject : str
+        The array with its verb, as in "weights have".
+    values : Array
+        The array.
+    rule : str
+        What the shape must do, as in "be (n,)".
+
+    Raises
+    ------
+    DeclarationError
+        If it does not hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weights = np.ones((2, 3))
+    >>> require_shape(weights.ndim == 1, "weights have", weights, "be (n,)")
+    Traceback (most recent call last):
+    forcopt.errors.DeclarationError: weights have shape (2, 3); it must be (n,)
+    """
+    if not holds:
+        raise DeclarationError(f"{subject} shape {values.shape}; it must {rule}")
+
+
 def check_choice(name: str, value: object, *choices: str | None) -> None:
     """Refuse a value that is none of the choices of a parameter.
 

@@ -62,8 +62,7 @@ class ExponentiatedGradient:
 
     def __init__(self, size: int, bound: float, step: float) -> None:
         for name, value in (("bound", bound), ("step", step)):
-            if not (np.isfinite(value) and value > 0):
-                raise DeclarationError(f"{name} is {value!r}; it must be positive and finite")
+            require(np.isfinite(value) and value > 0, name, value, "be positive and finite")
         self.bound, self.step = float(bound), float(step)
         self.theta: Array = np.zeros(size)
 

@@ -19,7 +19,7 @@ from numbers import Real
 from pathlib import Path
 from typing import cast
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import require
 
 _EVERY = 0.01
 """Seconds between two looks at the size of the process."""
@@ -64,10 +64,8 @@ def bytes_of(limit: float | str) -> int:
             size = float(match[1]) * _UNITS[match[2]]
     elif not isinstance(given, bool) and isinstance(given, Real):
         size = float(given)
-    if not 1 <= size < _UNLIMITED:
-        raise DeclarationError(
-            f"memory_limit is {limit!r}; it must be a positive number of bytes, or text such as '4 GB'"
-        )
+    rule = "be a positive number of bytes, or text such as '4 GB'"
+    require(1 <= size < _UNLIMITED, "memory_limit", limit, rule)
     return int(size)
 
 

@@ -204,12 +204,8 @@ def _scaled_costs(cost: Array, reach: Array) -> tuple[list[int], float, float]:
         return whole, float(exact), 0.0
     scale = 2.0 ** math.floor(math.log2(_LARGEST / 2 / size))
     rounded = [round(Fraction(c) * Fraction(scale)) for c in cost.tolist()]
-    error = float(
-        sum(
-            abs(Fraction(c) - r / Fraction(scale)) * Fraction(u)
-            for c, r, u in zip(cost.tolist(), rounded, reach.tolist(), strict=True)
-        )
-    )
+    terms = zip(cost.tolist(), rounded, reach.tolist(), strict=True)
+    error = float(sum(abs(Fraction(c) - r / Fraction(scale)) * Fraction(u) for c, r, u in terms))
     if error > NOISE * float(np.abs(cost).max()):
         raise UnsupportedError(
             f"the objective: scaled by {scale:g} to integers, its value could be off by {error:.3g}, more "

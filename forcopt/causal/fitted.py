@@ -155,9 +155,7 @@ class FittedCausalModel:
         target = self._baseline(baseline, len(frame))
         found = self._propagate(values, target, kept, len(frame))
         outcome = self.model.outcome
-        scores = found[outcome]
-        if as_printed:
-            scores = self._script(values, found, target, len(frame))
+        scores = self._script(values, found, target, len(frame)) if as_printed else found[outcome]
         mediators = {m: found[m] for m in self.model.mediators}
         return Counterfactual(scores, scores - values[outcome], mediators, dict(baseline))
 

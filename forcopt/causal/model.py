@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, refuse_missing
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -55,11 +55,8 @@ class Design:
         self.attributes, self.mediators = tuple(attributes), tuple(mediators)
         self.levels, self.knots = levels, knots
         order = {"none": 1, "pairwise": 2, "saturated": len(self.attributes)}[interactions]
-        self._subsets = [
-            subset
-            for size in range(1, min(order, len(self.attributes)) + 1)
-            for subset in combinations(self.attributes, size)
-        ]
+        sizes = range(1, min(order, len(self.attributes)) + 1)
+        self._subsets = [subset for size in sizes for subset in combinations(self.attributes, size)]
         self.terms = [INTERCEPT, *self.mediators]
         for subset in self._subsets:
             self.terms += map(":".join, product(*map(self._names, subset)))
@@ -182,11 +179,9 @@ class CausalModel(Declared):
         both = set(self.sensitive) & set(self.latent)
         if both:
             raise DeclarationError(f"latent: {min(both)!r} is sensitive, too")
-        if not any(self.outcome in nx.descendants(g, a) for a in self.sensitive):
-            raise DeclarationError(
-                f"outcome is {self.outcome!r}; it must descend from a sensitive attribute, but no path leads "
-                f"there from {', '.join(self.sensitive)}"
-            )
+        rule = f"descend from a sensitive attribute, but no path leads there from {', '.join(self.sensitive)}"
+        descends = any(self.outcome in nx.descendants(g, a) for a in self.sensitive)
+        require(descends, "outcome", self.outcome, rule)
         for name in self.knots:
             if name not in self.sensitive:
                 raise DeclarationError(f"knots: {name!r} is not sensitive")
@@ -205,11 +200,8 @@ class CausalModel(Declared):
         import networkx as nx
 
         leading = nx.ancestors(self.dag, self.outcome) | {self.outcome}
-        return tuple(
-            v
-            for v in nx.lexicographical_topological_sort(self.dag)
-            if v in leading and v not in self.sensitive and v not in self.latent
-        )
+        leading -= {*self.sensitive, *self.latent}
+        return tuple(v for v in nx.lexicographical_topological_sort(self.dag) if v in leading)
 
     @property
     def mediators(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, unknown
+from forcopt.arrays import Array, lists_by_key
+from forcopt.errors import DeclarationError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,7 @@ class Dataset:
         """
         known = sorted(set(self.groups.tolist()))
         for name in names:
-            if name not in known:
-                raise unknown(f"group of {self.name}", name, known)
+            check_known(f"group of {self.name}", name, known)
         keep = np.isin(self.groups, names)
         return replace(
             self,
@@ -97,10 +96,8 @@ def refuse_doubles(subject: str, keys: Sequence[Hashable], rows: Sequence[Any] |
     ...
     forcopt.errors.DeclarationError: names: 'Ann' is in rows 0, 2; it must be in one row
     """
-    where: dict[Hashable, list[str]] = {}
-    for row, key in zip(range(len(keys)) if rows is None else rows, keys, strict=True):
-        where.setdefault(key, []).append(str(row))
-    for key, found in where.items():
+    named = map(str, range(len(keys)) if rows is None else rows)
+    for key, found in lists_by_key(zip(keys, named, strict=True)).items():
         if len(found) > 1:
             shown = " - ".join(map(str, key)) if isinstance(key, tuple) else key
             more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.data.intake import read_json
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -74,8 +74,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     graph: nx.Graph[Any] = nx.MultiGraph() if data.get("multigraph") else nx.Graph()
     known = ("nodes", "edges", "links", "adjacency", "graph", "directed", "multigraph")
     facts = data.get("graph") or {}
-    if not isinstance(facts, Mapping | list):
-        raise DeclarationError(f"the graph's 'graph' is {facts!r}; it must hold its attributes")
+    require(isinstance(facts, Mapping | list), "the graph's 'graph'", facts, "hold its attributes")
     graph.graph.update(dict(facts))
     graph.graph.update({k: v for k, v in data.items() if k not in known})
     for node in _listed(data["nodes"], "nodes"):
@@ -95,8 +94,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
 
 
 def _listed(value: Any, key: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise DeclarationError(f"the graph's {key!r} is {value!r}; it must be a list")
+    require(isinstance(value, list | tuple), f"the graph's {key!r}", value, "be a list")
     return list(value)
 
 
@@ -246,8 +244,7 @@ def delaunay(
     import networkx as nx
     from scipy.spatial import Delaunay
 
-    if nodes < 4:
-        raise DeclarationError(f"delaunay: nodes is {nodes}; it must be at least 4")
+    require(nodes >= 4, "delaunay: nodes", nodes, "be at least 4")
     rng = np.random.default_rng(seed)
     points = rng.random((nodes, 2))
     people = rng.integers(population[0], population[1] + 1, nodes)

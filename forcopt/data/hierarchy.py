@@ -16,7 +16,7 @@ from forcopt.arrays import Array, as_numbers, by_label, check_label_order, is_mi
 from forcopt.data.dataset import refuse_doubles
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require_shape, unknown
 
 
 class Hierarchy(Declared):
@@ -70,10 +70,8 @@ class Hierarchy(Declared):
     def _levels_fit(self) -> Self:
         above = 1
         for level, parent in enumerate(self.parents, start=1):
-            if parent.ndim != 1 or not parent.size:
-                raise DeclarationError(
-                    f"parents of level {level} have shape {parent.shape}; it must be (units,)"
-                )
+            fits = parent.ndim == 1 and parent.size
+            require_shape(fits, f"parents of level {level} have", parent, "be (units,)")
             wrong = (parent < 0) | (parent >= above)
             if wrong.any():
                 at = int(np.argmax(wrong))
@@ -99,10 +97,9 @@ class Hierarchy(Declared):
         if self.levels and len(self.levels) != self.depth:
             raise DeclarationError(f"levels names {len(self.levels)} levels; the tree has {self.depth}")
         if self.counts is not None:
-            if self.counts.ndim != 2 or len(self.counts) != self.sizes[-1] or not self.counts.shape[1]:
-                raise DeclarationError(
-                    f"counts have shape {self.counts.shape}; it must be ({self.sizes[-1]}, types)"
-                )
+            n, counts = self.sizes[-1], self.counts
+            fits = counts.ndim == 2 and len(counts) == n and counts.shape[1]
+            require_shape(fits, "counts have", counts, f"be ({n}, types)")
             if (self.counts < 0).any():
                 at = int(np.argwhere(self.counts < 0)[0, 0])
                 raise DeclarationError(
@@ -135,8 +132,7 @@ class Hierarchy(Declared):
         """
         parents, units = [], 1
         each = as_numbers(branching, "branching")
-        if each.ndim != 1:
-            raise DeclarationError(f"branching has shape {each.shape}; it must be a list of numbers")
+        require_shape(each.ndim == 1, "branching has", each, "be a list of numbers")
         for number in each.tolist():
             count = int(number)
             if count != number or count < 1:

@@ -671,10 +671,8 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
         elif value < 0 <= min(others[others != value], default=-1):
             wrong[text] = ("is the only number below 0; correct it, or confirm it by a fix", text.lstrip("-"))
         elif fractions and not 0 <= value <= 1:
-            wrong[text] = (
-                "is no share, as the other rows are",
-                near_number(f"{text}%") if 1 < value <= 100 else "",
-            )
+            near = near_number(f"{text}%") if 1 < value <= 100 else ""
+            wrong[text] = ("is no share, as the other rows are", near)
         elif value > high + OUTLIER * spread or value < low - OUTLIER * spread:
             rule = f"is far from the other rows, of which 90 % are from {low:g} to {high:g}; check it"
             lonely = len(values) and value > LONELY * max(values[values != value], default=value) > 0
@@ -686,22 +684,8 @@ def _odd_numbers(kept: Mapping[str, float], counts: Counter[str]) -> tuple[dict[
 
 # -- levels --------------------------------------------------------------------------------------------------
 
-_MISSING = {
-    "na",
-    "n/a",
-    "nan",
-    "null",
-    "none",
-    "nil",
-    "-",
-    "--",
-    "?",
-    ".",
-    "#n/a",
-    "missing",
-    "unknown",
-    "k.a.",
-}
+_MARKS = {"-", "--", "?", "."}
+_MISSING = _MARKS | {"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "k.a."}
 _SHEET_ERROR = re.compile(r"#(N/A|[A-Z]+(/0)?[!?]|#+)")
 _TOTALS = {"total", "totals", "sum", "subtotal", "grand total", "all", "insgesamt", "summe"}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -736,6 +720,12 @@ def nearest_level(level: str, known: Iterable[str]) -> str:
     plain = {name.strip().casefold(): name for name in known}
     near = similar(level.strip().casefold(), list(plain), 1) if level.strip() else []
     return plain[near[0]] if near else ""
+
+
+def nearest_hint(level: str, known: Iterable[str]) -> str:
+    """What a message adds on an unknown level: ``"; did you mean 'north'?"``, or nothing."""
+    near = nearest_level(level, known)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 _TRUTH = {

@@ -337,11 +337,8 @@ def _join_parts(
     for part in parts[1:]:
         own = sorted(part, key=place.__getitem__)
         shown = ", ".join(map(str, own[:5])) + (f" and {len(own) - 5} more" if len(own) > 5 else "")
-        what = (
-            "an island without neighbours"
-            if len(own) == 1
-            else f"{len(own)} units that no border joins to the others"
-        )
+        several = f"{len(own)} units that no border joins to the others"
+        what = "an island without neighbours" if len(own) == 1 else several
         row = place[own[0]] + FIRST_ROW
         if not bridge or not rings:
             rule = f"is {what}; join it by bridge=True (--bridge)" if rings else f"is {what}; add an edge"

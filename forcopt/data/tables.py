@@ -13,7 +13,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.dataset import Dataset
 from forcopt.data.intake import Expected, take_table
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +85,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     UnknownNameError
         For another column of groups.
     """
-    if groups not in _ADULT_GROUPS:
-        raise unknown("column of groups", groups, list(_ADULT_GROUPS))
+    check_known("column of groups", groups, _ADULT_GROUPS)
     needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
     levels = {"income-per-year": "<=50K >50K <=50K. >50K. ?", "sex": "Male Female ?"}
     frame = _read(path, "adult.csv", needed, levels, blank=True)
@@ -135,11 +134,7 @@ def load_communities(path: str | Path) -> Dataset:
     """
     label = "ViolentCrimesPerPop"
     frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", label), {label: "0 1"})
-    names = [
-        column
-        for column in frame.columns
-        if column != "ViolentCrimesPerPop" and not column.startswith((*_OF_RACE, "Unnamed"))
-    ]
+    names = [name for name in frame.columns if name != label and not name.startswith((*_OF_RACE, "Unnamed"))]
     share = frame["racepctblack"].to_numpy(dtype=float)
     return Dataset(
         name="communities",
@@ -243,10 +238,7 @@ def compas_counts(cutoff: int = 5, *, filtered: bool = True) -> tuple[Array, tup
     >>> counts.tolist(), groups
     ([[[873, 473], [999, 408]], [[641, 1188], [282, 414]]], ('African-American', 'Caucasian'))
     """
-    if cutoff not in range(1, 12):
-        raise DeclarationError(
-            f"cutoff is {cutoff!r}; it must be a decile from 1 to 10, or 11 to predict nobody"
-        )
+    require(cutoff in range(1, 12), "cutoff", cutoff, "be a decile from 1 to 10, or 11 to predict nobody")
     table = COMPAS_DECILES["filtered" if filtered else "all"]
     counts = np.zeros((2, len(table), 2), dtype=np.int64)
     for a, (people, recidivists) in enumerate(table.values()):
@@ -257,17 +249,8 @@ def compas_counts(cutoff: int = 5, *, filtered: bool = True) -> tuple[Array, tup
 
 
 _NUMBERS = ("age", "priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count")
-_NEEDED = (
-    *_NUMBERS,
-    "sex",
-    "race",
-    "c_charge_degree",
-    "days_b_screening_arrest",
-    "decile_score",
-    "score_text",
-    "is_recid",
-    "two_year_recid",
-)
+_OUTCOMES = ("decile_score", "score_text", "is_recid", "two_year_recid")
+_NEEDED = (*_NUMBERS, "sex", "race", "c_charge_degree", "days_b_screening_arrest", *_OUTCOMES)
 
 
 def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.fairness.rates import ERROR, Rate
 
 RANGE = 1e-3, 1e6
@@ -38,13 +38,9 @@ def check_costs(costs: Array | None, classes: int | None = None) -> Array | None
     if costs is None:
         return None
     wanted = (classes or len(costs),) * 2
-    if costs.shape != wanted or not costs.size:
-        raise DeclarationError(f"costs has shape {costs.shape}; it must be {wanted}: label, prediction")
-    if costs.min() < 0 or np.diagonal(costs).any() or not costs.any():
-        raise DeclarationError(
-            f"costs is {costs.tolist()}; it must be 0 for a right prediction, not negative for a wrong one, "
-            "and positive for one of them"
-        )
+    require_shape(costs.shape == wanted and costs.size, "costs has", costs, f"be {wanted}: label, prediction")
+    rule = "be 0 for a right prediction, not negative for a wrong one, and positive for one of them"
+    require(costs.min() >= 0 and not np.diagonal(costs).any() and costs.any(), "costs", costs.tolist(), rule)
     if not RANGE[0] <= costs.max() <= RANGE[1]:
         raise DeclarationError(
             f"costs: the largest is {costs.max():g}; it must be from {RANGE[0]:g} to {RANGE[1]:g}: choose "

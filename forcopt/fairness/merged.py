@@ -208,11 +208,8 @@ class Classwise:
 
     def disparity(self, rates: ClassRates) -> dict[str, Any]:
         """The disparities by the name of rate and class."""
-        return {
-            name + end: d
-            for end, notion, part in self.parts(rates)
-            for name, d in notion.disparity(part).items()
-        }
+        parts = ((end, notion.disparity(part)) for end, notion, part in self.parts(rates))
+        return {name + end: d for end, found in parts for name, d in found.items()}
 
     def violation(self, rates: ClassRates) -> dict[str, float]:
         """The violations by the name of rate and class; the largest where two notions look at one rate."""

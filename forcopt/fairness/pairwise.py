@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from forcopt.arrays import Array, check_entries
 from forcopt.declaration import Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness.notions import Notion, labelled
 from forcopt.fairness.rates import GroupRates, Rate
 from forcopt.fairness.tolerances import SLACK
@@ -82,10 +82,8 @@ class PairwiseFairness(Notion):
     def _are_shares(cls, weights: Array | None, info: ValidationInfo) -> Array | None:
         if weights is None or "pairs" not in info.data:
             return weights
-        if weights.shape != (len(info.data["pairs"]),):
-            raise DeclarationError(
-                f"the shape is {weights.shape}; it must be ({len(info.data['pairs'])},), one for each pair"
-            )
+        q = len(info.data["pairs"])
+        require(weights.shape == (q,), "the shape", weights.shape, f"be ({q},), one for each pair")
         check_entries(weights, (weights < 0) | (weights > 1), "the array", "it must be from 0 to 1")
         return weights
 
@@ -133,8 +131,7 @@ class PairwiseFairness(Notion):
         """
         people, shown, held = set(), set(), set()
         for who, i, j, answer in answers:
-            if answer not in _ANSWERS:
-                raise DeclarationError(f"an answer is {answer!r}; it must be one of {', '.join(_ANSWERS)}")
+            require(answer in _ANSWERS, "an answer", answer, f"be one of {', '.join(_ANSWERS)}")
             people.add(who)
             shown |= {(i, j), (j, i)}
             held |= {(who, (i, j)[a], (i, j)[b]) for a, b in _ANSWERS[answer]}

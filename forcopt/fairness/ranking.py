@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.fairness.notions import labelled, largest
 from forcopt.fairness.tolerances import SAME_SCORE, WHOLE
 from forcopt.language.constraint import Constraint
@@ -330,8 +330,7 @@ class SelectionParity(_OfGroups):
         names, codes, sizes = candidates.cells(self.by)
         k = len(candidates.weights)
         at = self.at or k
-        if at > k:
-            raise DeclarationError(f"constraint.at is {at}; it must be at most the number of positions, {k}")
+        require(at <= k, "constraint.at", at, f"be at most the number of positions, {k}")
         one, factor = np.ones(len(sizes)), candidates.count / (at * sizes)
         name = f"selection parity ({', '.join(self.attributes(candidates))})"
         return [GroupLimit(codes, factor, one - self.tolerance, one + self.tolerance, at, name, names)]
@@ -521,10 +520,8 @@ class CounterfactualOrder(RankingNotion):
 
     def check(self, candidates: Candidates) -> None:
         """Refuse scores of another length."""
-        if self.scores.shape != (candidates.count,):
-            raise DeclarationError(
-                f"constraint.scores has shape {self.scores.shape}; it must be ({candidates.count},)"
-            )
+        n = candidates.count
+        require_shape(self.scores.shape == (n,), "constraint.scores has", self.scores, f"be ({n},)")
 
     def _ahead(self, kept: Array) -> tuple[Array, Array]:
         """The candidates by falling score, and for each the number of candidates ahead of it by the slack."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 
 
 def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
@@ -40,8 +40,7 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     ([1, 0, 1], ('a', 'b'))
     """
     column = np.asarray(values)
-    if column.ndim != 1:
-        raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
+    require_shape(column.ndim == 1, "groups has", column, "be one column")
     if column.dtype.kind == "M":  # named as the entries of a frame are
         values = column = column.astype("datetime64[us]").astype(object)
     given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
@@ -135,8 +134,7 @@ def read_binary(values: Any, subject: str) -> Array:
         listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
         raise DeclarationError(f"{subject} holds {len(words)} texts ({listed}); it must hold numbers 0 and 1")
     column = as_numbers(values, subject)
-    if column.ndim != 1:
-        raise DeclarationError(f"{subject} has shape {column.shape}; it must be one column")
+    require_shape(column.ndim == 1, f"{subject} has", column, "be one column")
     check_entries(column, (column != 0) & (column != 1), subject, "it must be 0 or 1")
     return column.astype(np.int64)
 

@@ -306,11 +306,8 @@ class GroupReport:
     def _exact(self) -> list[tuple[int, Rate]]:
         """The metrics with exact intervals."""
         rates = [(j, m) for j, m in enumerate(self.metrics.values()) if isinstance(m, Rate)]
-        return [
-            (j, m)
-            for j, m in rates
-            if self.sampled == "drawn" or (self.sampled != "weighted" and m.is_linear)
-        ]
+        drawn, weighted = self.sampled == "drawn", self.sampled == "weighted"
+        return [(j, m) for j, m in rates if drawn or (m.is_linear and not weighted)]
 
     def _quantiles(self, samples: Array) -> Array:
         """The ends of the percentile interval over bootstrap samples, which follow the estimates."""

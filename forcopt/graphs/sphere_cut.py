@@ -387,9 +387,6 @@ class SphereCut(Program):
     def parts_of(self, picks: dict[int, int]) -> list[list[int]]:
         """The components that the uncut edges make."""
         clusters = self.decomposition.clusters
-        edges = [
-            self.decomposition.edges[clusters[t].edge]
-            for t, uncut in picks.items()
-            if uncut and clusters[t].children is None
-        ]
+        leaves = (t for t, uncut in picks.items() if uncut and clusters[t].children is None)
+        edges = [self.decomposition.edges[clusters[t].edge] for t in leaves]
         return WeightedGraph.of([0] * self.graph.size, edges, [0] * len(edges)).components()

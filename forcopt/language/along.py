@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, lists_by_key
 from forcopt.errors import DeclarationError, require
 from forcopt.language.alignment import Operand
 from forcopt.language.expression import Expression
@@ -84,10 +84,7 @@ def align(*operands: Operand, join: Literal["outer", "inner", "left"]) -> list[A
     ([['a', 'b', 'c']], {'a': 0.0, 'b': 1.0, 'c': 2.0})
     """
     require(join in ("outer", "inner", "left"), "align: join", join, "be 'outer', 'inner' or 'left'")
-    met: dict[Any, list[Axis]] = {}
-    for x in operands:
-        for key, _, axis in _keyed(x):
-            met.setdefault(key, []).append(axis)
+    met = lists_by_key((key, axis) for x in operands for key, _, axis in _keyed(x))
     chosen = {}
     for key, axes in met.items():
         labels = dict.fromkeys(axes[0].labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -128,9 +129,7 @@ def model_summary(model: Model) -> str:
     unused = len(model.unused_columns())
     integers = int((columns.integer == 1).sum())
     binaries = int(((columns.integer == 1) & (columns.lower == 0) & (columns.upper == 1)).sum())
-    relations: dict[str, int] = {}
-    for relation in [*model.relations, *model.lazies]:
-        relations[relation.kind] = relations.get(relation.kind, 0) + 1
+    relations = Counter(relation.kind for relation in [*model.relations, *model.lazies])
     sizes = [np.abs(c.expression.linear_rows().data) for c in model.constraints]
     low = min((float(p.min()) for p in sizes if p.size), default=0.0)
     high = max((float(p.max()) for p in sizes if p.size), default=0.0)

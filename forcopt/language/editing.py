@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, check_order, spread
+from forcopt.arrays import Array, as_bounds, check_order, lists_by_key, spread
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.evaluator import variable_values
@@ -197,7 +197,5 @@ def _discard(model: Structure, variables: Sequence[Variable]) -> None:
 
 
 def _by_block(model: Structure, columns: Array) -> list[tuple[int, Array]]:
-    found: dict[int, list[int]] = {}
-    for column in np.unique(columns).tolist():
-        found.setdefault(model._store.position(column), []).append(column)
+    found = lists_by_key((model._store.position(column), column) for column in np.unique(columns).tolist())
     return [(position, np.array(inside)) for position, inside in found.items()]

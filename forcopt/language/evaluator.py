@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, spread
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation, Product
@@ -51,8 +51,7 @@ def variable_values(
     DeclarationError
         For a key that is no variable of the model, and a value that is infinite or does not broadcast.
     """
-    if not isinstance(values, Mapping):
-        raise DeclarationError(f"{subject} is {values!r}; it must give values to variables, as in {{x: 1}}")
+    require(isinstance(values, Mapping), subject, values, "give values to variables, as in {x: 1}")
     out = np.full(model.column_count, np.nan)
     for variable, value in values.items():
         if not isinstance(variable, Expression):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from forcopt.clock import interrupted, stop_on_interrupt, watches_interrupts
-from forcopt.errors import DeclarationError, Guarded, counterpart, unexpected, unknown
+from forcopt.errors import DeclarationError, Guarded, check_known, counterpart, unexpected
 from forcopt.language import editing
 from forcopt.language import objective as objectives
 from forcopt.language.alignment import Operand
@@ -671,8 +671,7 @@ class Model(Guarded, Structure):
 
         known = _options(solve_model) if options else []
         for option in options:
-            if option not in known:
-                raise unknown("option", option, [*known, "memory_limit", "certify"])
+            check_known("option", option, [*known, "memory_limit", "certify"])
         outer = watches_interrupts()
         with memory_limited(memory_limit), stop_on_interrupt():
             found = solve_model(self, backend, **options)

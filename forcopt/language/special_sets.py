@@ -330,10 +330,8 @@ def piecewise_linear(x: Operand, points: Operand, values: Operand, *, binaries: 
     >>> m.solve().objective
     70.0
     """
-    at, height = (
-        as_numbers(points, "piecewise_linear: points"),
-        as_numbers(values, "piecewise_linear: values"),
-    )
+    at = as_numbers(points, "piecewise_linear: points")
+    height = as_numbers(values, "piecewise_linear: values")
     if at.ndim != 1 or len(at) < 2 or at.shape != height.shape:
         raise DeclarationError(
             f"piecewise_linear: points and values have shapes {at.shape} and {height.shape}; they must be "

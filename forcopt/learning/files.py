@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.learning.finite import Lookup, TableRow
 from forcopt.learning.fitted import TRUSTED, fitted_from_plain, fitted_to_plain, plain_numbers
 from forcopt.learning.halfspaces import Halfspace
@@ -145,10 +145,8 @@ def finite_numbers(data: Mapping[str, Any], name: str, size: int | None = None) 
         Naming the field.
     """
     values = as_numbers(data[name], name)
-    if values.ndim != 1 or size not in (None, len(values)):
-        raise DeclarationError(
-            f"{name} has shape {values.shape}; it must be ({'n' if size is None else size},)"
-        )
+    fits = values.ndim == 1 and size in (None, len(values))
+    require_shape(fits, f"{name} has", values, f"be ({'n' if size is None else size},)")
     return values
 
 

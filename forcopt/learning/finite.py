@@ -13,7 +13,7 @@ from pydantic import field_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.language.variable import Variable
 from forcopt.learning.hypotheses import (
@@ -205,8 +205,7 @@ class Finite(ListedHypotheses):
     @field_validator("table")
     @classmethod
     def _are_probabilities(cls, table: Array) -> Array:
-        if table.ndim != 2 or table.size == 0:
-            raise DeclarationError(f"the shape is {table.shape}; it must be (classifiers, records)")
+        require(table.ndim == 2 and table.size, "the shape", table.shape, "be (classifiers, records)")
         outside = (table < 0) | ((table > 1) & (table % 1 != 0))
         check_entries(table, outside, "the array", "it must be from 0 to 1, or the number of a class")
         return table

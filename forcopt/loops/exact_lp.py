@@ -472,26 +472,25 @@ def _placed(place: int, low: Rational | None, high: Rational | None) -> Rational
     return first if first is not None else second if second is not None else fmpq(0)
 
 
+def _with_slacks(lp: LinearProgram, count: int) -> LinearProgram:
+    """The program with further columns of at least 0, whose sum is to be least."""
+    zero, zeros = fmpq(0), [fmpq(0)] * count
+    cost, upper = [zero] * len(lp.cost) + [fmpq(1)] * count, [*lp.upper, *[None] * count]
+    return replace(lp, cost=cost, offset=zero, lower=[*lp.lower, *zeros], upper=upper)
+
+
 def farkas(lp: LinearProgram) -> list[Rational] | None:
     """Multipliers of the rows that prove that no point satisfies a program, or None if none were found.
 
     They prove a positive lower bound on the sum of the rows' violations, in the units of the rows or else
     relative to their largest entries.
     """
-    n, m, zero, one = len(lp.cost), len(lp.rows), fmpq(0), fmpq(1)
+    n, m, one = len(lp.cost), len(lp.rows), fmpq(1)
     largest = [max((abs(a) for a in row.values()), default=one) for row in lp.rows]
     for units in ([one] * m, largest):
         slacks = ({n + i: unit, n + m + i: -unit} for i, unit in enumerate(units))
-        missing = LinearProgram(
-            [zero] * n + [one] * (2 * m),
-            zero,
-            [*lp.lower, *[zero] * (2 * m)],
-            [*lp.upper, *[None] * (2 * m)],
-            [{**row, **slack} for row, slack in zip(lp.rows, slacks, strict=True)],
-            lp.row_lower,
-            lp.row_upper,
-        )
-        found = exact_optimum(missing)
+        rows = [{**row, **slack} for row, slack in zip(lp.rows, slacks, strict=True)]
+        found = exact_optimum(replace(_with_slacks(lp, 2 * m), rows=rows))
         if found.proved and found.value == 0:
             return None
         if found.bound is not None and found.bound > 0:
@@ -509,16 +508,10 @@ def nearest_point(lp: LinearProgram, x: Sequence[Rational]) -> list[Rational] | 
     x : Sequence[Rational]
         Values of the first columns; the others are free to follow.
     """
-    n, k, zero, one = len(lp.cost), len(x), fmpq(0), fmpq(1)
-    apart = LinearProgram(
-        [zero] * n + [one] * (2 * k),
-        zero,
-        [*lp.lower, *[zero] * (2 * k)],
-        [*lp.upper, *[None] * (2 * k)],
-        [*lp.rows, *({j: one, n + j: one, n + k + j: -one} for j in range(k))],
-        [*lp.row_lower, *x],
-        [*lp.row_upper, *x],
-    )
+    n, k, one = len(lp.cost), len(x), fmpq(1)
+    rows = [*lp.rows, *({j: one, n + j: one, n + k + j: -one} for j in range(k))]
+    low, high = [*lp.row_lower, *x], [*lp.row_upper, *x]
+    apart = replace(_with_slacks(lp, 2 * k), rows=rows, row_lower=low, row_upper=high)
     found = exact_optimum(apart).point
     return None if found is None else found[:n]
 

@@ -186,8 +186,7 @@ def _costs(
         costs[c.start : c.start + c.expression.size] = 1.0
     for c, weight in weights.items():
         numbers = np.broadcast_to(as_numbers(weight, f"the weight of {c.name!r}"), c.shape).reshape(-1)
-        if (numbers <= 0).any():
-            raise DeclarationError(f"the weight of {c.name!r} is {weight}; it must be above 0")
+        require((numbers > 0).all(), f"the weight of {c.name!r}", weight, "be above 0")
         part = slice(c.start, c.start + c.expression.size)
         costs[part] = np.where(np.isfinite(costs[part]), numbers, np.inf)
     return costs

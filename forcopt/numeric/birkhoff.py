@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.notebook import table_html
 from forcopt.numeric.tolerances import NO_ENTRY, NO_SLACK
 
@@ -103,11 +103,8 @@ def birkhoff(matrix: Any, tolerance: float = 1e-9) -> MatchingLottery:
     0.25 [-1  0  1]
     """
     left = as_numbers(matrix, "matrix")
-    if left.ndim != 2 or not left.size:
-        raise DeclarationError(f"matrix has shape {left.shape}; it must be (n, k), neither of them 0")
-    if (left < -tolerance).any():
-        i, j = (int(at) for at in np.argwhere(left < -tolerance)[0])
-        raise DeclarationError(f"matrix[{i}, {j}] is {left[i, j]:g}; it must not be negative")
+    require_shape(left.ndim == 2 and left.size, "matrix has", left, "be (n, k), neither of them 0")
+    check_entries(left, left < -tolerance, "matrix", "it must not be negative")
     left[left < NO_ENTRY] = 0.0
     sums = [left.sum(axis=1), left.sum(axis=0)]
     for side, values in zip(("row", "column"), sums, strict=True):

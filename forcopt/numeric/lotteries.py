@@ -201,10 +201,8 @@ def decompose(
         zero, one = left <= NO_SLACK, rest - left <= NO_SLACK
         with np.errstate(invalid="ignore"):
             below, above = counts - rest * least, rest * most - counts
-            lowest, highest = (
-                np.where(above <= NO_SLACK, most, least),
-                np.where(below <= NO_SLACK, least, most),
-            )
+            lowest = np.where(above <= NO_SLACK, most, least)
+            highest = np.where(below <= NO_SLACK, least, most)
             if parts is not None:  # a set that takes one part leaves a point for the others
                 lowest = np.fmax(lowest, most - np.round(parts * above))
                 highest = np.fmin(highest, least + np.round(parts * below))

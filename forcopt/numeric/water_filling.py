@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.arrays import Array, as_numbers, check_entries
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.numeric.tolerances import LEAST_DECREASE, LEAST_GRADIENT, ROUNDING
 
 
@@ -54,8 +54,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     [2.0, 1.0, 1.0]
     """
     x = as_numbers(point, "point")
-    if x.ndim != 1 or not x.size:
-        raise DeclarationError(f"point has shape {x.shape}; it must be (n,) with n >= 1")
+    require_shape(x.ndim == 1 and x.size, "point has", x, "be (n,) with n >= 1")
     read = [as_numbers(v, name) for v, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))]
     for values, name in zip(read, ("lower", "upper", "weights"), strict=True):
         if values.shape not in ((), (1,), x.shape):
@@ -64,9 +63,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     if (low > high).any():
         at = int(np.argmax(low > high))
         raise DeclarationError(f"lower[{at}] is {low[at]:g}, above upper[{at}], {high[at]:g}")
-    if (w <= 0).any():
-        at = int(np.argmax(w <= 0))
-        raise DeclarationError(f"weights[{at}] is {w[at]:g}; it must be above 0")
+    check_entries(w, w <= 0, "weights", "it must be above 0")
     least, most = float(w @ low), float(w @ high)
     margin = ROUNDING * max(float(w @ np.maximum(np.abs(low), np.abs(high))), abs(total))
     if not least - margin <= total <= most + margin:

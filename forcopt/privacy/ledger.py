@@ -451,12 +451,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Declared):
         return value.to_dict()
     if isinstance(value, AtomLoss):
-        return {
-            "loss": "AtomLoss",
-            "p": _plain(value.pair[0]),
-            "q": _plain(value.pair[1]),
-            "spacing": value.spacing,
-        }
+        p, q = map(_plain, value.pair)
+        return {"loss": "AtomLoss", "p": p, "q": q, "spacing": value.spacing}
     if isinstance(value, Loss) and not hasattr(losses, type(value).__name__):
         raise DeclarationError(f"the ledger's file does not take the loss {type(value).__name__}")
     if isinstance(value, Loss | Profile):

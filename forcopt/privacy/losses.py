@@ -304,11 +304,8 @@ def pure_loss(epsilon: float, delta: float = 0.0) -> Loss:
         return BinomialLoss(epsilon, 1)
     truth, lie = 1 / (1 + exp(-epsilon)), exp(-epsilon) / (1 + exp(-epsilon))
     keep = 1 - delta
-    return AtomLoss(
-        np.array([delta, keep * truth, keep * lie, 0.0]),
-        np.array([0.0, keep * lie, keep * truth, delta]),
-        epsilon,
-    )
+    p = np.array([delta, keep * truth, keep * lie, 0.0])
+    return AtomLoss(p, p[[3, 2, 1, 0]], epsilon)
 
 
 @dataclass(frozen=True)

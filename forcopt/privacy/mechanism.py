@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, refuse_entry, whole_number
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.privacy.losses import AtomLoss, GaussianLoss, Neighbours, symmetric_loss
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise
 from forcopt.privacy.profile import Profile
@@ -301,8 +301,7 @@ class ExponentialMechanism(Mechanism):
         losses = as_numbers(values, "losses").astype(float)
         if losses.ndim == 2 and losses.size:
             return np.array([self._send(row, rng) for row in losses])
-        if losses.ndim != 1 or not len(losses):
-            raise DeclarationError(f"losses has shape {losses.shape}; it must be (h,), at least one")
+        require_shape(losses.ndim == 1 and losses.size, "losses has", losses, "be (h,), at least one")
         scale = 2 * self.sensitivity / self.epsilon
         if rng.simulated:
             return int(np.argmax(rng.generator().gumbel(scale=scale, size=len(losses)) - losses))

@@ -415,10 +415,8 @@ class Quantile(Statistic):
         assert isinstance(column, Bounded)
         mechanism = mechanisms[0]
         rank = 2 * mechanism.sensitivity / mechanism.epsilon * np.log(self.shape[1] / (1 - level))
-        return {
-            self.name: self._candidates[chosen] * column.step,
-            "margin of the rank": np.full(len(chosen), rank),
-        }
+        margin = np.full(len(chosen), rank)
+        return {self.name: self._candidates[chosen] * column.step, "margin of the rank": margin}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, is_missing
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, require, unknown
+from forcopt.errors import DeclarationError, check_known, require
 from forcopt.privacy.tolerances import ON_LATTICE
 
 MOST_STEPS = 2**31
@@ -207,14 +207,11 @@ class Schema(Mapping[str, Column]):
         if not self._columns:
             raise DeclarationError("the schema is empty; it must describe at least one column")
         for name, column in self._columns.items():
-            if not isinstance(column, Column):
-                raise DeclarationError(
-                    f"column {name!r} is {column!r}; it must be Bounded(lower, upper) or Categories(...)"
-                )
+            rule = "be Bounded(lower, upper) or Categories(...)"
+            require(isinstance(column, Column), f"column {name!r}", column, rule)
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self._columns:
-            raise unknown("column of the schema", str(name), list(self._columns))
+        check_known("column of the schema", str(name), self._columns)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:

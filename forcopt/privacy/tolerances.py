@@ -36,12 +36,6 @@ SPLIT = 1e-9
 LARGE_OUTPUT = 1e150
 """Larger outputs of an audited program are cut off: their means and squares are floats."""
 
-NO_MASS = 1e-40
-"""Probability of a node of a quadrature that is left out: far below any delta that it resolves."""
-
-REACH = 1e-25
-"""Probability beyond the last panel of a quadrature over one draw."""
-
 LIGHT = 1e-20
 """Relative weight of a term of a moment that is left out: ten thousand of them are below rounding."""
 

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from forcopt.arrays import Array, check_label_order, is_missing
-from forcopt.errors import DeclarationError, check_choice
+from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.fairness import AllOf, DemographicParity, Notion, cost_table
 from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_numbers
@@ -409,10 +409,8 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
             raise DeclarationError(f"random_state is {seed!r}; draws='row' needs an int from 0 up or None")
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0
-        if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
-            raise DeclarationError(
-                f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"
-            )
+        fits = seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)
+        require(fits, "random_state", seed, "be None, an int of at least 0, or a generator")
 
 
 def check_labels(y: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin
 import numpy as np
 
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective
 from forcopt.language.variable import Variable
@@ -291,11 +291,9 @@ class Method:
             If a formulation gives an option the name of a common option, which `Problem.solve` would hide;
             or for another rank.
         """
-        if rank not in RANKS[1:]:
-            raise DeclarationError(
-                f"method {name!r}: rank is {rank!r}; it must be one of {', '.join(RANKS[1:])}; the attribute "
-                "default_method of the class names its default"
-            )
+        ranks = ", ".join(RANKS[1:])
+        rule = f"be one of {ranks}; the attribute default_method of the class names its default"
+        require(rank in RANKS[1:], f"method {name!r}: rank", rank, rule)
         skipped = 2 if kind == "formulation" else 1  # the problem, and the model
         parameters = list(inspect.signature(function).parameters.values())[skipped:]
         if kind == "formulation":
@@ -382,15 +380,11 @@ class Method:
         """
         given = {k: v for k, v in options.items() if v is not None and v is not False}
         for name, value in given.items():
-            if name == "on_improvement" and not callable(value):
-                raise DeclarationError(
-                    f"on_improvement is {value!r}; it must be a function of an Improvement"
-                )
+            fits = name != "on_improvement" or callable(value)
+            require(fits, "on_improvement", value, "be a function of an Improvement")
             seeds = isinstance(value, np.random.Generator) or (_is(int, value) and value >= 0)
-            if name == "seed" and not seeds:
-                raise DeclarationError(
-                    f"seed is {value!r}; it must be a whole number, at least 0, or a numpy.random.Generator"
-                )
+            rule = "be a whole number, at least 0, or a numpy.random.Generator"
+            require(name != "seed" or seeds, name, value, rule)
             if name not in self.common:
                 verb = "uses" if name == "backend" else "takes"
                 shown = "" if name in ("start", "on_improvement") else f"={value!r}"

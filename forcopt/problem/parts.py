@@ -158,11 +158,8 @@ class Applied(Node):
         atom = atom_named(self.atom)
         given = [[f.value(read) for f in functions] for functions in self.arguments]
         reduced = [atom.reduces and i == 0 for i in range(len(given))]
-        return apply_atom(
-            atom,
-            *(_last_axis(v) if many else v[0] for v, many in zip(given, reduced, strict=True)),
-            parameter=self.parameter,
-        )
+        operands = (_last_axis(v) if many else v[0] for v, many in zip(given, reduced, strict=True))
+        return apply_atom(atom, *operands, parameter=self.parameter)
 
     def moved(self, to: Callable[[int | None], int | None]) -> Applied:
         """The same of other parts; the order of the functions stays a normal one."""
@@ -446,12 +443,9 @@ class Parts(Model):
         read = [
             (*item.row_bounds(), item.expression.linear_rows().matrix(self.column_count)) for item in flat
         ]
-        matrix = sp.csr_array(sp.vstack([m for *_, m in read], format="csr"))
-        rows = (
-            matrix,
-            np.concatenate([low for low, *_ in read]),
-            np.concatenate([high for _, high, _ in read]),
-        )
+        lows, highs, matrices = zip(*read, strict=True)
+        matrix = sp.csr_array(sp.vstack(matrices, format="csr"))
+        rows = (matrix, np.concatenate(lows), np.concatenate(highs))
         for column in np.unique(matrix.indices).tolist():
             if column not in self._nodes and self.block_of(column).curvature == 0:
                 rows = self._without(rows, column)

@@ -15,7 +15,7 @@ from pydantic import model_validator
 from forcopt.arrays import rounded_up
 from forcopt.clock import Deadline, Improvement, OnImprovement, raising_interrupts
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize, minimize
@@ -293,8 +293,7 @@ class Problem(Declared):
                 f'{type(self).__name__} has no default method: write default_method = "NAME" in the '
                 f'class, or name a method: solve("NAME"); known: {", ".join(known) or "none"}'
             )
-        if wanted not in known:
-            raise unknown(f"method of {type(self).__name__}", wanted, list(known))
+        check_known(f"method of {type(self).__name__}", wanted, known)
         return known[wanted]
 
     # -- evaluation and models -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, lists_by_key
 from forcopt.backends.registry import backends
 from forcopt.errors import check_known, unknown
 from forcopt.loops.solution import relative_gap
@@ -40,10 +40,7 @@ def _signed(run: Run, value: float) -> float:
 
 def by_instance(rows: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     """The rows of each instance; of a sweep that draws problems, each that was drawn is one."""
-    found: dict[tuple[str, str], list[Run]] = {}
-    for row in rows:
-        found.setdefault((row.instance, row.fingerprint), []).append(row)
-    return found
+    return lists_by_key(((row.instance, row.fingerprint), row) for row in rows)
 
 
 def unique_names(rows: Sequence[Run]) -> list[Run]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, lists_by_key
 from forcopt.errors import check_known, require
 from forcopt.notebook import new_figure
 
@@ -100,9 +100,8 @@ def summary(comparison: Comparison, value: str, level: float, among: Array | Non
     import pandas as pd
 
     check_level(level)
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for at, row in enumerate(comparison.rows):
-        groups.setdefault((row.instance, row.method, row.backend), []).append(at)
+    rows = enumerate(comparison.rows)
+    groups = lists_by_key(((row.instance, row.method, row.backend), at) for at, row in rows)
     every = comparison.numbers(value)
     if among is not None:
         every = np.where(among, every, np.nan)

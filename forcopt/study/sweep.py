@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known, require
 from forcopt.problem import Problem
 from forcopt.study.compare import check_limits, check_options, declared, expanded
 from forcopt.study.comparison import Comparison
@@ -107,8 +107,7 @@ def sweep(
 
 def _listed(name: str, values: Any) -> list[Any]:
     """Give the values of a parameter or the seeds, at least one."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise DeclarationError(f"{name} is {values!r}; it must be a list of values")
+    require(isinstance(values, Iterable) and not isinstance(values, str), name, values, "be a list of values")
     found = list(values)
     if not found:
         raise DeclarationError(f"{name} has no values")
@@ -134,9 +133,7 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
     options = {key: value for key, value in point.items() if key not in fields}
     known_options = {name for m in base.methods.values() for name in (*m.options, "gap", "threads")}
     for key in options:
-        if key not in known_options:
-            names = [*type(base).model_fields, *known_options]
-            raise unknown(f"parameter of {type(base).__name__}", key, names)
+        check_known(f"parameter of {type(base).__name__}", key, [*type(base).model_fields, *known_options])
     made = base.replace(**fields)
     for seed in seeds:
         yield name, made, options, seed, metadata(made, seed is None and made.is_private)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.allocation.problem import Allocation, Strata, StratifiedAllocation
 from forcopt.numeric import Limit
 from forcopt.privacy.amplification import PrivacyLoss, data_dependent_allocation, simple_random_sample
@@ -133,10 +133,8 @@ class PrivateAllocation(Strata):
 
     @model_validator(mode="after")
     def _privacy_fits(self) -> Self:
-        if self.epsilon.shape not in ((), self.sizes.shape) or (self.epsilon <= 0).any():
-            raise DeclarationError(
-                f"epsilon is {self.epsilon.tolist()}; it must be above 0, a number or one for each stratum"
-            )
+        fits = self.epsilon.shape in ((), self.sizes.shape) and (self.epsilon > 0).all()
+        require(fits, "epsilon", self.epsilon.tolist(), "be above 0, a number or one for each stratum")
         if self.deviations.ndim != 1:
             raise DeclarationError("deviations: private allocation takes one variable, so one column")
         if not self.integer:

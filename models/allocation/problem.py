@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_shape, labels_of, refuse_missing
 from forcopt.data.intake import Expected, Fixes, take_table
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.allocation.tolerances import SUM
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -207,11 +207,9 @@ class Strata(Problem):
         k = len(self.sizes) if self.sizes.ndim == 1 else 0
         if not k or (self.sizes < 1).any():
             raise DeclarationError("sizes must be a list of at least one number, each at least 1")
-        if self.deviations.ndim not in (1, 2) or len(self.deviations) != k or not self.deviations.size:
-            raise DeclarationError(
-                f"deviations: the shape is {self.deviations.shape}; it must be ({k},) or ({k}, V), one row "
-                "for each stratum"
-            )
+        shape = self.deviations.shape
+        fits = len(shape) in (1, 2) and shape[0] == k and self.deviations.size
+        require(fits, "deviations: the shape", shape, f"be ({k},) or ({k}, V), one row for each stratum")
         if (self.deviations < 0).any():
             at = int(np.argwhere(self.deviations < 0)[0][0])
             raise DeclarationError(f"deviations of stratum {at} are negative; they must be at least 0")

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.models.allocation.tolerances import LEAST_SCALE
 
@@ -96,10 +96,8 @@ class AllocationRules(Declared):
             raise DeclarationError(f"sizes is {self.sizes.tolist()}; it must be one number from 1 a stratum")
         if self.values.ndim != 1 or len(np.unique(self.values)) != len(self.values) or len(self.values) < 2:
             raise DeclarationError(f"values is {self.values.tolist()}; it must be two or more numbers")
-        if self.epsilon.shape not in ((), self.sizes.shape) or (self.epsilon <= 0).any():
-            raise DeclarationError(
-                f"epsilon is {self.epsilon.tolist()}; it must be above 0, a number or one for each stratum"
-            )
+        fits = self.epsilon.shape in ((), self.sizes.shape) and (self.epsilon > 0).all()
+        require(fits, "epsilon", self.epsilon.tolist(), "be above 0, a number or one for each stratum")
         if self.sample_size < (k := len(self.sizes)):
             raise DeclarationError(f"sample_size is {self.sample_size}; {k} strata need a record each")
         count = np.prod([comb(int(n) + len(self.values) - 1, int(n)) for n in self.sizes], dtype=float)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.declaration import Numbers, Pairs
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.amplification.states import cluster_pair, stratified_pair
@@ -27,8 +27,7 @@ LARGEST_LOSS = 20.0
 
 def check_law(law: Array) -> Array:
     """Check that these are probabilities."""
-    if law.ndim != 1 or not len(law):
-        raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
+    require(law.ndim == 1 and law.size, "the shape", law.shape, "be one probability for each outcome")
     if (law < 0).any() or abs(law.sum() - 1) > LAW_SUM:
         raise DeclarationError(f"the probabilities sum to {law.sum():g}; they are nonnegative with sum 1")
     return law
@@ -254,8 +253,7 @@ class TightAmplification(Problem):
         1.0
         """
         n = [whole_number(size, "sizes") for size in sizes]
-        if not 0 <= changed < len(n):
-            raise DeclarationError(f"changed is {changed}; it must be from 0 to {len(n) - 1}")
+        require(0 <= changed < len(n), "changed", changed, f"be from 0 to {len(n) - 1}")
         if min(n) < 0 or (neighbours == "substitute" and n[changed] < 1):
             raise DeclarationError(f"sizes are {n}; none is negative, and a substitution needs a record")
         pair = stratified_pair(n, before, after, changed, mechanism, neighbours)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from forcopt.arrays import Array, Seed, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.fairness import (
     FALSE_POSITIVE,
     NEGATIVE_PREDICTIVE,
@@ -70,9 +70,8 @@ class ScoreKernel(PolicyFile, Drawn):
     kernel: Array
 
     def __post_init__(self) -> None:
-        if self.kernel.shape != (len(self.values), len(self.outputs)):
-            shape = (len(self.values), len(self.outputs))
-            raise DeclarationError(f"the kernel has shape {self.kernel.shape}; it must be {shape}")
+        shape = len(self.values), len(self.outputs)
+        require_shape(self.kernel.shape == shape, "the kernel has", self.kernel, f"be {shape}")
         wrong = (self.kernel < -ROUNDING).any(axis=1) | (np.abs(self.kernel.sum(axis=1) - 1) > ROUNDING)
         if wrong.any():
             at = int(np.argmax(wrong))

@@ -50,18 +50,9 @@ def _by_level(problem: ConsistentRelease, deadline: Deadline) -> Array:
     for level in range(1, h.depth):
         check_clock(deadline)
         (low, fixed), (order, begin) = problem.floors[level], h.children[level - 1]
-        columns = [
-            project_children(
-                order,
-                begin,
-                np.array(found[:, t]),
-                np.array(problem.noisy[level][:, t]),
-                np.array(low[:, t]),
-                np.array(fixed[:, t]),
-                not problem.nonnegative,
-            )
-            for t in range(problem.types)
-        ]
+        parts = (found, problem.noisy[level], low, fixed)
+        by_type = ([np.array(part[:, t]) for part in parts] for t in range(problem.types))
+        columns = [project_children(order, begin, *own, not problem.nonnegative) for own in by_type]
         found = np.stack(columns, axis=1)
     return found
 

@@ -15,7 +15,7 @@ from forcopt.arrays import Array, as_numbers, check_label_order, check_shape
 from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.models.census_release.release import PublicTree, Release
 from forcopt.models.census_release.tolerances import SUM_ROUNDING
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Outcome, Problem, Solution
@@ -207,16 +207,13 @@ class ConsistentRelease(Problem):
             raise DeclarationError(f"noisy has {len(self.noisy)} levels; the tree has {h.depth}")
         queries = self.noisy[0].shape[-1]
         for level, values in enumerate(self.noisy):
-            if values.shape != (h.sizes[level], queries):
-                raise DeclarationError(
-                    f"noisy counts of level {level} have shape {values.shape}; it must be "
-                    f"({h.sizes[level]}, {queries})"
-                )
-        if self.precision.shape not in ((h.depth,), (h.depth, queries)):
-            raise DeclarationError(
-                f"precision has shape {self.precision.shape}; it must be ({h.depth},) or "
-                f"({h.depth}, {queries})"
+            wanted = h.sizes[level], queries
+            require_shape(
+                values.shape == wanted, f"noisy counts of level {level} have", values, f"be {wanted}"
             )
+        shapes = (h.depth,), (h.depth, queries)
+        fits = self.precision.shape in shapes
+        require_shape(fits, "precision has", self.precision, f"be {shapes[0]} or {shapes[1]}")
         if (self.precision <= 0).any():
             at = int(np.argwhere(self.precision <= 0)[0, 0])
             least = self.precision[at].min()
@@ -513,11 +510,9 @@ class ConsistentRelease(Problem):
     def residuals(self, decision: Release | Any) -> Array:
         """Precision times squared distance, summed by level, shape ``(d,)``; `extra` with the leaves."""
         counts, rows = self.read(decision), self.queries.T
+        parts = zip(counts, self.noisy, self.weights, strict=True)
         found = np.array(
-            [
-                float((((level @ rows) - noisy) ** 2).sum(axis=0) @ w)
-                for level, noisy, w in zip(counts, self.noisy, self.weights, strict=True)
-            ]
+            [float((((level @ rows) - noisy) ** 2).sum(axis=0) @ w) for level, noisy, w in parts]
         )
         for item in self.extra:
             off = counts[-1][item.leaves].sum(axis=0) @ rows - item.noisy

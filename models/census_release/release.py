@@ -15,7 +15,7 @@ from pydantic import AfterValidator, model_validator
 from forcopt.arrays import Array, as_numbers, check_entries, check_shape
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers
-from forcopt.errors import DeclarationError, check_choice, require
+from forcopt.errors import DeclarationError, check_choice, require, require_shape
 from forcopt.models.census_release.passes import least_squares
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ class Region(Declared):
     @model_validator(mode="after")
     def _leaves_exist(self) -> Self:
         n = self.hierarchy.leaves
-        if self.leaves.ndim != 1:
-            raise DeclarationError(f"leaves have shape {self.leaves.shape}; it must be (k,)")
+        require_shape(self.leaves.ndim == 1, "leaves have", self.leaves, "be (k,)")
         wrong = self.leaves[(self.leaves < 0) | (self.leaves >= n)]
         if wrong.size:
             raise DeclarationError(f"leaves has {wrong[0]}; the tree has leaves 0 to {n - 1}")

@@ -63,12 +63,8 @@ class ClusteringBound:
         """
         deadline, bound, how = Deadline(time_limit), None, ""
         try:
-            broken = next(
-                sets_above(
-                    problem.whole.arrays, self.price, self.sigma, -self.unit, problem.window, deadline
-                ),
-                None,
-            )
+            graph, window = problem.whole.arrays, problem.window
+            broken = next(sets_above(graph, self.price, self.sigma, -self.unit, window, deadline), None)
             if not 0 < self.unit <= self.sigma:
                 how = f"sigma is {self.sigma}; it must be at least the unit, {self.unit}, above 0"
             elif broken is None:
@@ -182,13 +178,8 @@ class NoSuchDistrict:
         """
         row, feasible = self.constraint.row(problem), None
         try:
-            found = next(
-                sets_above(
-                    problem.arrays, row.weights.tolist(), 0, row.low - 1, problem.population_bounds,
-                    Deadline(time_limit),
-                ),
-                None,
-            )  # fmt: skip
+            graph, prices, window = problem.arrays, row.weights.tolist(), problem.population_bounds
+            found = next(sets_above(graph, prices, 0, row.low - 1, window, Deadline(time_limit)), None)
             how = f"a district of {found} meets {self.constraint!r}"
             if found is None and self.constraint in problem.side_constraints:
                 feasible, how = False, "all connected sets that could meet the share were listed, in integers"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.districting.districts import reader
 from forcopt.problem.parts import Measure
 
@@ -73,8 +73,7 @@ def _numbers(items: list[tuple[Any, str, Any]]) -> Array:
             out[i] = value
         except (TypeError, ValueError):
             out[i] = np.nan
-        if not (np.isfinite(out[i]) and out[i] >= 0):
-            raise DeclarationError(f"{where!r}: {name} is {value!r}; it must be a number, not negative")
+        require(np.isfinite(out[i]) and out[i] >= 0, f"{where!r}: {name}", value, "be a number, not negative")
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known, require
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
 from forcopt.models.districting.dynamic import check_features, sweep_of, tables_of
@@ -72,8 +72,7 @@ class PlanCounts:
         progress: bool = False,
     ) -> None:
         programs = {"frontier": sweep_of, "sphere-cut": tables_of}
-        if method not in programs:
-            raise unknown("counting method", method, list(programs))
+        check_known("counting method", method, programs)
         name = f"count with {method}"
         check_features(problem, name)
         self.problem = problem
@@ -149,10 +148,8 @@ class PlanCounts:
             If no plan has this cost, or fewer than ``rank + 1``.
         """
         exact = self._scaled(cost)
-        if not 0 <= rank < self._by_cost[exact]:
-            raise DeclarationError(
-                f"rank is {rank}; it must be from 0 to {self._by_cost[exact] - 1} at cost {cost:g}"
-            )
+        count = self._by_cost[exact]
+        require(0 <= rank < count, "rank", rank, f"be from 0 to {count - 1} at cost {cost:g}")
         return self._ranked(exact, rank)
 
     def sample(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array, as_fraction
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, check_known
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.models.districting.tolerances import LESS, RULE
@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 SCORES = ("polsby_popper", "inverse_polsby_popper", "schwartzberg")
 """Measures of compactness: ratios of areas and perimeters."""
 
-OBJECTIVES = (
-    "cut",
-    "inertia",
-    "deviation",
-    "splits",
-    "least-change",
-    *(name.replace("_", "-") for name in SCORES),
-)
+_COMPACT = tuple(name.replace("_", "-") for name in SCORES)
+OBJECTIVES = ("cut", "inertia", "deviation", "splits", "least-change", *_COMPACT)
 CUT, INERTIA, DEVIATION, SPLITS, LEAST_CHANGE, POLSBY_POPPER, INVERSE, SCHWARTZBERG = range(8)
 """Their numbers, for compiled code."""
 
@@ -329,8 +323,7 @@ def violation(problem: Districting, rule: Rule, labels: Array) -> float:
 
 def check_measure(problem: Districting, name: str, of: str) -> tuple[float, float]:
     """Check that districts have a measure; give bounds on it."""
-    if name not in MEASURES:
-        raise unknown("measure of a district", name, list(MEASURES))
+    check_known("measure of a district", name, MEASURES)
     if name == "total":
         numbers = problem.numbers(of)
         return float(numbers.clip(max=0).sum()), float(numbers.clip(min=0).sum())

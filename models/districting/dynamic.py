@@ -133,9 +133,7 @@ def _decide(
     if plan is None and not small:
         share = None if deadline.left is None else deadline.left / 2
         plan = local_search(problem, restarts=4, seed=seed, time_limit=share).decision
-    most = problem.most_cost
-    if plan is not None:
-        most = problem.arrays.cut_cost(plan.labels) - 1
+    most = problem.most_cost if plan is None else problem.arrays.cut_cost(plan.labels) - 1
     states, bound = 0, -np.inf
 
     def note(least: float) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_label_order, plain
+from forcopt.arrays import Array, as_numbers, check_label_order, lists_by_key, plain
 from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
-from forcopt.data.intake import nearest_level
-from forcopt.errors import DeclarationError, require, required
+from forcopt.data.intake import nearest_hint
+from forcopt.errors import DeclarationError, require, require_shape, required
 from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.models.districting.elections import Elections, election_scores
 from forcopt.models.districting.problem import Districting
@@ -131,13 +131,10 @@ class Plan:
         if hasattr(labels, "iloc"):
             check_label_order("Plan.from_labels", {"names": problem.nodes, "labels": labels})
         given = as_numbers(labels, "labels")
-        if given.shape != (len(problem.nodes),) or (given != np.round(given)).any():
-            raise DeclarationError(
-                f"labels has shape {given.shape}; it must hold {len(problem.nodes)} whole numbers, one a node"
-            )
-        groups: dict[int, list[int]] = {}
-        for v, label in enumerate(given.astype(np.int64).tolist()):
-            groups.setdefault(label, []).append(v)
+        n = len(problem.nodes)
+        fits = given.shape == (n,) and (given == np.round(given)).all()
+        require_shape(fits, "labels has", given, f"hold {n} whole numbers, one a node")
+        groups = lists_by_key((label, v) for v, label in enumerate(given.astype(np.int64).tolist()))
         return cls.of(problem, groups.values())
 
     @cached_property
@@ -705,8 +702,7 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
     found: dict[str, str] = {}
     for where, node, district in pairs:
         if node not in names:
-            near = nearest_level(node, names)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = nearest_hint(node, names)
             raise DeclarationError(f"{path}: {where} assigns {node!r}, which the graph lacks{hint}")
         if not district.strip("zZ "):
             raise DeclarationError(
@@ -721,11 +717,9 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
     if len(numbers) > problem.districts:
         usual = [name for name, _ in Counter(found.values()).most_common(problem.districts)]
         where, _, rare = next(pair for pair in pairs if pair[2] not in usual)
-        near = nearest_level(rare, usual)
-        hint = f"; did you mean {near!r}?" if near else ""
         raise DeclarationError(
             f"{path} has {len(numbers)} districts; the problem has {problem.districts}, and {where} gives "
-            f"{rare!r}{hint}"
+            f"{rare!r}{nearest_hint(rare, usual)}"
         )
     missing = next((name for name in names if name not in found), None)
     if missing is not None:

@@ -23,11 +23,11 @@ from pydantic import (
     model_validator,
 )
 
-from forcopt.arrays import Array, as_fraction, rounded_up
+from forcopt.arrays import Array, as_fraction, lists_by_key, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.compactness import AREA, BORDER, PERIMETER, borders, polsby_popper, reock
 from forcopt.models.districting.districts import (
@@ -227,18 +227,8 @@ class Districting(OfParts):
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
         functions = [rule.function for rule in (*self.all_rules, self.goal) if rule is not None]
         read = [leaf.of for function in functions for leaf in measures(function) if leaf.of]
-        known = (
-            self.population,
-            "name",
-            "x",
-            "y",
-            "geometry",
-            AREA,
-            PERIMETER,
-            self.county,
-            self.enacted,
-            *read,
-        )
+        drawn = ("name", "x", "y", "geometry", AREA, PERIMETER)
+        known = (self.population, *drawn, self.county, self.enacted, *read)
         return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
     @model_validator(mode="after")
@@ -252,14 +242,10 @@ class Districting(OfParts):
             )
         if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1]:
             raise DeclarationError(f"bounds is {self.bounds}; it must have 0 <= lower <= upper")
-        if self.districts > len(self.graph):
-            raise DeclarationError(
-                f"districts is {self.districts}; it must be at most the number of nodes, {len(self.graph)}"
-            )
-        if self.seats is not None and len(self.seats) != self.districts:
-            raise DeclarationError(
-                f"seats is {self.seats}; it must have one number for each of the {self.districts} districts"
-            )
+        most = f"be at most the number of nodes, {len(self.graph)}"
+        require(self.districts <= len(self.graph), "districts", self.districts, most)
+        one_each = f"have one number for each of the {self.districts} districts"
+        require(self.seats is None or len(self.seats) == self.districts, "seats", self.seats, one_each)
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
@@ -271,22 +257,16 @@ class Districting(OfParts):
             check_measure(self, leaf.name, leaf.of)
         fixed: dict[Any, int] = {}
         for item in self.side_constraints:
+            where = f"side_constraints: {item!r}"
             for node in item.named():
                 if node not in self.place:
-                    raise DeclarationError(
-                        f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
-                    )
+                    raise DeclarationError(f"{where} names the node {node!r}, which the graph lacks")
             if not isinstance(item, Fixed):
                 continue
-            if item.district >= self.districts:
-                raise DeclarationError(
-                    f"side_constraints: {item!r}: district is {item.district}; "
-                    f"it must be below {self.districts}"
-                )
-            if fixed.setdefault(item.node, item.district) != item.district:
-                raise DeclarationError(
-                    f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
-                )
+            number, count = item.district, self.districts
+            require(number < count, f"{where}: district", number, f"be below {count}")
+            if fixed.setdefault(item.node, number) != number:
+                raise DeclarationError(f"{where}: the node is fixed to {fixed[item.node]} already")
         for rule in self.all_rules:
             for leaf in measures(rule.function):
                 check_measure(self, leaf.name, leaf.of)
@@ -540,10 +520,7 @@ class Districting(OfParts):
                 exact = as_fraction(value, "decimal")
             except (ValueError, ZeroDivisionError):
                 exact = Fraction(-1)
-            if exact < 0:
-                raise DeclarationError(
-                    f"edge {u!r}-{v!r}: {self.cost} is {value!r}; it must be a finite number, not negative"
-                )
+            require(exact >= 0, f"edge {u!r}-{v!r}: {self.cost}", value, "be a finite number, not negative")
             found.append(exact)
         return found
 
@@ -570,10 +547,8 @@ class Districting(OfParts):
             if value is None:
                 raise self._lacking(node, self.population)
             whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
-            if not whole or isinstance(value, bool) or value < 0:
-                raise DeclarationError(
-                    f"node {node!r}: {self.population} is {value!r}; it must be an integer, not negative"
-                )
+            fits = whole and not isinstance(value, bool) and value >= 0
+            require(fits, f"node {node!r}: {self.population}", value, "be an integer, not negative")
             people.append(int(value))
         if sum(people) >= _LARGEST:
             raise DeclarationError(f"{self.population}: the populations sum to {sum(people)}; at most 2**53")
@@ -784,11 +759,8 @@ class Districting(OfParts):
         return None if same and self.arrays.costs[0] else self.cut_limit
 
     def _fixed(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for item in self.side_constraints:
-            if isinstance(item, Fixed):
-                found.setdefault(item.district, []).append(self.place[item.node])
-        return found
+        fixed = (item for item in self.side_constraints if isinstance(item, Fixed))
+        return lists_by_key((item.district, self.place[item.node]) for item in fixed)
 
     def infeasibility_reason(self) -> str:
         """The reason why there is no plan, if it follows from sums and components; else empty.

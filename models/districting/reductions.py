@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Share
 
@@ -59,8 +59,7 @@ def bin_packing(values: Sequence[int], bins: int, capacity: int | None = None) -
         )
     items = [*values, *[1] * (bins * full - sum(values))]
     n, k, scale = len(items), bins, 2 * len(items) - 2
-    if n < 2:
-        raise DeclarationError(f"values is {list(values)}; it must be two or more positive integers")
+    require(n >= 2, "values", list(values), "be two or more positive integers")
     graph: nx.Graph[tuple[int, int]] = nx.Graph()
     for row in range(1, 2 * n + 2):
         odd = row % 2 == 1
@@ -171,8 +170,7 @@ def rounded_populations(problem: Districting, unit: int) -> tuple[Districting, i
     >>> rounded.arrays.weights.tolist(), rounded.population_bounds, shortfall
     ([2, 3, 3, 2], (3, 5), 19)
     """
-    if unit < 1 or problem.unequal_seats:
-        raise DeclarationError(f"unit is {unit}; it must be at least 1, and the seats equal")
+    require(unit >= 1 and not problem.unequal_seats, "unit", unit, "be at least 1, and the seats equal")
     lower, upper = (int(v) for v in problem.windows[0])
     bounds = (-(-lower // unit), upper // unit)
     if bounds[0] > bounds[1]:

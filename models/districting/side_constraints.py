@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.districting.districts import Row, violation
 from forcopt.problem.parts import Function, Measure, Meets, Rule
 
@@ -220,11 +220,8 @@ class Share(_OfRules):
 
     def rules(self, problem: Districting) -> tuple[Rule, ...]:
         """A least number of districts whose surplus over the share is not negative."""
-        if self.districts > problem.districts:
-            raise DeclarationError(
-                f"side_constraints: {self!r}: districts is {self.districts}; "
-                f"it must be at most {problem.districts}"
-            )
+        count, most = self.districts, problem.districts
+        require(count <= most, f"side_constraints: {self!r}: districts", count, f"be at most {most}")
         for name in (self.attribute, self.total):
             column = problem.column(name)
             if min(column) < 0:

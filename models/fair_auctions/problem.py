@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, Seed, as_numbers, check_entries
 from forcopt.declaration import Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.fairness.pairwise import PairwiseTotalVariation
 from forcopt.models.fair_auctions import rules
 from forcopt.models.fair_auctions.notions import Place, PowerStability, StabilityNotion, Users
@@ -287,8 +287,7 @@ class FairAuction(Problem):
         given = decision.marginals if isinstance(decision, Allocation) else decision
         M = as_numbers(given, "the decision")
         shape = (*self.values.shape, len(self.slots))
-        if M.shape != shape:
-            raise DeclarationError(f"the decision has shape {M.shape}; it must be {shape}")
+        require_shape(M.shape == shape, "the decision has", M, f"be {shape}")
         return M
 
     # -- judging ---------------------------------------------------------------------------------------------

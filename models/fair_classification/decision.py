@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array, as_numbers, is_missing
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.errors import DeclarationError, NotInstalledError, require, require_shape
 from forcopt.fairness import GroupRates, read_groups
 from forcopt.learning import Classifier, Hypothesis, Learner, RandomizedPolicy, Schema
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
@@ -271,8 +271,7 @@ def _read_groups(value: Any) -> GroupColumn:
             raise DeclarationError(f"the keys are {', '.join(value)}; they must be reports and channel")
         value, channel = value["reports"], RandomizedResponse.from_dict(value["channel"])
     column = np.asarray(value, dtype=object)
-    if column.ndim != 1:
-        raise DeclarationError(f"the shape is {column.shape}; it must be one column")
+    require(column.ndim == 1, "the shape", column.shape, "be one column")
     known = np.array([not is_missing(v) for v in column.tolist()], dtype=bool)
     if not known.any():
         raise DeclarationError("no record has a group; at least one must")
@@ -351,9 +350,10 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
         object.__setattr__(self, "classifiers", tuple(self.classifiers))
-        if weights.shape != (len(self.classifiers),) or not len(weights):
-            count = len(self.classifiers)
-            raise DeclarationError(f"weights has shape {weights.shape}; it must be ({count},), at least one")
+        count = len(self.classifiers)
+        require_shape(
+            weights.shape == (count,) and count, "weights has", weights, f"be ({count},), at least one"
+        )
         if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > SUM:
             given = f"least entry {weights.min():g} and sum {weights.sum():g}"
             raise DeclarationError(f"weights has {given}; they must be probabilities")

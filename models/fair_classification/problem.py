@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.fairness import AllOf, Classwise, CostTable, Merged, Notion, RateParity, RateRatio, read_binary
 from forcopt.fairness.costs import check_costs
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE
@@ -137,8 +137,7 @@ class FairClassification(Problem):
     def _fits(cls, column: Array | None, info: ValidationInfo) -> Array | None:
         if column is not None and "features" in info.data:
             n = info.data["features"].shape[0]
-            if column.shape != (n,):
-                raise DeclarationError(f"the shape is {column.shape}; it must be ({n},), as of features")
+            require(column.shape == (n,), "the shape", column.shape, f"be ({n},), as of features")
         return column
 
     @field_validator("weights")
@@ -325,8 +324,7 @@ class FairClassification(Problem):
                     raise DeclarationError(f"the decision predicts class {most}; there are {count} classes")
                 decision = as_cells(codes, self.class_count).reshape(-1, self.class_count)
         values = as_numbers(decision, "the decision")
-        if values.shape != shape:
-            raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
+        require_shape(values.shape == shape, "the decision has", values, f"be {shape}")
         if values.min() < -PROBABILITY or values.max() > 1 + PROBABILITY:
             ends = f"{values.min():g} and {values.max():g}"
             raise DeclarationError(f"the decision holds {ends}; probabilities are from 0 to 1")

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, FrozenArrays, as_numbers, by_label, check_entries, check_shape, labels_of
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 from forcopt.problem.drawing import Sketch
@@ -45,8 +45,7 @@ def check_counts(counts: Array, name: str) -> None:
     Traceback (most recent call last):
     forcopt.errors.DeclarationError: populations[1] is -1; it must be at least 0
     """
-    if counts.ndim != 1 or not counts.size:
-        raise DeclarationError(f"{name} has shape {counts.shape}; it must be a list of at least one number")
+    require_shape(counts.ndim == 1 and counts.size, f"{name} has", counts, "be a list of at least one number")
     check_entries(counts, counts < 0, name, "it must be at least 0")
     if not counts.any():
         raise DeclarationError(f"{name} is 0 everywhere; one number must be above 0")
@@ -216,10 +215,8 @@ class Apportionment(Problem):
     def _fits(self) -> Self:
         p = self.populations
         check_counts(p, "populations")
-        if self.minimum.shape not in ((), p.shape) or (self.minimum < 0).any():
-            raise DeclarationError(
-                f"minimum is {self.minimum.tolist()}; it must be at least 0, one number or {len(p)}"
-            )
+        fits = self.minimum.shape in ((), p.shape) and (self.minimum >= 0).all()
+        require(fits, "minimum", self.minimum.tolist(), f"be at least 0, one number or {len(p)}")
         if self.names and (len(self.names) != len(p) or len(set(self.names)) < len(p)):
             raise DeclarationError(f"names: there must be {len(p)}, all different")
         return self

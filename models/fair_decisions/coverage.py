@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, FrozenArrays, as_numbers, check_shape
 from forcopt.clock import Deadline
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import laplace_scale
 from forcopt.models.fair_decisions.tolerances import DUST, MARGIN, RATE_ROOM
@@ -118,10 +118,7 @@ class CoverageRule(Declared):
             Of the literacy test; and of the better of the other two. Both are positive if covered.
         """
         x = as_numbers(counts, "counts")
-        if x.shape[-1:] != (3,):
-            raise DeclarationError(
-                f"counts have shape {x.shape}; it must be (..., 3): base, limited, illiterate"
-            )
+        require_shape(x.shape[-1:] == (3,), "counts have", x, "be (..., 3): base, limited, illiterate")
         base, limited, illiterate = np.moveaxis(x, -1, 0)
         one, two, three = self.deviations
         return (illiterate - self.literacy * limited) / one, np.maximum(
@@ -179,8 +176,7 @@ class CoverageRule(Declared):
         8.68925
         """
         x = as_numbers(counts, "counts")
-        if x.shape != (3,):
-            raise DeclarationError(f"counts have shape {x.shape}; it must be (3,): base, limited, illiterate")
+        require_shape(x.shape == (3,), "counts have", x, "be (3,): base, limited, illiterate")
         covered = bool(self.decide(x))
         literacy = np.array([0.0, -self.literacy, 1.0])
         percent, absolute = np.array([-self.percent, 1.0, 0.0]), np.array([0.0, 1.0, 0.0])
@@ -282,10 +278,8 @@ def _shortest(rows: Array, least: Array) -> Array:
 
 
 def _check_shape(counts: Array) -> None:
-    if counts.ndim != 2 or counts.shape[1] != 3:
-        raise DeclarationError(
-            f"counts have shape {counts.shape}; it must be (k, 3): base, limited, illiterate"
-        )
+    fits = counts.ndim == 2 and counts.shape[1] == 3
+    require_shape(fits, "counts have", counts, "be (k, 3): base, limited, illiterate")
 
 
 @dataclass(frozen=True, eq=False)

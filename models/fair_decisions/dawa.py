@@ -131,9 +131,8 @@ class Dawa(Mechanism):
         x = as_numbers(values, "values")
         if not x.ndim or not x.shape[-1]:
             raise DeclarationError(f"values has shape {x.shape}; there must be a list of at least one count")
-        order = np.arange(x.shape[-1])
-        if isinstance(self.order, np.ndarray):
-            order = self.order.astype(np.int64)
+        given, every = self.order, np.arange(x.shape[-1])
+        order = given.astype(np.int64) if isinstance(given, np.ndarray) else every
         if len(order) != x.shape[-1]:
             raise DeclarationError(f"values has {x.shape[-1]} counts; order has {len(order)}")
         rows = x.reshape(-1, x.shape[-1])[:, order]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.fair_decisions.apportionment import Apportionment
 from forcopt.models.fair_decisions.grants import added_noise
 from forcopt.models.fair_decisions.tolerances import TAIL
@@ -86,8 +86,7 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
     if (p != np.round(p)).any():
         raise DeclarationError("populations must be whole, since the noise is; round them first")
     least = np.broadcast_to(problem.minimum, p.shape)
-    if (least > seats).any():
-        raise DeclarationError(f"minimum is {int(least.max())}; it must be at most seats, {seats}")
+    require((least <= seats).all(), "minimum", int(least.max()), f"be at most seats, {seats}")
     first, mass = masses(noise)
     lows, laws = zip(*(_clipped(int(x) + first, mass) for x in p), strict=True)
     length = 1 + sum(len(law) - 1 for law in laws)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from forcopt.arrays import Array, FrozenArrays, Seed, as_numbers, check_label_order
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.learning.fitted import plain_numbers
@@ -211,9 +211,8 @@ class RandomizedRemix(FrozenArrays, PolicyFile):
 
     def __post_init__(self) -> None:
         p, count = as_numbers(self.probabilities, "probabilities"), len(self.classes)
-        if p.shape != (count, len(self.groups), count):
-            shape = (count, len(self.groups), count)
-            raise DeclarationError(f"probabilities has shape {p.shape}; it must be {shape}")
+        shape = count, len(self.groups), count
+        require_shape(p.shape == shape, "probabilities has", p, f"be {shape}")
         if p.min() < -SUM or np.abs(p.sum(axis=2) - 1.0).max() > SUM:
             raise DeclarationError("probabilities: the last axis holds numbers that are no probabilities")
         exact, total = np.maximum(p, 0.0), np.maximum(p, 0.0).sum(axis=2, keepdims=True)

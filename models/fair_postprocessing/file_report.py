@@ -20,12 +20,12 @@ from forcopt.data.intake import (
     column_kinds,
     is_number,
     near_number,
-    nearest_level,
+    nearest_hint,
     read_rows,
     typed,
 )
 from forcopt.data.tolerances import MOST_CODES
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupReport
 from forcopt.fairness.notions import EqualizedOdds, Notion
 from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
@@ -255,8 +255,7 @@ def _checked(
             findings.fault(file, 1, name, name, rule)
     for name in leave_out:
         if name not in names or name == label:
-            near = nearest_level(name, [other for other in names if other != label])
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = nearest_hint(name, [other for other in names if other != label])
             raise DeclarationError(f"leave_out has {name!r}, which is no feature{hint}")
     features = [name for name in names if name not in (label, *groups, *leave_out)]
     schema = {label: Expected("group"), **dict.fromkeys(groups, Expected("group"))}
@@ -351,9 +350,8 @@ def notion_from(text: str) -> Notion:
     known = ("DemographicParity", "EqualizedOdds", "EqualOpportunity", "FalsePositiveParity", "ErrorParity")
     kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(): getattr(fairness, kind) for kind in known}
     number, plain = value.strip().rstrip("% "), name.strip().lower().replace("-", "_")
-    if plain not in kinds or not is_number(number):
-        listed = ", ".join(kinds)
-        raise DeclarationError(f"notion is {text!r}; it must be one of {listed}, such as equalized_odds=2%")
+    rule = f"be one of {', '.join(kinds)}, such as equalized_odds=2%"
+    require(plain in kinds and is_number(number), "notion", text, rule)
     share = float(near_number(value))
     if not 0 <= share < 1:
         near = f": write {number}%" if 0 < share <= 100 else ""

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
 from forcopt.declaration import Integers, Name
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require_shape
 from forcopt.fairness import FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, Rate, tabulate
 from forcopt.fairness.costs import CostTable, check_costs, loss_rate
 from forcopt.language.model import Model
@@ -375,9 +375,8 @@ class FairPostprocessing(Postprocessing):
                 raise DeclarationError(f"the decision is for groups {theirs}, not {ours}")
             return decision.probabilities
         values = as_numbers(decision, "the decision")
-        if values.shape != (2, len(self.groups)):
-            shape = (2, len(self.groups))
-            raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
+        shape = 2, len(self.groups)
+        require_shape(values.shape == shape, "the decision has", values, f"be {shape}")
         return values
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness import Notion
 from forcopt.learning.learner import FittedScore, weight_name
 from forcopt.learning.thresholds import levels
@@ -230,10 +230,8 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         """Fit on the records that are not held out; gives those that thresholds are fitted on."""
         learnt = given
         if self.held_out is not None:
-            if self.prefit or not 0 < self.held_out < 1:
-                raise DeclarationError(
-                    f"held_out is {self.held_out!r}; it must be in (0, 1), and None with prefit"
-                )
+            fits = not self.prefit and 0 < self.held_out < 1
+            require(fits, "held_out", self.held_out, "be in (0, 1), and None with prefit")
             seed = self.random_state if isinstance(self.random_state, Integral) else None
             learnt, given = parted(given, self.held_out, seed)
         X, y, weights = learnt.features, self.classes_[learnt.labels], learnt.weights

@@ -417,8 +417,7 @@ class Lexifair(Problem):
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:
-        if self.labels.ndim != 1:
-            raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be one column")
+        require(self.labels.ndim == 1, "labels: the shape", self.labels.shape, "be one column")
         n, count = len(self.labels), len(self.groups)
         if count == 0:
             raise DeclarationError("groups is empty; at least one group is needed")

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from forcopt.arrays import Array, as_numbers, check_shape, rounded_up
 from forcopt.clock import Deadline
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError, DeclarationError, require
 from forcopt.language import Expression, Model, Variable, norm, stack, sum_squares
 from forcopt.learning.files import distribution, finite_numbers
 from forcopt.learning.fitted import fitted_from_plain, fitted_to_plain
@@ -196,8 +196,7 @@ class LexifairRegression(Lexifair):
     @model_validator(mode="after")
     def _has_features(self) -> Self:
         shape = self.features.shape
-        if len(shape) != 2 or shape[1] == 0:
-            raise DeclarationError(f"features: the shape is {shape}; it must be (n, d), d at least 1")
+        require(len(shape) == 2 and shape[1], "features: the shape", shape, "be (n, d), d at least 1")
         if shape[0] != len(self.labels):
             raise DeclarationError(f"features has {shape[0]} rows, labels {len(self.labels)}")
         if self.learner is None and (issparse(self.features) or not np.isfinite(self.features).all()):

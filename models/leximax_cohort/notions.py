@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.clock import Deadline
-from forcopt.errors import BackendError, DeclarationError, require
+from forcopt.errors import BackendError, DeclarationError, require, require_shape
 from forcopt.language.atoms import sum_smallest
 from forcopt.language.constraint import implies
 from forcopt.language.expression import Expression
@@ -97,8 +97,7 @@ class LeximaxNotions(ABC):
 
     def _sorted(self, utilities: Any) -> Array:
         values = as_numbers(utilities, "utilities")
-        if values.shape != (self.count,):
-            raise DeclarationError(f"utilities have shape {values.shape}; it must be ({self.count},)")
+        require_shape(values.shape == (self.count,), "utilities have", values, f"be ({self.count},)")
         return np.sort(values)
 
     def _slacks(self, slack: Any) -> Array:
@@ -135,10 +134,8 @@ class SolutionSet(LeximaxNotions):
 
     def __init__(self, utilities: Any, tolerance: float = 1e-9) -> None:
         values = as_numbers(utilities, "utilities")
-        if values.ndim != 2 or 0 in values.shape:
-            raise DeclarationError(
-                f"utilities have shape {values.shape}; it must be (solutions, groups), at least one of each"
-            )
+        fits = values.ndim == 2 and 0 not in values.shape
+        require_shape(fits, "utilities have", values, "be (solutions, groups), at least one of each")
         self.sorted = np.sort(values, axis=1)
         self.count, self.tolerance = values.shape[1], tolerance
 

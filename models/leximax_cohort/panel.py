@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.data.intake import nearest_level
+from forcopt.data.intake import nearest_hint
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.leximax_cohort.tolerances import SAME
@@ -70,9 +70,7 @@ def positions(problem: LeximaxCohort, members: Iterable[Any], where: str = "") -
     places = {name: i for i, name in enumerate(problem.names)}
     for name in (names := list(map(str, members))):
         if name not in places:
-            near = nearest_level(name, places)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise DeclarationError(f"{where}{name!r} is no candidate{hint}")
+            raise DeclarationError(f"{where}{name!r} is no candidate{nearest_hint(name, places)}")
     return np.unique(np.array([places[name] for name in names], dtype=np.int64))
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers, check_entries
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.objectives import LINEAR, MINIMIZED, POSITIVE, Objective, welfare
 from forcopt.models.leximax_cohort.panel import least_relaxation, reason, replacement_fields
@@ -141,10 +141,8 @@ class LeximaxCohort(Problem):
     @field_validator("utilities")
     @classmethod
     def _is_table(cls, utilities: Array) -> Array:
-        if utilities.ndim != 2 or 0 in utilities.shape:
-            raise DeclarationError(
-                f"the shape is {utilities.shape}; it must be (candidates, groups), at least one of each"
-            )
+        fits = utilities.ndim == 2 and 0 not in utilities.shape
+        require(fits, "the shape", utilities.shape, "be (candidates, groups), at least one of each")
         return utilities
 
     @model_validator(mode="after")
@@ -159,10 +157,8 @@ class LeximaxCohort(Problem):
             raise DeclarationError(f"size is {self.size:g}; it must be a whole number with integer=True")
         if self.groups and len(self.groups) != m:
             raise DeclarationError(f"groups: {len(self.groups)} names are given for {m} groups")
-        if self.slack.shape not in ((), (m,)):
-            raise DeclarationError(
-                f"slack has shape {self.slack.shape}; it must be one number or {m}, one for each level"
-            )
+        fits = self.slack.shape in ((), (m,))
+        require_shape(fits, "slack has", self.slack, f"be one number or {m}, one for each level")
         check_entries(self.slack, self.slack < 0, "slack", "it must not be negative")
         if self.households and len(self.households) != n:
             raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
@@ -180,8 +176,7 @@ class LeximaxCohort(Problem):
         n = len(self.utilities)
         for field in ("forced", "forbidden"):
             positions = getattr(self, field)
-            if positions.ndim != 1:
-                raise DeclarationError(f"{field} has shape {positions.shape}; it must be a list of positions")
+            require_shape(positions.ndim == 1, f"{field} has", positions, "be a list of positions")
             wrong = positions[(positions < 0) | (positions >= n)]
             if wrong.size:
                 raise DeclarationError(f"{field}: {wrong[0]} is no candidate; they are 0 to {n - 1}")
@@ -532,6 +527,7 @@ class LeximaxCohort(Problem):
         """
         given = decision.marginals if isinstance(decision, CohortLottery) else decision
         x = as_numbers(given, "the decision")
-        if x.shape != (len(self.utilities),):
-            raise DeclarationError(f"the decision has shape {x.shape}; it must be ({len(self.utilities)},)")
+        require_shape(
+            x.shape == (len(self.utilities),), "the decision has", x, f"be ({len(self.utilities)},)"
+        )
         return x

@@ -118,9 +118,8 @@ class PublicLottery:
         DeclarationError
             For a number that no panel has: throw again.
         """
-        if not str(number).isdecimal() or int(number) >= len(self.panels):
-            last = self.numbers[-1]
-            raise DeclarationError(f"number is {number!r}; it must be one of {self.numbers[0]} to {last}")
+        rule = f"be one of {self.numbers[0]} to {self.numbers[-1]}"
+        require(str(number).isdecimal() and int(number) < len(self.panels), "number", number, rule)
         return tuple(np.array(self.problem.names)[self.panels[int(number)] > 0].tolist())
 
     def table(self) -> DataFrame:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, Seed, as_numbers, whole_number
-from forcopt.errors import DeclarationError, require
+from forcopt.arrays import Array, Seed, as_numbers, lists_by_key, whole_number
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.models.secure_sum.faults import Fault, Message
 from forcopt.models.secure_sum.shares import Shares, View, coalition_view
 from forcopt.models.secure_sum.tolerances import COMPARED, DECLARED
@@ -173,9 +173,7 @@ class SumProtocol:
             if not isinstance(fault, Fault):
                 raise DeclarationError(f"faults: {fault!r} is no fault")
             fault.check(self.servers)
-        by_client: dict[Any, list[Fault]] = {}
-        for fault in faults:
-            by_client.setdefault(fault.client, []).append(fault)
+        by_client = lists_by_key((fault.client, fault) for fault in faults)
         run, absent = _Run(self, generator, by_client), set(by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
@@ -384,10 +382,8 @@ class _Run:
 def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
     """Check the noise of the servers."""
     given = as_numbers(noise, "server_noise")
-    if given.shape != shape or (given != np.rint(given)).any() or (abs(given) >= 2**53).any():
-        raise DeclarationError(
-            f"server_noise has shape {given.shape}; it must be whole, below 2^53, of {shape}"
-        )
+    fits = given.shape == shape and (given == np.rint(given)).all() and (abs(given) < 2**53).all()
+    require_shape(fits, "server_noise has", given, f"be whole, below 2^53, of {shape}")
     return given.astype(np.int64)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, Seed, as_numbers, check_shape, whole_number
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.models.secure_sum import tolerances
 from forcopt.models.secure_sum.tolerances import COMPARED, ROUNDING
 from forcopt.privacy import DiscreteLaplace, Gaussian, Laplace, Noise, Randomness, Secure, randomness
@@ -424,8 +424,7 @@ def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int],
     members = coalition_of(coalition, servers)
     if len(members) == servers:
         raise DeclarationError("the coalition has all servers, whose shares determine every vector")
-    if projection.ndim != 2:
-        raise DeclarationError(f"the projection has shape {projection.shape}; it must be (k, dimension)")
+    require_shape(projection.ndim == 2, "the projection has", projection, "be (k, dimension)")
     k, d = projection.shape
     # Sources: noise of each server's shares (S d numbers), noise of each server's check (S k numbers).
     rows_mean: list[Array] = []

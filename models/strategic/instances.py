@@ -130,10 +130,8 @@ def hitting_set(
     """
     members = np.zeros((len(sets), elements), dtype=bool)
     for j, chosen in enumerate(sets):
-        if not chosen or len(chosen) != len(sets[0]) or len(set(chosen)) != len(chosen):
-            raise DeclarationError(
-                f"sets[{j}] is {tuple(chosen)}; it must have {len(sets[0])} different ones"
-            )
+        fits = chosen and len(chosen) == len(sets[0]) and len(set(chosen)) == len(chosen)
+        require(fits, f"sets[{j}]", tuple(chosen), f"have {len(sets[0])} different ones")
         if not all(0 <= e < elements for e in chosen):
             raise DeclarationError(f"sets[{j}] is {tuple(chosen)}; elements must be from 0 to {elements - 1}")
         members[j, list(chosen)] = True

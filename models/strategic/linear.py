@@ -11,7 +11,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from forcopt.arrays import Array, as_numbers, by_label, check_entries
 from forcopt.declaration import Name, Numbers
-from forcopt.errors import DeclarationError, require
+from forcopt.errors import DeclarationError, require, require_shape
 from forcopt.learning.hypotheses import aligned, take_names
 from forcopt.models.strategic.responses import Responses
 from forcopt.models.strategic.tolerances import ROUNDING, TOLERANCE
@@ -360,9 +360,8 @@ class StrategicLinearClassifier(LinearAgents):
         """Check a classifier, and order its weights as the features are, if both have names."""
         if not isinstance(classifier, LinearClassifier):
             raise DeclarationError(f"the decision is {classifier!r}; it must be a LinearClassifier")
-        if classifier.a.shape != self.costs.shape:
-            shape = self.costs.shape
-            raise DeclarationError(f"the decision's a has shape {classifier.a.shape}; it must be {shape}")
+        shape = self.costs.shape
+        require_shape(classifier.a.shape == shape, "the decision's a has", classifier.a, f"be {shape}")
         if not (classifier.features and self.feature_names):
             return classifier
         a = aligned(classifier.a[None], self.feature_names, classifier.features)[0]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array, check_real
+from forcopt.arrays import Array, check_real, check_shape
 from forcopt.declaration import Integers, Name, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.models.strategic import linear
 from forcopt.models.strategic.responses import Responses, edge_fields, moves_table
 from forcopt.models.strategic.tolerances import ROUNDING
@@ -115,10 +115,8 @@ class StrategicGraph(Problem):
     def _are_rows(cls, edges: Array) -> Array:
         if edges.size == 0:
             return edges.reshape(0, 4)
-        if edges.ndim != 2 or edges.shape[1] != 4:
-            raise DeclarationError(
-                f"the shape is {edges.shape}; it must be (E, 4): agent, criterion, cost, improves"
-            )
+        fits = edges.ndim == 2 and edges.shape[1] == 4
+        require(fits, "the shape", edges.shape, "be (E, 4): agent, criterion, cost, improves")
         return edges
 
     @model_validator(mode="after")
@@ -144,9 +142,8 @@ class StrategicGraph(Problem):
             row = int(np.flatnonzero(pairs == in_order[twice[0]])[1])
             pair = f"agent {agent[row]:g} and criterion {criterion[row]:g}"
             raise DeclarationError(f"edges[{row}]: {pair} are joined already; an edge must be given once")
-        if self.value.shape not in ((), (self.agents,)):
-            shape = self.value.shape
-            raise DeclarationError(f"value: the shape is {shape}; it must be one number or ({self.agents},)")
+        shape, n = self.value.shape, self.agents
+        require(shape in ((), (n,)), "value: the shape", shape, f"be one number or ({n},)")
         linear.check_weights(self.weights, self.agents)
         for field, count in (("agent_names", self.agents), ("criterion_names", self.criteria)):
             names = getattr(self, field)
@@ -408,9 +405,7 @@ class StrategicClassification(StrategicGraph):
     def _groups_fit(self) -> Self:
         if self.groups is None:
             return self
-        if self.groups.shape != (self.agents,):
-            shape = self.groups.shape
-            raise DeclarationError(f"groups: the shape is {shape}; it must be ({self.agents},)")
+        check_shape(self.groups, (self.agents,), "groups")
         present = np.unique(self.groups)
         if not np.array_equal(present, np.arange(len(present))):
             raise DeclarationError(

@@ -156,12 +156,8 @@ def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
         m = cone.matrix
         for i in range(m.shape[0]):
             span = slice(m.indptr[i], m.indptr[i + 1])
-            rows.append(
-                {
-                    int(j): rational(a)
-                    for j, a in zip(m.indices[span].tolist(), m.data[span].tolist(), strict=True)
-                }
-            )
+            entries = zip(m.indices[span].tolist(), m.data[span].tolist(), strict=True)
+            rows.append({j: rational(a) for j, a in entries})
             ends.append(-rational(cone.offset[i]))
     return replace(lp, rows=rows, row_lower=[*lp.row_lower, *ends], row_upper=[*lp.row_upper, *ends])
 
@@ -245,7 +241,8 @@ def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
 
 def _repaired(program: Program, own: ExactPoint, tolerance: Rational, deadline: Deadline) -> ExactPoint:
     """A point near `own` that satisfies everything: it is moved toward one inside the cones."""
-    inside = _inside(program, deadline)
+    found = _deepest(program, deadline)
+    inside = None if found is None or found.x is None or found.x[-1] <= 1e-9 else found.x[:-1]
     linear, count = LinearProgram.of(program), own.model.column_count
     steps = [fmpq(0)] if inside is None else [fmpq(1, 10**k) for k in (9, 8, 7, 6, 5)]
     for step in steps:
@@ -261,14 +258,6 @@ def _repaired(program: Program, own: ExactPoint, tolerance: Rational, deadline: 
         if candidate.holds:
             return candidate
     return own
-
-
-def _inside(program: Program, deadline: Deadline) -> Array | None:
-    """A point of the rows at depth 1 inside the cones, or at the largest depth; None if no point exists."""
-    found = _deepest(program, deadline)
-    if found is None or found.x is None or found.x[-1] <= 1e-9:
-        return None
-    return found.x[:-1]
 
 
 def _deepest(program: Program, deadline: Deadline) -> RawResult | None:

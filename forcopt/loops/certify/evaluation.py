@@ -302,11 +302,8 @@ def _is_convex(form: object) -> bool:
     dense = np.asarray(form.toarray())  # type: ignore[attr-defined]
     if len(dense) > _LARGEST:
         return False
-    lower = [
-        (rational(dense[i, j]) + rational(dense[j, i])) / fmpq(2)
-        for i in range(len(dense))
-        for j in range(i + 1)
-    ]
+    places = zip(*np.tril_indices(len(dense)), strict=True)
+    lower = [(rational(dense[i, j]) + rational(dense[j, i])) / fmpq(2) for i, j in places]
     return is_semidefinite(lower, len(dense))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers, whole_number
-from forcopt.errors import DeclarationError, check_choice, require
+from forcopt.errors import DeclarationError, check_choice, require, require_shape
 from forcopt.privacy.losses import SampleRelation
 from forcopt.privacy.tolerances import EXPONENT, LAW_SUM
 
@@ -104,8 +104,7 @@ def check_sizes(size: int, population: int) -> None:
 def size_law(law: Any) -> Array:
     """The probabilities of the sizes 0..n, checked."""
     t = as_numbers(law, "law")
-    if t.ndim != 1 or len(t) < 2:
-        raise DeclarationError(f"law has shape {t.shape}; it must give the probabilities of 0..n, n >= 1")
+    require_shape(t.ndim == 1 and len(t) >= 2, "law has", t, "give the probabilities of 0..n, n >= 1")
     if (t < 0).any() or abs(t.sum() - 1) > LAW_SUM:
         raise DeclarationError(f"law sums to {t.sum():g}; it must be nonnegative and sum to 1")
     return t

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, lists_by_key
 from forcopt.notebook import new_figure
 from forcopt.problem.drawing import COLOURS, MARKERS, whole_ticks
 from forcopt.status import Status
@@ -108,9 +108,7 @@ def plot_runs(rows: Sequence[Run]) -> Figure:
     sweep are drawn together.
     """
     sweep = all(row.parameters for row in rows)
-    groups: dict[str, list[Run]] = {}
-    for row in rows:
-        groups.setdefault("" if sweep else row.instance, []).append(row)
+    groups = lists_by_key(("" if sweep else row.instance, row) for row in rows)
     counts = [len(group) for group in groups.values()] or [1]
     figure = new_figure(9.0, 0.6 + sum(1.0 + 0.3 * n for n in counts))
     heights = [n + 0.5 for n in counts]
