@@ -28,6 +28,7 @@ from forcopt.errors import (
     UnsupportedError,
 )
 from forcopt.status import Status
+from forcopt.version import __version__
 
 if TYPE_CHECKING:
     from forcopt import data, fairness, language, models, privacy
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from forcopt.study.estimates import Estimates
     from forcopt.study.replicate import replicate
     from forcopt.study.sweep import sweep
-
-__version__ = "1.0.0"
 
 _LATER = {
     name: module

@@ -13,8 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from forcopt import __version__
 from forcopt.data.intake import Findings, grouped
+from forcopt.version import __version__
 
 LARGEST = 2_000_000
 """Characters of a file that is still put into the page."""

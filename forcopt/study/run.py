@@ -28,6 +28,7 @@ from forcopt.language.model import Model
 from forcopt.memory import available
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
+from forcopt.version import __version__
 
 INTERRUPTED = "not run: interrupted"
 """The message of a row that Ctrl-C kept from being run."""
@@ -418,8 +419,6 @@ def model_size(model: Model) -> dict[str, int]:
 
 
 def _versions(backend: str) -> dict[str, str]:
-    from forcopt import __version__
-
     found = {"forcopt": __version__, "python": platform.python_version(), "system": sys.platform}
     if backend in backends():
         found[backend] = backends()[backend].version()

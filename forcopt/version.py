@@ -1,0 +1,3 @@
+"""The version."""
+
+__version__ = "1.0.0"
