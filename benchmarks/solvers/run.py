@@ -41,11 +41,13 @@ def ask(library: str, models: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The answers of a library; a model that ends the process has none."""
     answers: list[dict[str, Any]] = []
     command = [sys.executable, str(Path(__file__).with_name("peers.py")), library]
-    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     while len(answers) < len(models):
         left = json.dumps(models[len(answers) :])
         done = subprocess.run(command, input=left, capture_output=True, text=True, env=variables)
         answers += [json.loads(line) for line in done.stdout.splitlines()]
+        if any(answer["status"].startswith("ModuleNotFoundError") for answer in answers):
+            raise SystemExit(f"error: {answers[-1]['status']}; a library that is not installed is no peer")
         if done.returncode:
             progress(f"{library}: the process ended with {done.returncode}: {done.stderr[-300:]}")
             answers.append({"status": "crashed", "objective": None, "seconds": float("nan")})
