@@ -192,16 +192,24 @@ def _described(path: Path, files: dict[str, Path]) -> Chosen:
 
 def _entries(told: Any, path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Each instance with its fields."""
-    told = told if isinstance(told, dict) else {}
-    if isinstance(told.get("problems"), dict):
-        return [(str(name), entry) for name, entry in told["problems"].items()]
+    known = told if isinstance(told, dict) else {}
+    kind = "problems" if "problems" in known else "benchmarks"
+    listed = known.get(kind)
     found = []
-    for name, entry in (told.get("benchmarks") or {}).items() if "benchmarks" in told else ():
-        if not isinstance(entry, dict) or not isinstance(entry.get("Sizes"), list):
-            raise DeclarationError(
-                f"{path}: benchmarks: {name}: Sizes is missing; it must be a list of instances"
-            )
-        found += [(f"{name}-{size['Name']}", size) for size in entry["Sizes"] if "Name" in size]
+    for name, entry in listed.items() if isinstance(listed, dict) else ():
+        fits = isinstance(entry, dict) and (kind == "problems" or isinstance(entry.get("Sizes"), list))
+        rule = "a mapping" if kind == "problems" else "a mapping with Sizes, a list of instances"
+        if not fits:
+            raise DeclarationError(f"{path}: {kind}: {name} is {entry!r}; it must be {rule}")
+        if kind == "problems":
+            found.append((str(name), entry))
+            continue
+        for size in entry["Sizes"]:
+            if not isinstance(size, dict) or "Name" not in size:
+                raise DeclarationError(
+                    f"{path}: {name}: Sizes holds {size!r}; it must be a mapping with a Name"
+                )
+            found.append((f"{name}-{size['Name']}", size))
     if not found:
         raise DeclarationError(
             f"{path} names no instances; it must have `benchmarks` with `Sizes`, or `problems`"

@@ -266,7 +266,10 @@ def test_the_metadata_of_a_benchmark_of_energy_models(folder, capsys):
     assert choose(path).labels == {"air05": "M"}
     for text, words in (
         ("a: 1", "names no instances"),
-        ("benchmarks:\n  b: {}", "Sizes is missing"),
+        ("benchmarks: [b]", "names no instances"),
+        ("benchmarks:\n  b: {}", "b is {}; it must be a mapping with Sizes"),
+        ("benchmarks:\n  b: {Sizes: [3]}", "b: Sizes holds 3; it must be a mapping with a Name"),
+        ("problems:\n  p:", "problems: p is None; it must be a mapping"),
         ("a: [", "no YAML"),
     ):
         path.write_text(text)
