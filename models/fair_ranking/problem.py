@@ -46,10 +46,8 @@ class Ranking:
 
     Examples
     --------
-    >>> import forcopt as fo
-    >>> ranking = fo.load("ranking/eight-parity").solve().decision
-    >>> ranking
-    Ranking(order=array([0, 2, 4, 6]), tied_at_cut=(1, 1))
+    >>> Ranking.by_score([3.0, 1.0, 2.0, 2.0], positions=2)
+    Ranking(order=array([0, 2]), tied_at_cut=(1, 2))
     """
 
     order: Array
