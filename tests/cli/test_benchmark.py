@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 import time
@@ -166,7 +165,7 @@ def test_the_committed_page_is_that_of_the_committed_headlines():
 
 def folders():
     """Those of benchmarks/ that hold a benchmark."""
-    return sorted({path.parent.name for path in (ROOT / "benchmarks").glob("*/*.md")})
+    return sorted({path.parent.name for path in (ROOT / "benchmarks").glob("*/run.py")})
 
 
 @pytest.mark.parametrize("name", folders())
@@ -189,7 +188,7 @@ def test_a_page_tells_how_much_others_computed(shared, tmp_path, monkeypatch):
 
     seconds, others = iter([10.0, 11.0, 14.0, 15.0, 20.0]), iter([3.0, 4.0, 8.0])
     monkeypatch.setattr("benchmarks.report.time.perf_counter", lambda: next(seconds, 20.0))
-    monkeypatch.setattr("benchmarks.report._others", lambda: next(others))
+    monkeypatch.setattr("benchmarks.report.Others._used", lambda self: next(others))
     monkeypatch.setattr(sys, "argv", [str(ROOT / "benchmarks" / "test" / "run.py")])
     page = Page("Test", tmp_path / "results.md", "numpy", note="Noted.")
     page.run({"Part": lambda quick: (f"quick={quick}", [row("a", "1 s")])}, quick=True)
@@ -264,11 +263,15 @@ def test_load_is_of_other_processes(shared, tmp_path):
 
     if computed() is None:
         pytest.skip("the system does not tell what is computed")
-    page, end = Page("Test", tmp_path / "results.md"), time.process_time() + 1.0
-    while time.process_time() < end:  # its own work is no load
-        pass
-    cores = os.cpu_count() or 1
-    assert 0.0 <= float(page.conditions().split("load ")[1].split()[0]) < cores - 0.5
+
+    def added_by_own_work() -> float:
+        before, page = load(1.0), Page("Test", tmp_path / "results.md")
+        end = time.process_time() + 1.0
+        while time.process_time() < end:
+            pass
+        return float(page.conditions().split("load ")[1].split()[0]) - before
+
+    assert any(added_by_own_work() < 0.5 for _ in range(5))  # others may start to work meanwhile
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         assert load(1.0) > 0.3
