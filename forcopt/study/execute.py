@@ -110,8 +110,10 @@ def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> It
 
 def sent_once(executor: Executor, value: Any) -> Any:
     """Give what stands for a value in the calls of an executor: the workers of Dask then fetch it once."""
-    client = getattr(executor, "_client", None)
-    return value if client is None else client.submit(_same, value, pure=False)  # a task: survives a worker
+    if not type(executor).__module__.startswith("distributed."):
+        return value
+    client: Any = vars(executor)["_client"]
+    return client.submit(_same, value, pure=False)  # a task, which is done again if a worker dies
 
 
 def _same(value: Any) -> Any:
