@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveMonitor, SolveOptions
 from forcopt.backends.registry import register_backend
-from forcopt.backends.tolerances import DROPPED, LEAST_ENTRY, REGULARIZATION, STAGED
+from forcopt.backends.tolerances import DROPPED, LEAST_ENTRY, LOST, REGULARIZATION, STAGED
 from forcopt.clock import watches_interrupts
 from forcopt.compile.compiler import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
@@ -251,6 +251,13 @@ class HighsSession(Session):
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
                 highs.setSolution(len(known), known, options.start[known])
             _check_run(highs)
+            if options.start is not None and _gives_the_start(highs, program):
+                highs.clearSolver()
+                if options.time_limit is not None:
+                    highs.setOptionValue(
+                        "time_limit", max(0.0, options.time_limit - highs.getRunTime() + before)
+                    )
+                _check_run(highs)
         finally:
             for kind in attached:
                 highs.stopCallback(kind)
@@ -260,6 +267,14 @@ class HighsSession(Session):
         result = _read(highs, program, monitor)
         result.seconds = highs.getRunTime() - before  # it counts on over all runs
         return result
+
+
+def _gives_the_start(highs: highspy.Highs, program: Program) -> bool:
+    """Whether HiGHS 1.16 has an optimum but gives the point that completes its start, which is worse."""
+    if highs.getModelStatus().name != "kOptimal":
+        return False
+    given, told = program.stages[0].value(_numbers(highs.getSolution().col_value)), highs.getObjectiveValue()
+    return bool(abs(given - told) > LOST * max(1.0, abs(told)))
 
 
 def _is_dense(program: Program) -> bool:

@@ -51,3 +51,6 @@ FALLS = -1e-4
 
 REGULARIZATION = 1e-7
 """Diagonal of a quadratic objective: what HiGHS adds by default; where it cycles, a hundredth."""
+
+LOST = 1e-6
+"""Relative difference of a point's value and the one that HiGHS tells, beyond which the point is another."""

@@ -84,7 +84,7 @@ def districts(
     output.check_target(out, ".html")
     output.check_target(plan, ".geojson", ".csv")
     output.check_target(page, ".html")
-    require(page is None or page.resolve() != out.resolve(), "--page", page, "differ from --report")
+    require(page is None or page.resolve() != out.resolve(), "--page", str(page), "differ from --report")
     share, fixes = output.share_from(tolerance, "--tolerance", most=0.2), output.fixes_from(fix)
     graph, found = read_map(
         units, population, identifier=identifier, adjacency=adjacency, bridge=bridge, fixes=fixes
@@ -103,7 +103,7 @@ def districts(
     if page is not None:
         made.to_html(page, solution)
     scored = problem.evaluate(solution.decision).metrics
-    cut = f"{scored['cut']:g} of {graph.number_of_edges()} pairs of neighbours are cut"
+    cut = f"{scored['cut_edges']:g} of {len(problem.arrays.edges)} pairs of neighbours are cut"
     least = (
         "No plan cuts fewer" if solution.status == "optimal" else f"Any plan cuts {solution.bound:g} at least"
     )

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, is_missing
 from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, check_known, require
+from forcopt.errors import DeclarationError, require, unknown
 from forcopt.privacy.tolerances import ON_LATTICE
 
 MOST_STEPS = 2**31
@@ -211,7 +211,8 @@ class Schema(Mapping[str, Column]):
             require(isinstance(column, Column), f"column {name!r}", column, rule)
 
     def __getitem__(self, name: str) -> Column:
-        check_known("column of the schema", str(name), self._columns)
+        if name not in self._columns:
+            raise unknown("column of the schema", str(name), list(self._columns))
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:

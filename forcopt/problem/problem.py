@@ -602,10 +602,12 @@ class Problem(Declared):
         name, _, at = (method or "").partition("@")
         if at and backend and at != backend:
             raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
+        chosen = self.method(name or None)
+        if rng is not None and "rng" in chosen.options:
+            options, rng = {**options, "rng": rng}, None
         if seed is not None and rng is not None:
             raise DeclarationError(f"seed is {seed!r} and rng is {rng!r}; they are one option: give one")
         seed = rng if seed is None else seed
-        chosen = self.method(name or None)
         if certify and chosen.private:
             raise DeclarationError(f"certify=True, but {chosen.name!r} is private; it has no certificate")
         own = chosen.check_own(options)

@@ -279,8 +279,9 @@ class Job:
 def _received(modules: list[str], problem: Problem, **own: Any) -> Job:
     """Import the modules first: they register the method and the backend."""
     for module in modules:
-        if module != "__main__":
-            import_module(module)
+        with suppress(ModuleNotFoundError):  # of a class made in this process alone
+            if module != "__main__":
+                import_module(module)
     return Job(problem=problem, **own)
 
 

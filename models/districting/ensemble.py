@@ -253,6 +253,15 @@ def draw_ensemble(
     if size < 1 or thin < 1:
         raise DeclarationError(f"size is {size} and thin is {thin}; both must be at least 1")
     require(rho == 1 or method == "smc", "rho", rho, "be 1 for methods other than smc")
+    require(
+        max_cost is None or method == "uniform",
+        "max_cost",
+        max_cost,
+        "be None for methods other than uniform",
+    )
+    chain = method not in ("uniform", "smc")
+    require(start is None or chain, "start", start, "be None for methods without a chain")
+    require(thin == 1 or chain, "thin", thin, "be 1 for methods without a chain")
     rng = np.random.default_rng(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)

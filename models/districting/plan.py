@@ -203,6 +203,8 @@ class Plan:
         [1.0, 1.0, 3.0, 1.0, 1.0]
         """
         problem, labels = self.problem, self.labels
+        rule = f"be at most those of the problem, {problem.districts}"
+        require(len(self.parts) <= problem.districts, "districts of the plan", len(self.parts), rule)
         people = np.bincount(labels, problem.arrays.weights, problem.districts)
         return problem.metrics(labels, people) | election_scores(problem, labels, elections or {})
 
@@ -413,8 +415,8 @@ class Plan:
         >>> '"status":"optimal"' in path.read_text()
         True
         """
-        if solution is not None and solution.decision != self:
-            raise DeclarationError("solution: its decision is another plan; call solution.decision.to_html")
+        if solution is not None and (solution.decision != self or solution.problem != self.problem):
+            raise DeclarationError("solution: it has another plan or problem; call solution.decision.to_html")
         for name, pair in (shares or {}).items():
             fits = not isinstance(pair, str) and len(pair) == 2
             require(fits, f"shares[{name!r}]", pair, "be two node attributes")
@@ -432,6 +434,8 @@ class Plan:
         outlined = all(at.get("geometry") is not None for at in facts)
         rings = [_rings(at["geometry"]) for at in facts] if outlined else _positions(problem)[:, None, None]
         every = np.concatenate([ring for unit in rings for ring in unit])
+        flat = every.shape[1] == 2 and np.isfinite(every).all()
+        require(flat, "coordinates of the map", np.ptp(every, axis=0), "be pairs of finite numbers")
         low, step = every.min(axis=0), float(np.ptp(every, axis=0).max()) / _STEPS or 1.0
         data |= {"outlined": outlined, "low": low, "step": step, "whole": bool((every % 1 == 0).all())}
         whole = [[np.rint((ring - low) / step).astype(int) for ring in unit] for unit in rings]

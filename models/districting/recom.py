@@ -298,7 +298,7 @@ class ReCom:
     problem : Districting
         With equal seats. A step to a plan that breaks a side constraint or a rule is drawn anew.
     start : Plan
-        The first plan.
+        The first plan, which must be feasible.
     seed : int or numpy.random.Generator, optional
         Of the draws.
     tree : {"uniform", "least"}, optional
@@ -368,7 +368,9 @@ class ReCom:
         g = problem.arrays
         self.problem, self.reversible = problem, reversible
         self._map = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, tree == "uniform")
-        self._state = _State.of(g, start.labels.copy(), problem.districts, seed)
+        plan = feasible_start(problem, start)
+        assert plan is not None
+        self._state = _State.of(g, plan.labels.copy(), problem.districts, seed)
         self._merged = _Merged.of(g.size, len(g.edges))
 
     @property

@@ -118,8 +118,9 @@ class PublicLottery:
         DeclarationError
             For a number that no panel has: throw again.
         """
-        rule = f"be one of {self.numbers[0]} to {self.numbers[-1]}"
-        require(str(number).isdecimal() and int(number) < len(self.panels), "number", number, rule)
+        if not str(number).isdecimal() or int(number) >= len(self.panels):
+            rule = f"be one of {self.numbers[0]} to {self.numbers[-1]}"
+            raise DeclarationError(f"number is {number!r}; it must {rule}")
         return tuple(np.array(self.problem.names)[self.panels[int(number)] > 0].tolist())
 
     def table(self) -> DataFrame:

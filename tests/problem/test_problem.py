@@ -299,3 +299,14 @@ def test_rng_is_another_name_of_the_seed():
     assert plans["seed"] == plans["rng"] and len(set(map(str, plans["rng"]))) > 1
     with pytest.raises(fo.DeclarationError, match="seed is 1 and rng is 2; they are one option"):
         problem.solve("recom", seed=1, rng=2)
+
+
+def test_a_method_may_have_an_option_rng_of_its_own():
+    class Own(Pick):
+        """With an option of that name."""
+
+    @Own.algorithm("draw", exact=False)
+    def draw(problem, *, rng=0):
+        return fo.Outcome(rng)
+
+    assert Own(values=[1.0, 2.0, 3.0]).solve("draw", rng=2).decision == 2

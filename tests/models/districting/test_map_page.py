@@ -323,7 +323,7 @@ def test_one_unit_a_bound_and_violations(tmp_path, opened):
 def test_what_does_not_fit_is_refused(plan, tmp_path):
     path = tmp_path / "x.html"
     other = Districting(grid(1, 4), districts=2, tolerance=0).solve("set-partitioning")
-    with pytest.raises(DeclarationError, match="solution: its decision is another plan"):
+    with pytest.raises(DeclarationError, match="solution: it has another plan or problem"):
         plan.to_html(path, other)
     with pytest.raises(DeclarationError, match=r"shares\['old'\] is 'ab'; it must be two node attributes"):
         plan.to_html(path, shares={"old": "ab"})

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from forcopt.data import delaunay, grid
+from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import CutLimit, Ensemble, Plan, ReCom, Share, smc
 
@@ -236,3 +237,20 @@ def test_weighted_plans_that_cannot_be_drawn_are_refused(monkeypatch, problem, o
     monkeypatch.setattr(smc, "_TREES", 100)
     with pytest.raises(ValueError, match=words):
         problem.ensemble(**{"method": "smc", "size": 9, "seed": 1, **options})
+
+
+def test_what_does_not_fit_is_refused():
+    p = Districting(grid(2, 4), districts=3, bounds=(1, 4))
+    many = Plan.from_labels(p, range(8))
+    for reversible in (False, True):  # the chain would write beyond its lists
+        with pytest.raises(DeclarationError, match="the plan is not feasible: districts 0 to 2"):
+            ReCom(p, many, seed=1, reversible=reversible)
+    with pytest.raises(DeclarationError, match="districts of the plan is 8; it must be at most those"):
+        many.scores()
+    for method, option in (
+        ("smc", {"thin": 3}),
+        ("smc", {"start": many}),
+        ("reversible-recom", {"max_cost": 4}),
+    ):
+        with pytest.raises(DeclarationError, match=next(iter(option))):
+            p.ensemble(method, size=5, **option)
