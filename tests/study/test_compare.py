@@ -112,9 +112,9 @@ def test_what_a_method_prepares_is_outside_the_clock(told, monkeypatch, isolate_
 
 
 def test_what_is_never_prepared_is_killed(told, monkeypatch):
-    monkeypatch.setattr(isolate, "_STARTUP", 1.0)
+    monkeypatch.setattr(isolate, "_STARTUP", 0.05)
     row = fo.compare(Bad(**SMALL), ["prepared"], time_limit=60).rows[0]
-    assert (row.status, row.message) == ("limit", "killed: not started after 1 s")
+    assert (row.status, row.message) == ("limit", "killed: not started after 0.05 s")
 
 
 def test_peak_memory_is_that_of_the_run_alone(rows):
