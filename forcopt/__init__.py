@@ -28,7 +28,7 @@ from forcopt.errors import (
     UnsupportedError,
 )
 from forcopt.status import Status
-from forcopt.version import __version__
+from forcopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from forcopt import data, fairness, language, models, privacy

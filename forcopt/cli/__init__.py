@@ -20,10 +20,10 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from forcopt import __version__
 from forcopt.cli import benchmark, catalogue, certify, check, compare, doctor, doors, panel, predict, solve
 from forcopt.cli.output import Screen
 from forcopt.errors import BackendError, DeclarationError, ForcoptError
+from forcopt.version import __version__
 
 __all__ = ["app", "main"]
 

@@ -12,9 +12,9 @@ from time import perf_counter
 
 import typer
 
-from forcopt import __version__
 from forcopt.cli.output import JsonOption, console, print_json, print_table, table
 from forcopt.errors import ForcoptError
+from forcopt.version import __version__
 
 _CLASHES = (
     ("highspy", "1.14.", "it takes wrong points for optima of mixed-integer programs"),

@@ -259,9 +259,9 @@ def draw_ensemble(
         max_cost,
         "be None for methods other than uniform",
     )
-    chain = method not in ("uniform", "smc")
-    require(start is None or chain, "start", start, "be None for methods without a chain")
-    require(thin == 1 or chain, "thin", thin, "be 1 for methods without a chain")
+    walks = method not in ("uniform", "smc")
+    require(start is None or walks, "start", start, "be None for methods without a chain")
+    require(thin == 1 or walks, "thin", thin, "be 1 for methods without a chain")
     rng = np.random.default_rng(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)

@@ -384,7 +384,8 @@ class Districting(OfParts):
         Raises
         ------
         DeclarationError
-            If a node is missing, unknown, or in a district that is no integer.
+            If a node is missing, unknown, or in a district that is no integer; if the attribute `enacted` has
+            another meaning.
 
         Notes
         -----
@@ -401,6 +402,8 @@ class Districting(OfParts):
         >>> s.objective, s.decision.assignment
         (2.0, {0: 0, 1: 0, 2: 1, 3: 1})
         """
+        taken = (self.population, self.county, self.cost)
+        require(self.enacted not in taken, "enacted", self.enacted, f"be none of the attributes {taken}")
         graph, old = self.graph.copy(), self.labels(plan).tolist()
         nx.set_node_attributes(graph, dict(zip(self.nodes, old, strict=True)), self.enacted)
         return self.replace(graph=graph, objective="least-change")

@@ -14,6 +14,7 @@ function make(name, attributes = {}, parent = null, text = null) {
 }
 
 const count = v => v.toLocaleString("en-US");
+const exact = v => v.toLocaleString("en-US", {maximumSignificantDigits: 15});  // a bound is not rounded past the value
 const number = v => v === null ? "-" : v.toLocaleString("en-US", {maximumSignificantDigits: Number.isInteger(v) ? 16 : 6});
 const percent = v => v === null ? "-" : `${(100 * v).toFixed(1)} %`;
 const signed = v => v === null ? "-" : v === 0 ? "0.00 %" : `${v < 0 ? "\u2212" : "+"}${(100 * Math.abs(v)).toFixed(2)} %`;
@@ -62,7 +63,7 @@ function proof() {
   const value = `${data.objective} of this plan is ${number(data.value)}`;
   if (data.status === "optimal") return `Proved: the ${value}, and no plan has a ${less} one.`;
   if (data.bound === null) return `Not proved to be the best: the ${value}; no bound is known.`;
-  return `Not proved to be the best: the ${value}, that of any plan at ${end} ${number(data.bound)}.`;
+  return `Not proved to be the best: the ${value}, that of any plan at ${end} ${exact(data.bound)}.`;
 }
 byId("summary").textContent = `${count(n)} units with ${count(people.reduce((a, b) => a + b, 0))} people in ${count(k)} ` +
   `districts; ${count(crossing.length)} of ${count(data.edges.length)} pairs of neighbours are cut.`;

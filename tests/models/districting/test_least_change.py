@@ -149,6 +149,12 @@ def test_bad_input_is_named():
             q.solve(method)
 
 
+def test_the_old_districts_do_not_overwrite_the_populations():
+    p = Districting(grid(2, 3), districts=2, tolerance=0).replace(enacted="population")
+    with pytest.raises(ValueError, match="enacted is 'population'; it must be none of the attributes"):
+        p.least_change([0, 0, 0, 1, 1, 1])
+
+
 def test_a_start_does_not_stand_for_the_optimum():
     """HiGHS 1.16 told 5 for this program, and gave the point that completes the start, of 8."""
     graph = nx.Graph()
