@@ -126,9 +126,9 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
 
 
 def releases() -> str:
-    """The changelog as a page."""
+    """The changelog as a page; it stands beside docs/, the page within."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    return text.replace("# Changelog", "# Releases", 1)
+    return text.replace("# Changelog", "# Releases", 1).replace("](docs/", "](")
 
 
 def on_page_markdown(markdown, page, config, files):
