@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from numbers import Integral, Real
 from types import MappingProxyType
@@ -273,6 +274,38 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
     )
 
 
+CLASHES = (
+    ("highspy", "1.14.", "highspy", "it takes wrong points for optima of mixed-integer programs"),
+    ("highspy", "1.15.", "ortools", "it and ortools cannot be loaded into one process"),
+)
+"""Package, version, the package that it makes useless, and the reason: ERGO-Code/HiGHS#2957 and
+google/or-tools#5246. The requirements exclude these versions; a user may have one installed all the same."""
+
+
+@cache  # reading a package's metadata takes a fifth of a small solve
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def lacking(package: str) -> str | None:
+    """Whether a package is missing, or made useless by a version of another one; None if it can be used.
+
+    Examples
+    --------
+    >>> lacking("numpy"), lacking("no_such_solver")
+    (None, 'the package no_such_solver is missing')
+    """
+    if not find_spec(package):
+        return f"the package {package} is missing"
+    for other, start, useless, reason in CLASHES:
+        if package == useless and _installed(other).startswith(start):
+            return f"{other} {_installed(other)}: {reason}; another version of {other} is needed"
+    return None
+
+
 class Backend(ABC):
     """A solver, or one algorithm of it, under a name.
 
@@ -302,7 +335,7 @@ class Backend(ABC):
 
     def missing(self) -> str | None:
         """Name the missing package; None if the backend is ready. It is quick and imports no solver."""
-        return None if find_spec(self.through) else f"the package {self.through} is missing"
+        return lacking(self.through)
 
     def version(self) -> str:
         """The solver's version, or its package's."""

@@ -352,7 +352,7 @@ class CpSat(Backend):
 
     name = "cp-sat"
     through = "ortools"
-    install = "pip install 'ortools>=9.15'"
+    install = "pip install 'ortools>=9.15' 'highspy!=1.15.*'"
     capabilities = Capabilities(
         frozenset({"rows", "integer", "indicator", "schedule", "nonconvex"}), only_integer=True
     )

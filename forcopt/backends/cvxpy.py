@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, lacking, without_solver
 from forcopt.backends.highs import fresh_threads
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.backends.tolerances import CAREFUL, DROPPED, FIRST_ORDER, LEAST_RAY, OFF_OSQP, REDUCED, TIGHT
@@ -442,8 +442,8 @@ class Cvxpy(Backend):
     def missing(self) -> str | None:
         """Whether cvxpy and the solver's package are there, and cvxpy, once it is loaded, agrees."""
         for package in ("cvxpy", self.traits.package):
-            if package and find_spec(package) is None:
-                return f"the package {package} is missing"
+            if package and (lack := lacking(package)):
+                return lack
         if "cvxpy" in sys.modules and self.solver not in _installed():
             return f"cvxpy {version('cvxpy')} finds no {self.solver}, or none that it takes"
         return None
@@ -533,5 +533,5 @@ register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadrati
 register_family(
     "cvxpy",
     lambda name: Cvxpy(f"cvxpy:{name}", name.upper()),
-    lambda: [n for n, t in _SOLVERS.items() if find_spec("cvxpy") and find_spec(t.package)],
+    lambda: [n for n, t in _SOLVERS.items() if not (lacking("cvxpy") or lacking(t.package))],
 )

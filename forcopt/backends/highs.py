@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import version
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -473,11 +472,6 @@ def _fall(program: Program, solution: Any) -> float:
     return total / max(1.0, abs(float(stage.cost @ x)), abs(float(x @ square)))
 
 
-@cache  # reading the package's metadata takes a fifth of a small solve
-def _installed() -> str:
-    return version("highspy")
-
-
 class Highs(Backend):
     """HiGHS, with its own choice of algorithm or a given one for LPs."""
 
@@ -496,13 +490,6 @@ class Highs(Backend):
         self.careful = {"presolve": "off"}
         if kinds:
             self.capabilities = Capabilities(frozenset(kinds), smallest=DROPPED)
-
-    def missing(self) -> str | None:
-        """Whether highspy is there, in a version that can be trusted."""
-        lack = super().missing()
-        if lack is None and _installed().startswith("1.14."):  # ERGO-Code/HiGHS#2957
-            return "highspy 1.14 takes wrong points for optima of mixed-integer programs"
-        return lack
 
     def version(self) -> str:
         """HiGHS's own version."""

@@ -253,7 +253,7 @@ class MathOpt(Backend):
     """One solver of MathOpt; options by its own names are the fields of its parameters' protocol buffer."""
 
     through = "ortools"
-    install = "pip install 'ortools>=9.15'"
+    install = "pip install 'ortools>=9.15' 'highspy!=1.15.*'"
 
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy

@@ -12,15 +12,10 @@ from time import perf_counter
 
 import typer
 
+from forcopt.backends.base import CLASHES
 from forcopt.cli.output import JsonOption, console, print_json, print_table, table
 from forcopt.errors import ForcoptError
 from forcopt.version import __version__
-
-_CLASHES = (
-    ("highspy", "1.14.", "it takes wrong points for optima of mixed-integer programs"),
-    ("highspy", "1.15.", "it and ortools cannot be loaded into one process"),
-)
-"""Package, versions and reason: what the requirements exclude and a user may have installed all the same."""
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -29,7 +24,7 @@ def doctor(as_json: JsonOption = False) -> None:
     packages = {name: _version(name) for name in _packages()}
     warnings = [
         f"{name} {version}: {reason}"
-        for name, start, reason in _CLASHES
+        for name, start, _, reason in CLASHES
         if (version := packages.get(name) or "").startswith(start)
     ]
     tested = _self_test()

@@ -20,11 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, check_order
+from forcopt.backends.base import lacking
 from forcopt.backends.highs import highs_of, silent_highs
 from forcopt.backends.registry import all_capabilities, backends
 from forcopt.compile.compiler import Capabilities, compile_model
 from forcopt.compile.program import Program
-from forcopt.errors import BackendError, DeclarationError, UnsupportedError
+from forcopt.errors import BackendError, DeclarationError, NotInstalledError, UnsupportedError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.products import quad_form
@@ -87,8 +88,12 @@ def to_native(model: Model, library: str, *, first_stage: bool = False) -> Any:
     ------
     UnsupportedError
         If the object cannot hold the model.
+    NotInstalledError
+        If the library cannot be used here.
     """
     backend = backends()[_NATIVE[library]]
+    if lack := lacking(backend.through):
+        raise NotInstalledError(f"the model cannot be handed over to {library}: {lack}")
     _refuse_losses(model, f"hand {model.name!r} over to {library}", first_stage)
     assert backend.native_capabilities is not None
     return backend.native(_compiled(model, backend.native_capabilities, library))

@@ -7,6 +7,7 @@ import pytest
 
 import forcopt as fo
 from forcopt.backends import get_backend
+from forcopt.errors import NotInstalledError
 from forcopt.testing import check_backend
 
 NAMES = [
@@ -80,3 +81,24 @@ def test_gap(whole: str) -> None:
     s = m.solve(whole, gap=0.02, time_limit=20)
     assert s.status is fo.Status.OPTIMAL
     assert 0 < s.gap <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "library", "words"),
+    [
+        ("1.14.0", ["highs", "highs:ipm", "cvxpy:HIGHS"], "highs", "highspy 1.14.0: it takes wrong points"),
+        ("1.15.1", ["glop", "cp-sat", "cvxpy:GLOP"], "mathopt", "highspy 1.15.1: it and ortools cannot"),
+    ],
+)
+def test_a_clash_of_versions_takes_the_backends_away_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, version: str, names: list[str], library: str, words: str
+) -> None:
+    monkeypatch.setattr("forcopt.backends.base._installed", lambda package: version)
+    for name in names:
+        with pytest.raises(NotInstalledError, match=f"^backend '{name}' is not installed: {words}"):
+            get_backend(name)
+    m = fo.Model()
+    m.minimize(m.variable("x", lower=0))
+    with pytest.raises(NotInstalledError, match=f"handed over to {library}: {words}"):
+        getattr(m, f"to_{library}")()
+    assert m.solve("clarabel").status is fo.Status.OPTIMAL
