@@ -134,6 +134,20 @@ def test_only_linear_programs_of_one_stage_go_on_from_a_feasible_basis():
     assert strategy(staged) == strategy(integer) == 1
 
 
+def test_interior_points_begin_each_run_without_the_data_of_the_run_before(monkeypatch):
+    """HiGHS 1.16 ended the process when a clean-up by the simplex method found data of an earlier run."""
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=2)
+    m.subject_to(x.sum() >= 2)
+    m.minimize([1, 2, 3] @ x)
+    for name, clears in (("highs:ipm", 2), ("highs[solver=ipx]", 2), ("highs", 0), ("highs:simplex", 0)):
+        backend, cleared = get_backend(name), []
+        session = backend.session(compile_model(m, backend.capabilities))
+        monkeypatch.setattr(session.highs, "clearSolver", lambda seen=cleared: seen.append(1))
+        assert [session.solve(SolveOptions()).objective for _ in range(2)] == pytest.approx([2, 2])
+        assert len(cleared) == clears
+
+
 def test_a_new_constant_of_the_objective_moves_the_bound_of_a_search():
     m = fo.Model()
     fee = m.parameter("fee", value=1.0)
