@@ -110,7 +110,8 @@ class _Additive(_Run):
         self.many = 1
         (lines, lowest), arrays = _lines(problem), problem.arrays
         self.lines, self.shift, self.beat = [], -lowest, 2**60
-        self.bounded = bool(lines)  # whether no district's cost is below 0; without lines once all are listed
+        # Whether no district's cost is below 0: known once all are listed, or none has more area than a disc.
+        self.bounded = bool(lines) and not lines[0].least
         for line in lines:
             costs = np.floor(line.edges / _UNIT).astype(np.int64)
             graph = WeightedGraph(arrays.weights, arrays.edges, costs).reordered(self.order.tolist())
@@ -164,10 +165,25 @@ class _Additive(_Run):
             if self.cut_short:
                 return
 
+    def refuse_areas(self) -> None:
+        """Refuse areas larger than a disc, whose scores are above the lines."""
+        problem = self.problem
+        rounder = _Additive(problem.replace(objective="inverse-polsby-popper"), None, self.trace)
+        for sets, _ in rounder._all_districts(-4.0, None, np.inf):
+            for district in sets:
+                nodes = [problem.nodes[v] for v in self.order[district][:3].tolist()]
+                raise DeclarationError(
+                    f"the district of {nodes} and others has more area than a disc of its "
+                    "perimeter; areas and borders must be measured in one projection"
+                )
+        self.bounded = True
+
     def solve(self) -> None:
         """Price, if there are lines and a plan to beat; else list all districts."""
         if self.lines:
             self.seek()
+        if self.lines and not self.bounded:
+            self.refuse_areas()
         if self.lines and self.plan is not None:
             super().solve()
             return
@@ -222,13 +238,4 @@ def additive(problem: Districting, start: Plan | None, trace: Trace, seed: Any, 
     run.seed = seed
     if not priced:
         run.lines = []
-    elif len(run.lines) and run.lines[0][0].least:
-        rounder = _Additive(problem.replace(objective="inverse-polsby-popper"), None, trace)
-        for sets, _ in rounder._all_districts(-4.0, None, np.inf):
-            for district in sets:
-                nodes = [problem.nodes[v] for v in run.order[district][:3].tolist()]
-                raise DeclarationError(
-                    f"the district of {nodes} and others has more area than a disc of its "
-                    "perimeter; areas and borders must be measured in one projection"
-                )
     return ended(run)

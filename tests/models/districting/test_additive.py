@@ -11,7 +11,7 @@ import forcopt as fo
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
-from forcopt.models.districting import Fixed, MustLink, Share, SplitLimit
+from forcopt.models.districting import Fixed, MustLink, Share, SplitLimit, additive, column_generation
 
 SCORES = ("polsby-popper", "inverse-polsby-popper", "schwartzberg")
 
@@ -223,6 +223,23 @@ def test_refusals_of_sums_over_districts_say_why():
         large.nodes[v]["area"] = 1000.0
     with pytest.raises(DeclarationError, match="more area than a disc"):
         p.replace(graph=large, objective="polsby-popper").solve("column-generation")
+
+
+@pytest.mark.parametrize("objective", SCORES)
+@pytest.mark.parametrize("error", [TimeoutError("the time limit passed"), MemoryError("the memory is full")])
+def test_limits_within_the_check_of_areas_end_the_run_without_a_bound(monkeypatch, objective, error):
+    """The plan is kept, and the bound, which needs the check, is not told."""
+    p, listed = town(1, objective=objective), additive._Additive.listed_on
+
+    def ended(run, *args):
+        if run.problem.objective == "inverse-polsby-popper" and run.seed is None:  # the run of the check
+            raise column_generation._Stopped(*error.args) if isinstance(error, TimeoutError) else error
+        yield from listed(run, *args)
+
+    monkeypatch.setattr(additive._Additive, "listed_on", ended)
+    s = p.solve("column-generation", seed=1)
+    assert s.status == "feasible" and s.evaluation.feasible and s.message == str(error)
+    assert s.bound == (np.inf if objective == "polsby-popper" else -np.inf)
 
 
 def test_integer_programs_take_constants_beside_columns():
