@@ -118,7 +118,8 @@ class _Additive(_Run):
             bounds = (*problem.population_bounds, problem.districts)
             self.lines.append((line, graph, CycleDistricts(graph, *bounds) if planar else None))
         if plan is not None:
-            self.take([plan.labels[self.order] == d for d in range(problem.districts)])
+            self.plan, self.beat = plan, self.paid(plan)
+            self.finest = max(1.0, self.fine * self.beat)
 
     @property
     def bound(self) -> float:
@@ -180,6 +181,8 @@ class _Additive(_Run):
 
     def solve(self) -> None:
         """Price, if there are lines and a plan to beat; else list all districts."""
+        if self.plan is not None:
+            self.note()
         if self.lines:
             self.seek()
         if self.lines and not self.bounded:

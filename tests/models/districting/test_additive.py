@@ -242,6 +242,16 @@ def test_limits_within_the_check_of_areas_end_the_run_without_a_bound(monkeypatc
     assert s.bound == (np.inf if objective == "polsby-popper" else -np.inf)
 
 
+@pytest.mark.parametrize("method", ["column-generation", "set-partitioning"])
+@pytest.mark.parametrize("objective", SCORES)
+def test_a_limit_that_has_passed_keeps_the_start(objective, method):
+    p = town(1, objective=objective)
+    best = p.solve("set-partitioning")
+    for limit in (0.0, 1e-4, 1e-2):
+        s = p.solve(method, time_limit=limit, start=best.decision)
+        assert s.status in ("optimal", "feasible") and s.objective == pytest.approx(best.objective)
+
+
 def test_integer_programs_take_constants_beside_columns():
     p = Districting(grid(3, 3), districts=3, tolerance=0.4)
     d = p.parts().districts
