@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import ceil, floor, isfinite, log10
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
@@ -194,7 +194,7 @@ def generator(seed: Seed) -> np.random.Generator:
     >>> generator(3).random() == generator(3).random()
     True
     """
-    whole = isinstance(seed, Integral) and not isinstance(seed, bool) and seed >= 0
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
     fits = whole or seed is None or isinstance(seed, np.random.Generator)
     require(fits, "seed", seed, "be a whole number, at least 0, or a numpy.random.Generator")
     return np.random.default_rng(seed)

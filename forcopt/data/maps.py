@@ -275,7 +275,7 @@ def _projected(ring: Array, middle: Array) -> Array:
 
 def _unwrapped(ring: Array, west: float) -> Array:
     """A ring with 360 degrees more up to a longitude, and without jumps; it turns the same way."""
-    moved = ring + np.outer(ring[:, 0] <= west, (360.0, 0.0))
+    moved: Array = ring + np.outer(ring[:, 0] <= west, (360.0, 0.0))
     moved[:, 0] = np.unwrap(moved[:, 0], period=360)
     return moved if _signed_area(moved) * _signed_area(ring) > 0 else moved[::-1]
 

@@ -945,7 +945,8 @@ class Districting(OfParts):
             if node not in decision:
                 raise DeclarationError(f"the plan does not assign the node {node!r}")
             label = decision[node]
-            if not isinstance(label, int | np.integer) or isinstance(label, bool) or abs(label) >= _LARGEST:
+            whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+            if not whole or abs(int(label)) >= _LARGEST:
                 where = f"the plan assigns node {node!r} to {label!r}"
                 raise DeclarationError(f"{where}; it must be an integer below 2**53")
             out[i] = label
