@@ -113,8 +113,10 @@ def _silent_class() -> type[highspy.Highs]:
 
 
 def new_highs() -> highspy.Highs:
-    """An empty HiGHS with its output off."""
-    return _silent_class()()
+    """An empty HiGHS with its output off, which takes coefficients of any size: by default up to 1e15."""
+    out = _silent_class()()
+    out.setOptionValue("large_matrix_value", np.inf)
+    return out
 
 
 def silent_highs() -> highspy.Highs:

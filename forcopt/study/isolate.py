@@ -20,7 +20,7 @@ from types import ModuleType
 
 from forcopt.errors import DeclarationError
 from forcopt.status import Status
-from forcopt.study.run import Job, Run, measure
+from forcopt.study.run import Job, Run, measure, storable
 
 GRACE = 5.0
 """The seconds by which a run may exceed its time limit before its process is killed."""
@@ -211,17 +211,8 @@ def main(folder: str) -> None:
     run = measure(job, ready, killed=True)
     run = replace(run, peak_memory=_peak_memory())
     draft = Path(folder, "draft")
-    draft.write_bytes(_pickled(run))
+    draft.write_bytes(pickle.dumps(storable(run)))
     draft.replace(Path(folder, "answer"))  # whole or not there
-
-
-def _pickled(run: Run) -> bytes:
-    try:
-        return pickle.dumps(run)
-    except Exception as error:  # pickle raises whatever an object's own code raises
-        note = f"the decision is lost, since it cannot be pickled: {error}"
-        message = f"{run.message}; {note}" if run.message else note
-        return pickle.dumps(replace(run, decision=None, message=message))
 
 
 def _end_with_parent() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from importlib import import_module
 from io import StringIO
@@ -326,6 +327,16 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         subject = "not for this declaration" if isinstance(error, DeclarationError) else type(error).__name__
         text = f"{subject}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
+
+
+def storable(run: Run) -> Run:
+    """The run as a file can hold it: without a decision that cannot be pickled, which its message tells."""
+    try:
+        pickle.dumps(run.decision)
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        note = f"the decision is lost, since it cannot be pickled: {error}"
+        return replace(run, decision=None, message="; ".join(filter(None, (run.message, note))))
+    return run
 
 
 _SEARCHES = 0.9

@@ -22,7 +22,7 @@ from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.status import Status
-from forcopt.study.run import Job, Run
+from forcopt.study.run import Job, Run, storable
 
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
 _ASIDE = ("key", "decision", "gap_to_best", "gap_to_bound", "proved_by")
@@ -157,6 +157,7 @@ class Store:
 
     def add(self, job: Job, run: Run) -> None:
         """Keep a finished run."""
+        run = storable(run)
         values = [_written(getattr(run, name)) for name in self._names[:-1]]
         columns = ", ".join(f'"{name}"' for name in ("key", *self._names))
         marks = ", ".join("?" * (len(values) + 2))

@@ -1,4 +1,4 @@
-"""Solvers count small reduced costs as zero; an objective of small costs is optimal all the same."""
+"""Solvers count small reduced costs and violations as zero; answers are optimal and hold all the same."""
 
 import itertools
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.backends.registry import backends
 
 COSTS = np.array([-7.2e-6, -6.8e-6, 1.3e-6, 1e-7])
 
@@ -46,3 +47,42 @@ def test_duals_are_in_units_of_the_objective(maximize):
     assert abs(s.objective) == pytest.approx(14e-6, rel=1e-9, abs=0)
     assert abs(s.dual(row)) == pytest.approx(2e-6, rel=1e-6, abs=0)
     assert np.abs(s.reduced_cost(x)) == pytest.approx([1e-6, 0], rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize("factor", [5e-6, 1e-7, 1e-8, 3e-9])
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip", "cp-sat", "pyomo:glpk", "pyomo:cbc"])
+def test_rows_of_small_coefficients_hold_for_integers(backend, factor):
+    """Tolerances of rows are absolute, so a solver takes 1e-7 more than the sack holds for nothing."""
+    if backends()[backend].missing():
+        pytest.skip(f"{backend} is not installed")
+    weights, values = [5, 3, 7, 2], [9, 5, 13, 3]
+    points = [p for p in itertools.product(range(4), repeat=4) if np.dot(weights, p) <= 21]
+    m = fo.Model()
+    x = m.variable("x", 4, lower=0, upper=3, integer=True)
+    m.subject_to(np.round(np.multiply(weights, factor), 12) @ x <= round(21 * factor, 12))
+    m.maximize(values @ x)
+    s = m.solve(backend)
+    assert (s.status, s.objective) == (fo.Status.OPTIMAL, max(np.dot(values, p) for p in points))
+
+
+LINEAR = ["highs", "highs:pdlp", "scip", "gscip", "glop", "pdlp", "scs", "osqp", "pyomo:glpk", "pyomo:cbc"]
+
+
+@pytest.mark.parametrize("backend", LINEAR)
+@pytest.mark.parametrize("tiny", ["row", "bound"])
+def test_small_rows_and_bounds_decide_linear_programs(backend, tiny):
+    """SCIP and CBC give no multipliers, which would show that their optimum is none; HiGHS's do."""
+    if backends()[backend].missing():
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    if tiny == "row":
+        x = m.variable("x", 2, lower=0, upper=8)
+        m.subject_to(np.array([5e-9, 3e-9]) @ x <= 2e-9)
+        m.maximize(x.sum())
+    else:
+        x = m.variable("x", 2, lower=0, upper=[1e-9, 5])
+        m.subject_to(1e9 * x[0] + x[1] <= 5.5)
+        m.maximize(5e9 * x[0] + x[1])
+    s = m.solve(backend)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(2 / 3 if tiny == "row" else 9.5, rel=1e-4)

@@ -133,6 +133,15 @@ def test_a_decision_that_cannot_travel_is_told(rows):
     assert "cannot be pickled" in row.message
 
 
+def test_a_decision_that_cannot_be_stored_costs_no_row(tmp_path):
+    store = tmp_path / "runs.sqlite"
+    found = fo.compare(Bad(**SMALL), ["keep", "greedy"], store=store, isolate=False)
+    assert [row.status for row in found.rows] == ["approximate"] * 2
+    first, second = fo.compare(Bad(**SMALL), ["keep", "greedy"], store=store, isolate=False).rows
+    assert first.decision is None and first.objective == 0 and "cannot be pickled" in first.message
+    assert second.decision is not None
+
+
 INTERRUPTED = """
 from concurrent.futures import ThreadPoolExecutor
 import forcopt as fo
