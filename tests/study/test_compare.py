@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import cohort_oracle  # noqa: F401  registers "brute-force"
 import numpy as np
 import pytest
 from rucksack import BACKENDS, SMALL, WARM_UP, Bad, Rucksack
