@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import whole_number
 from forcopt.backends.registry import backends, get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.errors import (
@@ -119,7 +121,7 @@ def compare(
     'lp@highs'
     """
     memory_limit = check_limits(time_limit, memory_limit)
-    require(repeats >= 1, "repeats", repeats, "be at least 1")
+    repeats = whole_number(repeats, "repeats", 1)
     if repeats > 1 and isinstance(seed, np.random.Generator):
         raise DeclarationError("seed is a generator; give an int, so that each repeat has a seed of its own")
     instances = _instances(problems)
@@ -165,7 +167,8 @@ def check_limits(time_limit: float | None, memory_limit: float | str | None) -> 
             "a script that defines its own problem or method is imported by the process of each run: "
             "put its call of compare under  if __name__ == '__main__':"
         )
-    require(time_limit is None or time_limit > 0, "time_limit", time_limit, "be positive")
+    positive = isinstance(time_limit, Real) and time_limit > 0
+    require(time_limit is None or positive, "time_limit", time_limit, "be a positive number")
     return None if memory_limit is None else bytes_of(memory_limit)
 
 
@@ -176,6 +179,7 @@ def _instances(problems: Any) -> dict[str, Problem]:
     if isinstance(problems, Mapping):
         found = {name: p if isinstance(p, Problem) else problem_of(p) for name, p in problems.items()}
     else:
+        require(isinstance(problems, Iterable), "problems", problems, "be a problem, a name, or several")
         given = list(problems)
         kinds = Counter(type(p).__name__ for p in given if isinstance(p, Problem))
         count: Counter[str] = Counter()
@@ -205,8 +209,9 @@ def _by_problem(
             )
             for name, p in instances.items()
         }
-    if isinstance(methods, str):
-        raise DeclarationError(f"methods is the text {methods!r}; it must be a list of names")
+    given = list(methods) if isinstance(methods, Iterable) and not isinstance(methods, str) else [None]
+    require(all(isinstance(entry, str) for entry in given), "methods", methods, "be a list of names")
+    methods = [str(entry) for entry in given]
     for entry in methods:
         if not any(_has(p, entry) for p in instances.values()):
             _refuse_method(next(iter(instances.values())), entry)

@@ -327,3 +327,18 @@ def test_a_run_is_immutable():
     row = Run("toy", "lp", "highs", fo.Status.OPTIMAL, "min", True)
     with pytest.raises(AttributeError):
         row.objective = 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"repeats": 1.5}, "repeats is 1.5; it must be a whole number"),
+        ({"time_limit": "5"}, "time_limit is '5'; it must be a positive number"),
+        ({"methods": [3]}, r"methods is \[3\]; it must be a list of names"),
+        ({"methods": "greedy"}, "methods is 'greedy'; it must be a list of names"),
+        ({"problems": 3}, "problems is 3; it must be a problem"),
+    ],
+)
+def test_options_of_a_comparison_are_refused_in_words(given, words):
+    with pytest.raises(fo.DeclarationError, match=words):
+        fo.compare(**{"problems": Bad(**SMALL), **given})
