@@ -249,9 +249,8 @@ def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
     """
     flat: dict[str, Any] = {}
     for name, value in columns.items():
-        within = isinstance(value, Mapping)
         own = {name: getattr(value, "_labelled", value)}
-        flat |= {f"{name}.{key}": part for key, part in value.items()} if within else own
+        flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, Mapping) else own
     indices = [(name, column.index) for name, column in flat.items() if hasattr(column, "iloc")]
     for (name, index), (other, order) in combinations(indices, 2):
         if len(index) == len(order) and not index.equals(order):
