@@ -172,6 +172,34 @@ def whole_number(value: Any, name: str, least: int | None = None) -> int:
     return int(value)
 
 
+def generator(seed: Seed) -> np.random.Generator:
+    """Give the generator of a seed.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator, optional
+        A generator is given back as it is; without a seed, a new one.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Raises
+    ------
+    DeclarationError
+        For another value.
+
+    Examples
+    --------
+    >>> generator(3).random() == generator(3).random()
+    True
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+    fits = whole or seed is None or isinstance(seed, np.random.Generator)
+    require(fits, "seed", seed, "be a whole number, at least 0, or a numpy.random.Generator")
+    return np.random.default_rng(seed)
+
+
 def spread(values: Array, shape: tuple[int, ...], subject: str) -> Array:
     """Broadcast an array to a shape.
 

@@ -269,7 +269,7 @@ def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     "unknown field 'z' of Point; known: x, y"
     """
     noun, of, owner = kind.partition(" of ")
-    near = similar(name, known, _SUGGESTED if len(known) > _LISTED else 1)
+    near = similar(str(name), known, _SUGGESTED if len(known) > _LISTED else 1)
     hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
     subject = f"unknown {noun} '{name}'{of}{owner}"
     if len(known) > _LISTED:

@@ -60,6 +60,25 @@ def new_figure(width: float | None = None, height: float = 4.8) -> Figure:
     return _picture()(figsize=None if width is None else (width, height), layout="constrained")
 
 
+def writable(path: str | Path) -> Path:
+    """Give the path of a file to write.
+
+    Raises
+    ------
+    DeclarationError
+        If its folder does not exist.
+
+    Examples
+    --------
+    >>> writable("plan.html").name
+    'plan.html'
+    """
+    target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise DeclarationError(f"cannot write {path}: there is no folder {target.parent}")
+    return target
+
+
 def write_figure(figure: Any, path: str | Path | None, **options: Any) -> None:
     """Write a figure of matplotlib to a file, if one is named.
 
@@ -86,12 +105,10 @@ def write_figure(figure: Any, path: str | Path | None, **options: Any) -> None:
     """
     if path is None:
         return
-    target = Path(path)
+    target = writable(path)
     ending = target.suffix.lower().removeprefix(".")
     if ending not in figure.canvas.get_supported_filetypes():
         raise DeclarationError(f"cannot write {path}: the name must end in .png, .svg, .pdf, or the like")
-    if not target.absolute().parent.is_dir():
-        raise DeclarationError(f"cannot write {path}: there is no folder {target.parent}")
     figure.savefig(target, **options)
 
 

@@ -25,9 +25,9 @@ _ABSOLUTE_DUST = 2.0**-46
 _NEGLIGIBLE = 1e-8
 """Entries that a solver drops do no harm if together they move their row by no more than this."""
 
-_LEAST_COST = 2.0**-16
-"""In units of the objective per unit of a column. Solvers count a reduced cost of 1e-7 or 1e-6 as zero, which
-decides nothing if the largest cost is far above it."""
+_LEAST = 2.0**-16
+"""Solvers count a reduced cost, or a violation of a row, of 1e-7 or 1e-6 as zero. This decides nothing if the
+largest cost, or the largest entry of the row, is far above it."""
 
 _ROUNDS = 10
 """Passes of geometric scaling."""
@@ -140,7 +140,10 @@ def geometric(program: Program, counts: Array | None = None) -> Scaling:
 
 
 def scaling_of(program: Program, smallest: float) -> Scaling | None:
-    """The `geometric` scaling, if an entry is at or below `smallest` in size and must be read; else None.
+    """The `geometric` scaling, if an entry is at or below `smallest` in size and must be read.
+
+    Else rows whose largest entry is below 2**-16 are multiplied, since tolerances of rows are absolute; None
+    if there is no such row.
 
     Parameters
     ----------
@@ -156,12 +159,14 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     """
     rows = program.rows
     size = np.abs(rows.data)
-    if not smallest or not size.size or size.min() > smallest:
+    if not smallest or not size.size or size.min() >= _LEAST:
         return None
     owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
-        return None
+        factors = 1 / row_scales(rows)
+        small = factors > 1 / _LEAST
+        return Scaling(np.where(small, factors, 1.0), np.ones(program.columns)) if small.any() else None
     scaling = geometric(program, counts & (size > 0))
     after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:
@@ -182,7 +187,7 @@ def objective_factor(program: Program, scaling: Scaling | None) -> float:
         return 1.0
     cost = stage.cost if scaling is None else stage.cost * scaling.columns
     largest = float(np.abs(cost).max(initial=0.0))
-    return float(np.exp2(-np.round(np.log2(largest)))) if 0 < largest < _LEAST_COST else 1.0
+    return float(np.exp2(-np.round(np.log2(largest)))) if 0 < largest < _LEAST else 1.0
 
 
 def _counts(program: Program, size: Array, owner: Array, smallest: float) -> Array:

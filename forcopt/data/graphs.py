@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import is_missing
 from forcopt.data.intake import read_json
 from forcopt.errors import DeclarationError, require
 
@@ -129,10 +130,10 @@ def _listed_edges(data: Mapping[str, Any], nodes: list[Any]) -> list[dict[str, A
 
 
 def graph_to_dict(graph: nx.Graph[Any], node_keys: Sequence[str], edge_keys: Sequence[str]) -> dict[str, Any]:
-    """Give a graph as plain data with the attributes named, where they exist."""
+    """Give a graph as plain data with the attributes named, where they have a value."""
 
     def kept(attributes: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-        return {k: _plain(attributes[k]) for k in keys if k in attributes}
+        return {k: _plain(attributes[k]) for k in keys if not is_missing(attributes.get(k))}
 
     nodes = [{"id": _plain(v), **kept(a, node_keys)} for v, a in graph.nodes(data=True)]
     edges = [

@@ -508,14 +508,17 @@ def _fixed(
     """The table after the stated changes of each column, each of which is noted."""
     unused = {str(old) for by_value in changes.values() for old in by_value}
     for column, by_value in changes.items():
-        for old, new in by_value.items() if list(frame.columns).count(column) == 1 else ():
-            hit = (frame[column] == old).to_numpy()
+        if list(frame.columns).count(column) != 1:
+            continue
+        cells = frame[column]  # as given: a value that a change writes is not changed again
+        for old, new in by_value.items():
+            hit = (cells == old).to_numpy()
             if not hit.any():
                 continue
             unused.discard(str(old))
             row, frame = int(frame.index[hit][0]), frame.copy()
             if new is None:
-                rule, frame = "was dropped with its row", frame[~hit]
+                rule, frame, cells = "was dropped with its row", frame[~hit], cells[~hit]
             elif old == new:
                 rule = "was confirmed"
             else:
@@ -744,7 +747,8 @@ def _plain_level(value: str) -> str:
 
 def _plain_levels(levels: list[str], many: bool) -> dict[str, str]:
     """Levels by a form that spellings of one level share: 01 is 1, and words for truth values are one."""
-    plain = {v: f"{float(v):g}" if is_number(v) and not many else _plain_level(v) for v in levels}
+    short = {v for v in levels if is_number(v) and not many and abs(float(v)) < 2**53}
+    plain = {v: f"{float(v):.16g}" if v in short else _plain_level(v) for v in levels}
     if not many and all(word in _TRUTH or word in _MISSING for word in plain.values() if word):
         plain = {v: _TRUTH.get(word, word) for v, word in plain.items()}
     return plain

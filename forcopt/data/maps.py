@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import combinations, pairwise
+from itertools import combinations_with_replacement, pairwise
 from math import dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -77,6 +77,12 @@ def read_map(
     -----
     Degrees are projected by Lambert's azimuthal projection around the middle of the map, which keeps areas.
     With shapely, borders are intersections of areas. Without it, neighbours must have the same corners.
+    Borders between parts of one unit do not count. Neighbours come from borders, so a unit whose geometry is
+    null or empty is a fault.
+
+    If more than 180 degrees of longitude hold no corner, the map lies across the meridian 180: before the
+    projection, longitudes west of this gap get 360 degrees more. A step of more than 180 degrees along a
+    border is taken for one across the meridian 180. ``geometry`` keeps the longitudes of the file.
 
     Examples
     --------
@@ -103,12 +109,8 @@ def read_map(
     if identifier == population:
         raise DeclarationError(f"{file}: {population!r} cannot both name the units and count their people")
     if identifier is None:
-        filled = [
-            name
-            for name in _NAMES
-            if name != population and name in table.columns and (table[name].fillna("") != "").all()
-        ]
-        identifier = filled[0] if filled else None
+        known = [name for name in _NAMES if name in table.columns and name != population]
+        identifier = next((name for name in known if (table[name].fillna("") != "").all()), None)
     schema = {population: Expected("count")} | ({identifier: Expected("key")} if identifier else {})
     frame, _ = check_table(table, file, schema, fixes=fixes, findings=found)
     if found.faults:
@@ -196,18 +198,20 @@ def _add_borders(
     corners = np.concatenate([ring for part in rings for ring in part] or [np.zeros((1, 2))])
     degrees = bool((np.abs(corners) <= (180, 90)).all())
     low, high = corners[:, 1].min(), corners[:, 1].max()
-    if (not degrees and (np.abs(corners) <= (90, 180)).all()) or (
-        degrees and (high < _SOUTH or low > _NORTH)
-    ):
+    turned = high < _SOUTH or low > _NORTH if degrees else (np.abs(corners) <= (90, 180)).all()
+    if turned:
         rule = "has a latitude where nobody lives, or beyond 90 degrees: longitude must come before latitude"
         found.fault(file, 0, "geometry", f"{corners[0].tolist()}", rule)
     if found.faults:
         return rings
     if degrees:
+        gaps = np.diff(lons := np.sort(corners[:, 0]))
+        west = lons[gaps.argmax()] if gaps.max() > 180 else -np.inf
+        rings = [[_unwrapped(ring, west) for ring in part] for part in rings]
+        corners = np.concatenate([ring for part in rings for ring in part])
         middle = np.radians((corners.min(axis=0) + corners.max(axis=0)) / 2)
         rings = [[_projected(ring, middle) for ring in part] for part in rings]
     sizes = np.array([abs(sum(map(_signed_area, part))) for part in rings])
-    around = np.array([sum(float(np.hypot(*np.diff(r, axis=0).T).sum()) for r in part) for part in rings])
     try:
         import shapely
     except ImportError:
@@ -222,6 +226,7 @@ def _add_borders(
             continue
         x, y = np.mean(rings[i][0][:-1], axis=0).tolist()
         graph.nodes[name].update(geometry=shapes[i], area=round(float(sizes[i]), 1), x=x, y=y)
+    around = np.array([pairs.pop((i, i), 0.0) for i in range(len(names))])
     for (i, j), length in sorted(pairs.items()):
         around[[i, j]] -= length
         if adjacency == "queen" or length > 0:
@@ -229,9 +234,8 @@ def _add_borders(
     for i, name in enumerate(names):
         graph.nodes[name]["boundary_perim"] = round(max(float(around[i]), 0.0), 1)
     unit = "degrees, projected to metres" if degrees else "the units of the file"
-    found.facts[f"borders of {file}"] = (
-        f"{graph.number_of_edges():,} pairs of neighbours ({adjacency}); {unit}"
-    )
+    count = f"{graph.number_of_edges():,} pairs of neighbours"
+    found.facts[f"borders of {file}"] = f"{count} ({adjacency}); {unit}"
     return rings
 
 
@@ -269,18 +273,25 @@ def _projected(ring: Array, middle: Array) -> Array:
     return np.stack([scale * np.cos(lat) * np.sin(turn), scale * up], axis=1)
 
 
+def _unwrapped(ring: Array, west: float) -> Array:
+    """A ring with 360 degrees more up to a longitude, and without jumps; it turns the same way."""
+    moved: Array = ring + np.outer(ring[:, 0] <= west, (360.0, 0.0))
+    moved[:, 0] = np.unwrap(moved[:, 0], period=360)
+    return moved if _signed_area(moved) * _signed_area(ring) > 0 else moved[::-1]
+
+
 def _same_corners(rings: list[list[Array]]) -> Pairs:
-    """The lengths of the segments that two units share; 0 if they share a corner only."""
+    """The lengths of the segments that two units share, 0 if they share a corner only; perimeters for one."""
     common: dict[frozenset[tuple[float, ...]], set[int]] = defaultdict(set)  # of a corner, or of two
     for i, part in enumerate(rings):
         for ring in part:
             for a, b in pairwise(map(tuple, ring.tolist())):
                 common[frozenset([a])].add(i)
-                common[frozenset([a, b])].add(i)
+                common[frozenset([a, b])] ^= {i} if a != b else set()  # not between parts of a unit
     pairs: Pairs = defaultdict(float)
     for ends, units in common.items():
         length = dist(*ends) if len(ends) == 2 else 0.0
-        for pair in combinations(sorted(units), 2):
+        for pair in combinations_with_replacement(sorted(units), 2):
             pairs[pair] += length
     return pairs
 
@@ -288,7 +299,10 @@ def _same_corners(rings: list[list[Array]]) -> Pairs:
 def _intersections(
     rings: list[list[Array]], names: list[Any], sizes: Array, file: str, found: Findings, shapely: Any
 ) -> Pairs:
-    """The lengths of the common borders, by shapely; areas that cross themselves or each other are faults."""
+    """The lengths of the common borders, by shapely; areas that cross themselves or each other are faults.
+
+    A unit's border with itself is its perimeter.
+    """
     areas = []
     for i, part in enumerate(rings):
         shape = shapely.Polygon()
@@ -316,7 +330,8 @@ def _intersections(
         rule = f"is beside a hole in the map, {large} ({len(holes)} in all); is a unit missing?"
         found.note(file, i + FIRST_ROW, "geometry", str(names[i]), rule)
     pairs = zip(left.tolist(), right.tolist(), strict=True)
-    return dict(zip(pairs, shapely.length(common).tolist(), strict=True))
+    own = {(i, i): area.length for i, area in enumerate(areas)}
+    return dict(zip(pairs, shapely.length(common).tolist(), strict=True)) | own
 
 
 # -- parts ---------------------------------------------------------------------------------------------------
@@ -330,9 +345,7 @@ def _join_parts(
     from scipy.spatial import KDTree
 
     place = {name: i for i, name in enumerate(graph)}
-    parts = sorted(
-        nx.connected_components(graph), key=lambda part: (-len(part), min(map(place.__getitem__, part)))
-    )
+    parts = sorted(nx.connected_components(graph), key=lambda p: (-len(p), min(place[v] for v in p)))
     reached = set(parts[0])
     for part in parts[1:]:
         own = sorted(part, key=place.__getitem__)

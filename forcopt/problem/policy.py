@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from forcopt.arrays import Array, check_label_order, is_missing
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, require
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
 from forcopt.fairness.report import GroupReport
@@ -53,6 +53,27 @@ def crossing_title(names: Sequence[str], row: Crossing) -> str:
     if len(row) == 1 and row[0] is not None:
         return row[0]
     return " & ".join(f"{name}={'?' if v is None else v}" for name, v in zip(names, row, strict=True))
+
+
+def crossing_of(names: Sequence[str], title: str) -> Crossing:
+    """The values of the crossing that has this name; the inverse of `crossing_title`.
+
+    Raises
+    ------
+    DeclarationError
+        If no crossing of these columns has the name.
+
+    Examples
+    --------
+    >>> crossing_of(["sex", "race"], "sex=f & race=u")
+    ('f', 'u')
+    """
+    if len(names) == 1:
+        return (title,)
+    found = re.fullmatch(" & ".join(f"{re.escape(name)}=(.*)" for name in names), title, re.DOTALL)
+    rule = f"be as {crossing_title(names, ['...'] * len(names))!r} for these columns"
+    require(found is not None, "names: the group", title, rule)
+    return found.groups()  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError, require
 from forcopt.models.districting.districts import reader
 from forcopt.problem.parts import Measure
@@ -58,7 +58,7 @@ def borders(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
 def _measures(problem: Districting) -> tuple[Array, Array, Array, Array] | None:
     graph, found = problem.graph, None
     edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
-    if all(AREA in graph.nodes[v] for v in problem.nodes) and all(BORDER in data for *_, data in edges):
+    if problem.filled(AREA) and not any(is_missing(data.get(BORDER)) for *_, data in edges):
         area = _numbers([(v, AREA, graph.nodes[v][AREA]) for v in problem.nodes])
         outer = _numbers([(v, PERIMETER, graph.nodes[v].get(PERIMETER, 0)) for v in problem.nodes])
         ends = np.array([(problem.place[u], problem.place[v]) for u, v, _ in edges], np.int64).reshape(-1, 2)
@@ -123,20 +123,31 @@ def polygons_of(geometry: Any) -> list[Any]:
     ------
     DeclarationError
         If it is neither a Polygon nor a MultiPolygon.
+
+    Notes
+    -----
+    Polygons without an outer ring, as of ``"coordinates": []``, are left out.
     """
     shape = getattr(geometry, "__geo_interface__", geometry)
     kind = shape.get("type") if hasattr(shape, "get") else None
     if kind not in ("Polygon", "MultiPolygon"):
         raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
-    return [shape["coordinates"]] if kind == "Polygon" else list(shape["coordinates"])
+    polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
+    return [rings for rings in polygons or () if rings is not None and len(rings) and len(rings[0])]
+
+
+def outlines(problem: Districting) -> list[list[Any]]:
+    """The polygons of each node; empty if one has none, or its ``geometry`` is null or missing."""
+    drawn = problem.nodes if problem.filled("geometry") else ()
+    shapes = [polygons_of(problem.graph.nodes[v]["geometry"]) for v in drawn]
+    return shapes if all(shapes) else []
 
 
 def _shapes(problem: Districting) -> list[Any]:
     """The shape of each node; empty if one lacks a geometry, or shapely is missing."""
-    nodes = [problem.graph.nodes[v] for v in problem.nodes]
-    if not all("geometry" in data for data in nodes) or find_spec("shapely") is None:
+    shells = outlines(problem) if find_spec("shapely") else []
+    if not shells:
         return []
     import shapely
 
-    shells = [polygons_of(data["geometry"]) for data in nodes]
     return [shapely.MultiPolygon([(rings[0], rings[1:]) for rings in polygons]) for polygons in shells]

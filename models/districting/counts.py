@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, generator, whole_number
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, check_known, require
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
@@ -79,8 +79,8 @@ class PlanCounts:
         deadline = Deadline(time_limit)
         limits = [] if problem.most_cost is None else [problem.most_cost]
         if max_cost is not None:
-            if np.isnan(max_cost):
-                raise DeclarationError("max_cost is nan; it must be a number")
+            fits = isinstance(max_cost, int | float | np.number) and max_cost == max_cost
+            require(fits, "max_cost", max_cost, "be a number")
             largest = float(problem.arrays.costs.sum())
             limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + LIMIT)))
         self._most = most = min(limits, default=None)
@@ -148,7 +148,7 @@ class PlanCounts:
             If no plan has this cost, or fewer than ``rank + 1``.
         """
         exact = self._scaled(cost)
-        count = self._by_cost[exact]
+        count, rank = self._by_cost[exact], whole_number(rank, "rank")
         require(0 <= rank < count, "rank", rank, f"be from 0 to {count - 1} at cost {cost:g}")
         return self._ranked(exact, rank)
 
@@ -175,7 +175,7 @@ class PlanCounts:
         DeclarationError
             If there is no plan, or none of this cost.
         """
-        rng = np.random.default_rng(seed)
+        rng, size = generator(seed), whole_number(size, "size", 0)
         if cost is not None:
             exact = self._scaled(cost)
             return [self.unrank(cost, below(self._by_cost[exact], rng)) for _ in range(size)]

@@ -73,16 +73,9 @@ def election_scores(problem: Districting, labels: Array, elections: Elections) -
     found: dict[str, float] = {}
     k, seats = problem.districts, np.array(problem.seats or (1,) * problem.districts)
     for name, pair in elections.items():
-        if isinstance(pair, str) or len(pair) != 2:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DeclarationError(f"elections: {name!r} is {pair!r}; it must be two node attributes")
-        votes = [problem.numbers(attribute) for attribute in pair]
-        for attribute, values in zip(pair, votes, strict=True):
-            if (values < 0).any():
-                node = problem.nodes[int(values.argmin())]
-                raise DeclarationError(
-                    f"node {node!r}: {attribute} is {values.min():g}; it must be at least 0"
-                )
-        first, second = (np.bincount(labels, values, k) for values in votes)
+        first, second = (np.bincount(labels, problem.amounts(attribute), k) for attribute in pair)
         total, won = first + second, first > second
         with np.errstate(divide="ignore", invalid="ignore"):
             share, count = first / total, np.array([(~won).sum(), won.sum()])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy
 
-from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, require, unknown
+from forcopt.arrays import Array, generator, whole_number
+from forcopt.errors import DeclarationError, check_known, require, unknown
 from forcopt.models.districting.elections import Elections
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -110,6 +110,9 @@ class Ensemble:
             return float(score(plan))
         metrics = plan.scores()
         if score not in metrics:
+            of_counties = ("splits", "split_counties", "pieces", "traversals")
+            if score in (*of_counties, "least-change", "changed_nodes"):  # it says which node lacks a value
+                self.problem.units(self.problem.county if score in of_counties else self.problem.enacted)
             raise unknown("score", score, list(metrics))
         return float(metrics[score])
 
@@ -250,26 +253,20 @@ def draw_ensemble(
     seed: int | np.random.Generator | None = None,
 ) -> Ensemble:
     """Draw an ensemble of plans; see `Districting.ensemble`."""
-    if size < 1 or thin < 1:
-        raise DeclarationError(f"size is {size} and thin is {thin}; both must be at least 1")
+    check_known("method of an ensemble", method, ("uniform", "recom", "reversible-recom", "smc"))
+    size, thin = whole_number(size, "size", 1), whole_number(thin, "thin", 1)
     require(rho == 1 or method == "smc", "rho", rho, "be 1 for methods other than smc")
-    require(
-        max_cost is None or method == "uniform",
-        "max_cost",
-        max_cost,
-        "be None for methods other than uniform",
-    )
+    only = "be None for methods other than uniform"
+    require(max_cost is None or method == "uniform", "max_cost", max_cost, only)
     walks = method not in ("uniform", "smc")
     require(start is None or walks, "start", start, "be None for methods without a chain")
     require(thin == 1 or walks, "thin", thin, "be 1 for methods without a chain")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     if method == "uniform":
         return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
     if method == "smc":
         plans, weights = sequential_plans(problem, size, rho, rng)
         return Ensemble(problem, plans, method, weights)
-    if method not in ("recom", "reversible-recom"):
-        raise unknown("method of an ensemble", method, ["uniform", "recom", "reversible-recom", "smc"])
     first = started(problem, start, rng)
     if first is None:
         raise DeclarationError("no plan to start the chain from was found; give one as start")
@@ -291,10 +288,9 @@ def _uniform(
         kept = [item for item in problem.side_constraints if not tied & set(item.rules(problem))]
         free = problem.replace(side_constraints=kept, rules=[r for r in problem.rules if r not in tied])
     counts = free.count(max_cost, count_with)
+    limited = "" if max_cost is None else f" of cost {max_cost:g}"
     if counts.total == 0:
-        raise DeclarationError(
-            "the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}")
-        )
+        raise DeclarationError(f"the problem has no plan{limited}")
     if free is problem:
         yield from counts.sample(size, seed=rng)
         return

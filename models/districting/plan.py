@@ -19,11 +19,11 @@ from forcopt.clock import Improvement
 from forcopt.data.graphs import graph_to_dict
 from forcopt.data.intake import nearest_hint
 from forcopt.errors import DeclarationError, require, require_shape, required
-from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
+from forcopt.models.districting.compactness import outlines, polsby_popper, reock
 from forcopt.models.districting.elections import Elections, election_scores
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.tolerances import TIE
-from forcopt.notebook import new_figure, picture_html
+from forcopt.notebook import new_figure, picture_html, writable
 from forcopt.problem import Outcome, Solution
 from forcopt.problem.drawing import finished, titled
 from forcopt.problem.report_page import interactive
@@ -132,8 +132,8 @@ class Plan:
             check_label_order("Plan.from_labels", {"names": problem.nodes, "labels": labels})
         given = as_numbers(labels, "labels")
         n = len(problem.nodes)
-        fits = given.shape == (n,) and (given == np.round(given)).all()
-        require_shape(fits, "labels has", given, f"hold {n} whole numbers, one a node")
+        fits = given.shape == (n,) and ((given == np.round(given)) & (np.abs(given) < 2.0**53)).all()
+        require_shape(fits, "labels has", given, f"hold {n} whole numbers, one a node, below 2**53")
         groups = lists_by_key((label, v) for v, label in enumerate(given.astype(np.int64).tolist()))
         return cls.of(problem, groups.values())
 
@@ -295,7 +295,7 @@ class Plan:
         columns : tuple of str, optional
             The header.
         """
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with writable(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             writer.writerows((node, district + 1) for node, district in self.assignment.items())
@@ -337,9 +337,7 @@ class Plan:
         for number, feature in enumerate(features):
             facts = feature.get("properties") or {} if isinstance(feature, dict) else None
             if not isinstance(facts, dict):
-                raise DeclarationError(
-                    f"{path}: feature {number} must be an object with an object of properties"
-                )
+                raise DeclarationError(f"{path}: feature {number} and its properties must be objects")
             known = {"id": feature.get("id"), **facts}
             for name in (node, district):
                 if known.get(name) is None:
@@ -372,7 +370,7 @@ class Plan:
                 properties["name"] = data["name"]
             features.append({"type": "Feature", "properties": properties, "geometry": shape})
         text = json.dumps({"type": "FeatureCollection", "features": features})
-        Path(path).write_text(text, encoding="utf-8")
+        writable(path).write_text(text, encoding="utf-8")
 
     def to_html(
         self, path: str | Path, solution: Solution | None = None, shares: Sums = None, elections: Sums = None
@@ -397,7 +395,7 @@ class Plan:
         Raises
         ------
         DeclarationError
-            If the solution has another decision, or a node lacks an attribute.
+            If the solution has another decision, a node lacks an attribute, or there is no such folder.
 
         Notes
         -----
@@ -415,6 +413,7 @@ class Plan:
         >>> '"status":"optimal"' in path.read_text()
         True
         """
+        target = writable(path)
         if solution is not None and (solution.decision != self or solution.problem != self.problem):
             raise DeclarationError("solution: it has another plan or problem; call solution.decision.to_html")
         for name, pair in (shares or {}).items():
@@ -431,8 +430,8 @@ class Plan:
         data["names"] = [[at.get(key) for key in ("name", problem.county)] for at in facts]
         data |= {"compactness": {"Polsby-Popper": self.polsby_popper, "Reock": self.reock}}
         data["sums"] = [{e: list(map(problem.numbers, pair)) for e, pair in of.items()} for of in sums]
-        outlined = all(at.get("geometry") is not None for at in facts)
-        rings = [_rings(at["geometry"]) for at in facts] if outlined else _positions(problem)[:, None, None]
+        outlined = bool(shapes := outlines(problem))
+        rings = list(map(_rings, shapes)) if outlined else _positions(problem)[:, None, None]
         every = np.concatenate([ring for unit in rings for ring in unit])
         flat = every.shape[1] == 2 and np.isfinite(every).all()
         require(flat, "coordinates of the map", np.ptp(every, axis=0), "be pairs of finite numbers")
@@ -441,7 +440,7 @@ class Plan:
         whole = [[np.rint((ring - low) / step).astype(int) for ring in unit] for unit in rings]
         lines = [[np.diff(ring, axis=0, prepend=0).ravel().tolist() for ring in unit] for unit in whole]
         known, package = plain(data) | {"lines": lines}, "forcopt.models.districting.page"
-        Path(path).write_text(interactive(package, known, title=Path(path).stem), encoding="utf-8")
+        target.write_text(interactive(package, known, title=target.stem), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment
@@ -450,9 +449,8 @@ class Plan:
         return hash(self.parts)
 
     def __repr__(self) -> str:
-        return (
-            f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {list(self.populations)}>"
-        )
+        people = list(self.populations)
+        return f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {people}>"
 
     def __str__(self) -> str:
         lines = [f"{'district':>8}  {'population':>10}  nodes"]
@@ -494,7 +492,7 @@ class Plan:
         from matplotlib.colors import to_rgba_array
         from matplotlib.lines import Line2D
 
-        problem, graph = self.problem, self.problem.graph
+        problem = self.problem
         axes: Any = new_figure().add_subplot() if ax is None else ax
         figure: Any = axes.figure
         u, v = problem.arrays.edges.T
@@ -504,9 +502,9 @@ class Plan:
         places = [number.get(d, d) % len(_COLOURS) for d in range(len(self.parts))]
         of_district = to_rgba_array(_COLOURS)[places]
         colours = of_district[self.labels]
-        points = not all("geometry" in graph.nodes[v] for v in problem.nodes)
+        points = not (shapes := outlines(problem))
         if not points:
-            areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
+            areas = list(map(_area, shapes))
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
             spots = np.array([area.vertices.mean(axis=0) for area in areas])
         else:
@@ -642,7 +640,7 @@ def _positions(problem: Districting) -> Array:
 
     nodes = problem.graph.nodes
     for names in (("pos",), ("x", "y"), ("lon", "lat"), ("longitude", "latitude")):
-        if all(name in nodes[v] for v in problem.nodes for name in names):
+        if all(map(problem.filled, names)):
             return np.array([np.ravel([nodes[v][n] for n in names]) for v in problem.nodes], dtype=float)
     if all(isinstance(v, tuple) and len(v) == 2 and np.isreal(v).all() for v in problem.nodes):
         return np.array(problem.nodes, dtype=float)
@@ -654,15 +652,15 @@ def _positions(problem: Districting) -> Array:
     return np.array([layout[v] for v in problem.nodes])
 
 
-def _area(geometry: Any) -> Any:
-    """A polygon or multipolygon, with its holes, as a path of matplotlib."""
+def _area(polygons: list[Any]) -> Any:
+    """Polygons, with their holes, as a path of matplotlib."""
     from matplotlib.path import Path as Outline
 
-    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in _rings(geometry)))
+    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in _rings(polygons)))
 
 
-def _rings(geometry: Any) -> list[Array]:
-    return [_turned(ring, hole=i > 0) for polygon in polygons_of(geometry) for i, ring in enumerate(polygon)]
+def _rings(polygons: list[Any]) -> list[Array]:
+    return [_turned(ring, hole=i > 0) for polygon in polygons for i, ring in enumerate(polygon)]
 
 
 def _turned(ring: Any, hole: bool) -> Array:
@@ -713,10 +711,8 @@ def _plan_of(problem: Districting, pairs: Sequence[tuple[str, str, str]], path: 
                 f"{path}: {where} gives node {node!r} the district {district!r}, which stands for none; "
                 "give it a district, or drop the row if the node's other blocks have one"
             )
-        if found.setdefault(node, district) != district:
-            raise DeclarationError(
-                f"{path}: {where} splits node {node!r} between {found[node]!r} and {district!r}"
-            )
+        if (old := found.setdefault(node, district)) != district:
+            raise DeclarationError(f"{path}: {where} splits node {node!r} between {old!r} and {district!r}")
     numbers = {name: i for i, name in enumerate(dict.fromkeys(found.values()))}
     if len(numbers) > problem.districts:
         usual = [name for name, _ in Counter(found.values()).most_common(problem.districts)]

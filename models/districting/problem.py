@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from forcopt.arrays import Array, as_fraction, lists_by_key, rounded_up
+from forcopt.arrays import Array, as_fraction, is_missing, lists_by_key, rounded_up
 from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict, grid
 from forcopt.data.maps import read_map
@@ -45,6 +45,7 @@ from forcopt.models.districting.side_constraints import CannotLink, Fixed, MustL
 from forcopt.models.districting.tolerances import LESS, LIMIT
 from forcopt.problem import Evaluation, Handles
 from forcopt.problem.parts import RULES, Function, Goal, Measure, Meets, OfParts, Parts, Rule
+from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -390,8 +391,10 @@ class Districting(OfParts):
         Notes
         -----
         Each new district is matched with one old district at most, and each old district with one new one,
-        so that as many people as possible stay in theirs. The objective counts the other people. The
-        matching does not depend on the numbers of the districts. There may be more old districts, or fewer.
+        so that as many people as possible stay in theirs; of such matchings, one lets as many nodes as
+        possible stay, if n + 1 times the people of n nodes are below 2**53. The objective counts the other
+        people, and the metric ``changed_nodes`` the other nodes; so neither depends on the numbers of the
+        districts. There may be more old districts, or fewer.
 
         Examples
         --------
@@ -538,7 +541,9 @@ class Districting(OfParts):
     def _lacking(self, node: Any, attribute: str) -> DeclarationError:
         """The error for a node without a value of an attribute."""
         if attribute in self.graph.nodes[node]:
-            return DeclarationError(f"node {node!r}: {attribute} is None; every node needs a value")
+            return DeclarationError(
+                f"node {node!r}: {attribute} is null (None, NaN); every node needs a value"
+            )
         return DeclarationError(f"node {node!r} has no attribute {attribute!r}")
 
     @cached_property
@@ -547,7 +552,7 @@ class Districting(OfParts):
         people = []
         for node, data in self.graph.nodes(data=True):
             value = data.get(self.population)
-            if value is None:
+            if is_missing(value):
                 raise self._lacking(node, self.population)
             whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
             fits = whole and not isinstance(value, bool) and value >= 0
@@ -557,10 +562,8 @@ class Districting(OfParts):
             raise DeclarationError(f"{self.population}: the populations sum to {sum(people)}; at most 2**53")
         ends = [(self.place[u], self.place[v]) for u, v in self.graph.edges()]
         costs = [int(c * self.cost_scale) for c in self._costs]
-        if sum(costs) >= _LARGEST:
-            raise DeclarationError(
-                f"{self.cost}: the costs sum to {sum(costs)} / {self.cost_scale}; too large"
-            )
+        if (total := sum(costs)) >= _LARGEST:
+            raise DeclarationError(f"{self.cost}: the costs sum to {total} / {self.cost_scale}; too large")
         return WeightedGraph.of(people, ends, costs)
 
     @property
@@ -624,15 +627,22 @@ class Districting(OfParts):
         Raises
         ------
         DeclarationError
-            If a node lacks the attribute.
+            If a node lacks the attribute, or has a null (None or NaN) there.
         """
         return self.once(("units", attribute), lambda: self._units(attribute))
+
+    def filled(self, attribute: str) -> bool:
+        """Whether every node has a value of an attribute."""
+        null = (np.ndim(x) == 0 and is_missing(x) for _, x in self.graph.nodes(data=attribute))
+        return self.once(("filled", attribute), lambda: not any(null))
 
     def _units(self, attribute: str) -> Array:
         numbers: dict[Any, int] = {}
         for node, data in self.graph.nodes(data=True):
-            if data.get(attribute) is None:
+            if is_missing(data.get(attribute)):
                 raise self._lacking(node, attribute)
+            value = data[attribute]
+            require(isinstance(value, Hashable), f"node {node!r}: {attribute}", value, "be a name or number")
         found = [numbers.setdefault(data[attribute], len(numbers)) for _, data in self.graph.nodes(data=True)]
         return np.array(found, np.int64)
 
@@ -647,8 +657,9 @@ class Districting(OfParts):
         Numbers are those of `units`; districts that are left get the next ones.
         """
         old, new = self.units(self.enacted), np.unique(labels, return_inverse=True)[1]
+        people, count = self.arrays.weights.astype(float), len(old) + 1
         held = np.zeros((new.max() + 1, max(old.max(), new.max()) + 1))
-        np.add.at(held, (new, old), self.arrays.weights)
+        np.add.at(held, (new, old), people * count + 1 if (self.total + 1) * count < _LARGEST else people)
         return np.asarray(scipy.optimize.linear_sum_assignment(held, maximize=True)[1][new])
 
     @cached_property
@@ -682,6 +693,20 @@ class Districting(OfParts):
         """A node attribute as floats, shape (n,)."""
         return self.once(("numbers", attribute), lambda: np.array([float(x) for x in self.column(attribute)]))
 
+    def amounts(self, attribute: str) -> Array:
+        """A node attribute as floats, shape (n,), that are not negative.
+
+        Raises
+        ------
+        DeclarationError
+            If one is missing, negative or no decimal number.
+        """
+        values = self.numbers(attribute)
+        node, least = self.nodes[int(values.argmin())], values.min()
+        if least < 0:
+            raise DeclarationError(f"node {node!r}: {attribute} is {least:g}; it must be at least 0")
+        return values
+
     @cached_property
     def border(self) -> tuple[Array, Array, Array, Array]:
         """Areas of nodes, their outer borders, pairs of nodes and the lengths of their borders.
@@ -706,10 +731,7 @@ class Districting(OfParts):
     @cached_property
     def inertia(self) -> Array:
         """``[i, j]``: population of node i times its squared distance to node j."""
-        try:
-            xy = np.array([[self.graph.nodes[v][a] for a in ("x", "y")] for v in self.nodes], dtype=float)
-        except KeyError as missing:
-            raise DeclarationError(f"objective 'inertia': a node has no attribute {missing}") from None
+        xy = np.stack([self.numbers(a) for a in ("x", "y")], axis=1)
         return np.asarray(self.arrays.weights[:, None] * ((xy[:, None] - xy[None]) ** 2).sum(axis=-1))
 
     @cached_property
@@ -923,8 +945,10 @@ class Districting(OfParts):
             if node not in decision:
                 raise DeclarationError(f"the plan does not assign the node {node!r}")
             label = decision[node]
-            if not isinstance(label, int | np.integer) or isinstance(label, bool):
-                raise DeclarationError(f"the plan assigns node {node!r} to {label!r}; it must be an integer")
+            whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+            if not whole or abs(int(label)) >= _LARGEST:
+                where = f"the plan assigns node {node!r} to {label!r}"
+                raise DeclarationError(f"{where}; it must be an integer below 2**53")
             out[i] = label
         return out
 
@@ -996,7 +1020,7 @@ class Districting(OfParts):
         }
         if self.objective == "inertia":
             found["inertia"] = self.total_inertia(labels)
-        if self.objective == "splits" or all(self.county in self.graph.nodes[v] for v in self.nodes):
+        if self.filled(self.county):
             splits, counties = self.splits(labels), self.units(self.county)
             crossing = (labels[u] == labels[v]) & (counties[u] != counties[v])
             borders_crossed = np.sort(np.stack([counties[u], counties[v]]), axis=0)[:, crossing]
@@ -1006,7 +1030,7 @@ class Districting(OfParts):
                 "pieces": float((splits + 1).sum()),
                 "traversals": float(len(np.unique([*borders_crossed, labels[u][crossing]], axis=1).T)),
             }
-        if self.objective == "least-change" or all(self.enacted in self.graph.nodes[v] for v in self.nodes):
+        if self.filled(self.enacted):
             moved = self.as_enacted(labels) != self.units(self.enacted)
             found["least-change"] = float(self.arrays.weights[moved].sum())
             found["changed_nodes"] = float(moved.sum())
@@ -1104,6 +1128,8 @@ class Districting(OfParts):
         self,
         method: Literal["uniform", "recom", "reversible-recom", "smc"] = "uniform",
         size: int = 1000,
+        *,
+        progress: bool = False,
         **options: Any,
     ) -> Ensemble:
         """Draw an ensemble of plans, for histograms of scores and outlier analysis.
@@ -1117,9 +1143,12 @@ class Districting(OfParts):
             those of the reversible chain: after many steps the law is the spanning-tree law, proportional to
             the product over districts of the number of spanning trees. ``smc`` draws weighted plans by
             sequential Monte Carlo (`Ensemble.weights`): for large sizes their law is the spanning-tree law
-            to the power `rho`. Both keep side constraints by rejection.
+            to the power `rho`. Both keep side constraints by rejection. For spanning trees, and wherever an
+            edge is drawn, parallel edges are one edge, as in `Plan.cut_edges`: only their costs add.
         size : int, optional
             The number of plans; of the chains the largest number.
+        progress : bool, optional
+            Show the elapsed time on the error output while drawing.
         max_cost : float, optional
             Of ``uniform``: only plans of at most this cost are drawn.
         count_with : str, optional
@@ -1143,12 +1172,13 @@ class Districting(OfParts):
         Raises
         ------
         DeclarationError
-            If there is no plan to draw, fewer than one in 10,000 plans drawn is accepted, or the method does
-            not take the problem.
+            If there is no plan to draw, fewer than one in 10,000 plans drawn is accepted, the method does
+            not take the problem, or an option has a wrong value.
         """
         from forcopt.models.districting.ensemble import draw_ensemble
 
-        return draw_ensemble(self, method, size, **options)
+        with show_progress(ProgressLine(f"ensemble by {method}", Deadline()), progress):
+            return draw_ensemble(self, method, size, **options)
 
     def require(self, method: str, *objectives: str, takes: tuple[str, ...] = ()) -> None:
         """Check that a method takes the objective, and the features that not all methods take.

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, generator
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.compiled import njit
-from forcopt.errors import require, unknown
+from forcopt.errors import DeclarationError, check_known, require
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.districts import OBJECTIVES, POLSBY_POPPER
 from forcopt.models.districting.local_search import local_search
@@ -69,7 +69,7 @@ class _State(NamedTuple):
             members[d, : size[d]] = np.flatnonzero(label == d)
         cut = np.flatnonzero(label[g.edges[:, 0]] != label[g.edges[:, 1]])
         place[cut] = np.arange(len(cut))
-        draw = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
+        draw = generator(seed).integers(1, 2**63, 1).astype(np.uint64)
         return cls(label, members, size, np.resize(cut, len(place)), np.array([len(cut)]), place, draw)
 
 
@@ -361,15 +361,14 @@ class ReCom:
         *,
         reversible: bool = False,
     ) -> None:
-        if tree not in ("uniform", "least"):
-            raise unknown("law of trees", tree, ["uniform", "least"])
+        check_known("law of trees", tree, ("uniform", "least"))
         require(tree == "uniform" or not reversible, "tree", tree, "be 'uniform' in the reversible chain")
         problem.require("recom", *OBJECTIVES[:POLSBY_POPPER], "goal")
         g = problem.arrays
         self.problem, self.reversible = problem, reversible
         self._map = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, tree == "uniform")
-        plan = feasible_start(problem, start)
-        assert plan is not None
+        if (plan := feasible_start(problem, start)) is None:
+            raise DeclarationError("start is None; it must be a plan")
         self._state = _State.of(g, plan.labels.copy(), problem.districts, seed)
         self._merged = _Merged.of(g.size, len(g.edges))
 

@@ -223,12 +223,7 @@ class Share(_OfRules):
         count, most = self.districts, problem.districts
         require(count <= most, f"side_constraints: {self!r}: districts", count, f"be at most {most}")
         for name in (self.attribute, self.total):
-            column = problem.column(name)
-            if min(column) < 0:
-                node = problem.nodes[column.index(min(column))]
-                raise DeclarationError(
-                    f"node {node!r}: {name} is {float(min(column)):g}; it must be a number, not negative"
-                )
+            problem.amounts(name)
         return (Rule(scope="sum", function=Function(terms=((1.0, self._met),)), lower=self.districts),)
 
     @property

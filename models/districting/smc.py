@@ -116,7 +116,7 @@ def sequential_plans(
     """
     g, k = problem.arrays, problem.districts
     problem.require("smc", str(problem.objective), "goal", takes=("each", "one", "sum", "plan"))
-    require(np.isfinite(rho), "rho", rho, "be finite")
+    require(isinstance(rho, int | float | np.number) and np.isfinite(rho), "rho", rho, "be finite")
     require(k > 1, "districts", k, "be at least 2 for the method smc")
     require(len(g.components()) == 1, "graph", f"of {len(g.components())} components", "be connected for smc")
     graph = _Map(*g.links, g.edges, g.weights, *problem.population_bounds, True)

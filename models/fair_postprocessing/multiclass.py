@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, ClassRates, Classwise, CostTable, Notion, read_groups
@@ -168,7 +168,10 @@ class MulticlassPostprocessing(Postprocessing):
             For columns of different length, a missing value, or a class that is not among `classes`.
         """
         channel = groups.channel if isinstance(groups, ObservedGroups) else None
-        codes, names = read_groups(groups if channel is None else groups.reports)
+        groups = groups if channel is None else groups.reports
+        given = {"predictions": predictions, "groups": groups, "labels": labels, "weights": weights}
+        check_label_order(cls.__name__, given)
+        codes, names = read_groups(groups)
         columns = {"predictions": _column(predictions), "labels": _column(labels)}
         for name, column in columns.items():
             missing = [i for i, value in enumerate(column) if is_missing(value)]

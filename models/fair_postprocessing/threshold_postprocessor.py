@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -24,7 +24,7 @@ from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessi
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem.estimator import Combine, GroupedClassifier, Training, parted, subset
-from forcopt.problem.policy import Policy, Vocabulary, crossing_title
+from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_of
 
 
 @dataclass(eq=False, repr=False)
@@ -202,15 +202,14 @@ class ThresholdPostprocessor(MetaEstimatorMixin, GroupedClassifier):  # type: ig
         """The groups that the thresholds know; of private ones only the names are known."""
         unknown = self.unknown or ("refuse" if self.combine == "cross" else "mixture")
         given, columns = self._sensitive(X, given)
+        if self.privacy is not None:  # which of them occur is private
+            columns = columns or column_names(given)
+            return Vocabulary(tuple(columns), tuple((crossing_of(columns, n), 1.0) for n in names), unknown)
         if training.kept is not None:
             given = subset(given, training.kept)
         if np.ndim(given) == 2 and np.shape(given)[1] == 1:
             given = given.iloc[:, 0] if hasattr(given, "iloc") else np.asarray(given)[:, 0]
-        found = Vocabulary.of(given, training.weights, unknown, columns)
-        if self.privacy is None:
-            return found
-        rows = {crossing_title(found.columns, row): row for row, _ in found.known}
-        return replace(found, known=tuple((rows.get(name, (name,)), 1.0) for name in names))
+        return Vocabulary.of(given, training.weights, unknown, columns)
 
     def _edges(self) -> Any:
         """The public thresholds, a rounding below the numbers: a score that is one of them reaches it."""

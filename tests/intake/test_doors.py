@@ -5,6 +5,7 @@ import json
 import lzma
 import re
 import shlex
+import sys
 
 import networkx as nx
 import numpy as np
@@ -493,3 +494,79 @@ def test_a_blank_line_of_one_column_is_named(tmp_path, monkeypatch):
             assert f"x.csv, row {row}: it is blank" in " ".join(done.output.split())
     (tmp_path / "x.csv").write_text("x,note\n0,a\n\n1,b\n")  # here a blank line is no row
     assert run("predict", "policy.json", "x.csv", "-o", "out.csv").exit_code == 0
+
+
+def ring_of(west, south, east, north, wrapped):
+    """A rectangle with a corner at each half degree; longitudes from -180 to 180 if wrapped."""
+    xs, ys = np.arange(west, east + 0.1, 0.5), np.arange(south, north + 0.1, 0.5)
+    points = [(x, south) for x in xs] + [(east, y) for y in ys[1:]]
+    points += [(x, north) for x in xs[-2::-1]] + [(west, y) for y in ys[-2::-1]]
+    return [[float(x - 360 if wrapped and x > 180 else x), float(y)] for x, y in points]
+
+
+def written(path, units):
+    features = [
+        {"properties": {"name": name, "people": 5}, "geometry": {"type": kind, "coordinates": rings}}
+        for name, (kind, rings) in units.items()
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return path
+
+
+@pytest.mark.parametrize("shapely", [True, False])
+def test_a_map_across_the_meridian_180_is_that_of_the_same_units_elsewhere(shapely, tmp_path, monkeypatch):
+    """Turned by 190 degrees, the map does not reach the meridian; the sphere is the same there."""
+    if not shapely:
+        monkeypatch.setitem(sys.modules, "shapely", None)
+    rows = {"a": (175, 178), "b": (178, 181), "c": (181, 184)}
+    hole = ring_of(179, 51, 180.5, 52, True)
+
+    def units(shift, wrapped):
+        turned = {n: ring_of(w - shift, 50, e - shift, 53, wrapped) for n, (w, e) in rows.items()}
+        inner = hole if wrapped else ring_of(179 - shift, 51, 180.5 - shift, 52, False)
+        return {n: ("Polygon", [ring, inner] if n == "b" else [ring]) for n, ring in turned.items()}
+
+    far, _ = read_map(written(tmp_path / "far.geojson", units(190, False)), "people")
+    near, found = read_map(written(tmp_path / "near.geojson", units(0, True)), "people")
+    assert not found.faults and list(near.edges) == [("a", "b"), ("b", "c")]
+    for v in "abc":
+        for name in ("area", "boundary_perim", "x", "y"):
+            assert near.nodes[v][name] == pytest.approx(far.nodes[v][name], rel=1e-6, abs=0.2)
+    for edge in near.edges:
+        assert near.edges[edge]["shared_perim"] == pytest.approx(far.edges[edge]["shared_perim"], abs=0.2)
+    # the exact area between two meridians and two parallels, and the length of a meridian
+    size = np.radians(3) * (np.sin(np.radians(53)) - np.sin(np.radians(50))) * 6_371_007.2**2
+    assert near.nodes["a"]["area"] == pytest.approx(size, rel=1e-3)
+    assert near.edges["a", "b"]["shared_perim"] == pytest.approx(np.radians(3) * 6_371_007.2, rel=1e-2)
+
+
+@pytest.mark.parametrize("shapely", [True, False])
+def test_the_cut_of_a_unit_at_the_meridian_180_is_no_border(shapely, tmp_path, monkeypatch):
+    """GeoJSON wants units that cross it in two parts."""
+    if not shapely:
+        monkeypatch.setitem(sys.modules, "shapely", None)
+    one, other = ring_of(178, 50, 180, 53, False), ring_of(-180, 50, -179, 53, False)
+    sides = {"a": ("Polygon", [ring_of(175, 50, 178, 53, False)])}
+    sides["c"] = ("Polygon", [ring_of(-179, 50, -176, 53, False)])
+    cut = {**sides, "b": ("MultiPolygon", [[one], [other]])}
+    whole = {**sides, "b": ("Polygon", [ring_of(178, 50, 181, 53, True)])}
+    graphs = [read_map(written(tmp_path / "m.geojson", units), "people")[0] for units in (cut, whole)]
+    assert set(map(frozenset, graphs[0].edges)) == {frozenset("ab"), frozenset("bc")}
+    for name in ("area", "boundary_perim"):
+        first, second = ([graph.nodes[v][name] for v in "abc"] for graph in graphs)
+        assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_a_unit_without_outline_is_a_fault_of_a_map(tmp_path):
+    for shape in (
+        None,
+        {"type": "Polygon", "coordinates": []},
+        {"type": "MultiPolygon", "coordinates": [[]]},
+    ):
+        units = {"a": ("Polygon", [ring_of(0, 0, 1, 1, False)]), "b": ("Polygon", [])}
+        data = json.loads(written(tmp_path / "m.geojson", units).read_text())
+        data["features"][1]["geometry"] = shape
+        (tmp_path / "m.geojson").write_text(json.dumps(data))
+        _, found = read_map(tmp_path / "m.geojson", "people")
+        assert [(f.row, f.column, f.value) for f in found.faults] == [(3, "geometry", "b")]
+        assert "has no area" in found.faults[0].rule

@@ -183,11 +183,12 @@ def _least_activity(program: Program, sign: float) -> tuple[Array, ...]:
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float, seconds: float = np.inf) -> str:
-    """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
+    """Give the reason why the multipliers do not prove the optimum; empty if they do.
 
     A multiplier toward an infinite bound proves nothing, unless it is noise: points that are far enough are
-    better by any amount. Then other multipliers must prove the value, of HiGHS or else in rational
-    arithmetic; for a quadratic program it is checked that no direction improves it forever.
+    better by any amount. Then, and where a linear program has no multipliers, others must prove the value, of
+    HiGHS or else in rational arithmetic; for a quadratic program it is checked that no direction improves it
+    forever.
 
     Parameters
     ----------
@@ -200,25 +201,27 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float, seco
     seconds : float, default inf
         How long HiGHS may look for other multipliers; a search that runs out leaves no doubt.
     """
-    stage = program.stages[0]
-    if result.x is None or result.row_dual is None:
+    stage, x = program.stages[0], result.x
+    if x is None or (result.row_dual is None and stage.quadratic is not None):
         return ""
-    x, y = result.x, np.asarray(result.row_dual[: program.rows.count])
     slope = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
+    value = stage.value(x)
+    largest = tolerance * max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
+    if result.row_dual is None:
+        return _unproved(program, value, largest, seconds)
+    y = np.asarray(result.row_dual[: program.rows.count])
     reduced = slope - program.rows.weighted_sum(y, program.columns)
     gap, unbounded = 0.0, False
-    for multiplier, value, lower, upper in (
+    for multiplier, at, lower, upper in (
         (reduced, x, program.lower, program.upper),
         (y, program.matrix() @ x, program.rows.lower, program.rows.upper),
     ):
-        room = np.abs(value - np.where(multiplier > 0, lower, upper))
+        room = np.abs(at - np.where(multiplier > 0, lower, upper))
         far = np.isinf(room)
         if far.any():  # toward an infinite bound, the point is compared with one that is farther by its size
-            room[far] = np.maximum(1.0, np.abs(value[far]))
+            room[far] = np.maximum(1.0, np.abs(at[far]))
             unbounded = unbounded or bool(multiplier[far].any())
         gap += float(np.abs(multiplier) @ room)
-    value = stage.value(x)
-    largest = tolerance * max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
     if gap > largest:
         return f"its multipliers leave a gap of {gap:.2g} at the value {stage.sign * value:.6g}"
     if not unbounded:

@@ -358,7 +358,7 @@ def test_objectives_are_evaluated():
     assert d.evaluate(labels).objective == 2
     bare = nx.Graph([(0, 1)])
     nx.set_node_attributes(bare, 1, "population")
-    with pytest.raises(DeclarationError, match="attribute 'x'"):
+    with pytest.raises(DeclarationError, match="node 0: x is None; it must be a number"):
         Districting(bare, 1, tolerance=0, objective="inertia")
     assert np.isclose(p.solve("set-partitioning").objective, 4)
 
@@ -522,3 +522,183 @@ def test_the_inertia_with_seats_names_only_methods_that_take_it():
     with pytest.raises(fo.DeclarationError, match="'set-partitioning' does"):
         free.solve("shirabe")
     assert free.solve("set-partitioning").status is fo.Status.OPTIMAL
+
+
+# -- nulls -------------------------------------------------------------------------------------------------
+
+SCORES = {
+    "county": ("splits", "split_counties", "pieces", "traversals"),
+    "enacted": ("least-change", "changed_nodes"),
+}
+
+
+@pytest.mark.parametrize("null", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
+@pytest.mark.parametrize("attribute", ["county", "enacted"])
+def test_a_null_stops_only_what_needs_the_attribute(attribute, null, tmp_path):
+    g = path(1, 1, 1, 1)
+    nx.set_node_attributes(g, {0: 1, 1: 1, 2: null, 3: 2}, attribute)
+    p = Districting(g, districts=2, tolerance=0)
+    plan = Plan.from_labels(p, [0, 0, 1, 1])
+    found = p.evaluate(plan)
+    assert found.feasible and not set(found.metrics) & set(SCORES[attribute])
+    plan.to_html(tmp_path / "plan.html")
+    p.save(tmp_path / "p.json")
+    assert "NaN" not in (tmp_path / "p.json").read_text()
+    assert fo.load(tmp_path / "p.json").evaluate(plan.assignment).metrics == found.metrics
+    drawn = p.ensemble(size=2, seed=0)
+    assert drawn.values("cut_edges").tolist() == [1, 1]
+    says = rf"node 2: {attribute} is null \(None, NaN\); every node needs a value"
+    for score in SCORES[attribute]:
+        with pytest.raises(DeclarationError, match=says):
+            drawn.values(score)
+    with pytest.raises(ValueError, match=says):
+        p.replace(side_constraints=[SplitLimit(limit=0, attribute=attribute)])
+    with pytest.raises(ValueError, match=says):
+        p.replace(objective="splits" if attribute == "county" else "least-change")
+    whole = p.graph.copy()
+    nx.set_node_attributes(whole, {2: 2}, attribute)
+    assert set(SCORES[attribute]) <= set(p.replace(graph=whole).evaluate(plan.assignment).metrics)
+
+
+def test_a_graph_file_with_nulls_is_a_problem(tmp_path):
+    g = path(1, 1, 1, 1)
+    for name in ("county", "enacted", "geometry", "area", "boundary_perim", "x"):
+        nx.set_node_attributes(g, {0: None, 1: 3, 2: None, 3: 4} if name != "geometry" else None, name)
+    nx.set_edge_attributes(g, None, "shared_perim")
+    (tmp_path / "graph.json").write_text(json.dumps(nx.adjacency_data(g)))
+    p = Districting.from_file(tmp_path / "graph.json", districts=2, tolerance=0)
+    plan = Plan.from_labels(p, [0, 0, 1, 1])
+    assert set(p.evaluate(plan).metrics) == {"cut", "cut_edges", "deviation"}
+    plan.plot(tmp_path / "plan.png")
+    plan.to_geojson(tmp_path / "plan.geojson")
+    assert json.loads((tmp_path / "plan.geojson").read_text())["features"][1]["geometry"] is None
+    with pytest.raises(ValueError, match="node '0': x is None; it must be a number"):
+        p.replace(objective="inertia")
+    with pytest.raises(ValueError, match="a node has no 'area'"):
+        p.replace(objective="polsby-popper")
+    with pytest.raises(ValueError, match=r"node 1: county is \['A'\]; it must be a name or number"):
+        nx.set_node_attributes(g, {0: "A", 1: ["A"]}, "county")
+        Districting(g, districts=2, tolerance=0, objective="splits")
+
+
+@pytest.mark.parametrize(
+    "none",
+    [
+        None,
+        float("nan"),
+        *(
+            {"type": f"{m}Polygon", "coordinates": c}
+            for m, c in [("", []), ("", [[]]), ("Multi", []), ("Multi", [[]])]
+        ),
+    ],
+)
+def test_a_node_without_outline_leaves_points(none, tmp_path):
+    g = grid(1, 4)
+    for x in g:
+        ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
+        g.nodes[x]["geometry"] = {"type": "Polygon", "coordinates": [ring]}
+    drawn = Plan.from_labels(Districting(g, districts=2, tolerance=0), [0, 0, 1, 1])
+    assert len(drawn.reock) == 2
+    g.nodes[2]["geometry"] = none
+    plan = Plan.from_labels(Districting(g, districts=2, tolerance=0), [0, 0, 1, 1])
+    assert plan.reock == () and "reock_min" not in plan.scores()
+    plan.plot(tmp_path / "plan.png")
+    plan.to_html(tmp_path / "plan.html")
+    drawn.to_html(tmp_path / "drawn.html")
+    outlined = [
+        f'"outlined":{word}' in (tmp_path / file).read_text()
+        for file, word in (("plan.html", "false"), ("drawn.html", "true"))
+    ]
+    assert outlined == [True, True]
+
+
+def test_positions_may_be_arrays():
+    """The layouts of networkx are arrays."""
+    g = grid(2, 2)
+    nx.set_node_attributes(g, nx.circular_layout(g), "pos")
+    plan = Plan.from_labels(Districting(g, districts=2, tolerance=0), [0, 0, 1, 1])
+    assert len(plan.plot().axes[0].collections) == 3
+
+
+# -- options and files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "smc", "rho": "1"}, "rho is '1'; it must be finite"),
+        ({"method": "smc", "rho": None}, "rho is None; it must be finite"),
+        ({"rho": "1"}, "rho is '1'; it must be 1 for methods other than smc"),
+        ({"size": 2.5}, "size is 2.5; it must be a whole number, at least 1"),
+        ({"size": "2"}, "size is '2'; it must be a whole number, at least 1"),
+        ({"size": 0}, "size is 0; it must be a whole number, at least 1"),
+        ({"method": "recom", "thin": 1.5}, "thin is 1.5; it must be a whole number, at least 1"),
+        ({"seed": "a"}, "seed is 'a'; it must be a whole number, at least 0, or a numpy.random.Generator"),
+        ({"seed": -1}, "seed is -1; it must be a whole number, at least 0"),
+        ({"seed": 1.5}, "seed is 1.5; it must be a whole number, at least 0"),
+        ({"max_cost": "a"}, "max_cost is 'a'; it must be a number"),
+        ({"method": 3}, "unknown method '3' of an ensemble; known: recom, reversible-recom, smc, uniform"),
+        ({"count_with": None}, "unknown counting method 'None'"),
+    ],
+)
+def test_bad_options_of_ensembles_are_named(options, message):
+    with pytest.raises(DeclarationError if "unknown" not in message else ValueError) as caught:
+        Districting(grid(2, 2), districts=2, tolerance=0).ensemble(**options)
+    assert message in str(caught.value)
+
+
+def test_bad_options_of_counts_are_named():
+    counts = Districting(grid(2, 2), districts=2, tolerance=0).count()
+    for call, message in (
+        (lambda: counts.sample(2.5), "size is 2.5; it must be a whole number, at least 0"),
+        (lambda: counts.sample(-1), "size is -1; it must be a whole number, at least 0"),
+        (lambda: counts.sample(seed="a"), "seed is 'a'"),
+        (lambda: counts.unrank(2, 0.5), "rank is 0.5; it must be a whole number"),
+    ):
+        with pytest.raises(DeclarationError, match=message):
+            call()
+    assert counts.sample(0) == [] and len(counts.sample(np.int64(2), seed=np.uint8(1))) == 2
+
+
+@pytest.mark.parametrize("label", [2**70, -(2**70), 2**53, np.uint64(2**63 + 5)])
+def test_a_label_is_an_integer_that_floats_hold(label):
+    p = Districting(grid(2, 2), districts=2, tolerance=0)
+    for call in (p.evaluate, p.least_change):
+        with pytest.raises(
+            DeclarationError, match=r"assigns node 3 to .*; it must be an integer below 2\*\*53"
+        ):
+            call({0: 0, 1: 0, 2: 1, 3: label})
+    with pytest.raises(DeclarationError, match=r"4 whole numbers, one a node, below 2\*\*53"):
+        Plan.from_labels(p, [0, 0, 1, label])
+    assert p.evaluate({0: 0, 1: 0, 2: 1, 3: 2**53 - 1}).violations["districts 0 to 1"] == 1
+
+
+@pytest.mark.parametrize("write", ["to_html", "to_csv", "to_geojson", "plot"])
+def test_a_missing_folder_is_named(write, tmp_path):
+    plan = Plan.from_labels(Districting(grid(2, 2), districts=2, tolerance=0), [0, 0, 1, 1])
+    with pytest.raises(DeclarationError, match=r"cannot write .*plan\.png: there is no folder .*nowhere"):
+        getattr(plan, write)(tmp_path / "nowhere" / "plan.png")
+
+
+def test_parallel_edges_are_one_edge_of_a_chain():
+    """As documented: more of them would add spanning trees, and draw the edge more often."""
+    start = {v: v // 3 for v in range(6)}
+    simple, twice = grid(2, 3), nx.MultiGraph(grid(2, 3))
+    twice.add_edges_from([(0, 1), (0, 1), (1, 4)])
+    drawn = [
+        [
+            plan.parts
+            for plan in Districting(g, 2, tolerance=0)
+            .ensemble("reversible-recom", 30, seed=1, start=start)
+            .plans
+        ]
+        for g in (simple, twice)
+    ]
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) == 3
+
+
+def test_an_ensemble_shows_its_time(capsys):
+    p = Districting(grid(2, 2), districts=2, tolerance=0)
+    shown = p.ensemble(size=5, seed=1, progress=True)
+    assert "ensemble by uniform" in capsys.readouterr().err
+    assert shown.plans == p.ensemble(size=5, seed=1).plans and capsys.readouterr().err == ""

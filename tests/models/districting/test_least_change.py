@@ -167,3 +167,30 @@ def test_a_start_does_not_stand_for_the_optimum():
     for method in ("labels-separators", "portfolio", "flow"):
         s = p.solve(method)
         assert (s.status.value, s.objective, s.bound) == ("optimal", 5, 5), method
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_the_matchings_that_keep_the_people_one_keeps_the_most_nodes(seed):
+    """By all matchings; half of the nodes have no people, so that many matchings keep as many people."""
+    rng = np.random.default_rng(seed)
+    n, names = 12, rng.permutation(4)
+    old, new = rng.integers(0, 4, n), rng.integers(0, 3 + seed % 3, n)
+    new[:3] = range(3)
+    people = (rng.integers(0, 3, n) * rng.integers(0, 2, n)).tolist()
+    p = Districting(grid(3, 4, population=people), districts=5, bounds=(0, sum(people)))
+    matched = ((people * (old == np.array(m)[new]), old == np.array(m)[new]) for m in permutations(range(5)))
+    kept = max((int(people.sum()), int(nodes.sum())) for people, nodes in matched)
+    for numbers in (names, np.arange(4), 3 - np.arange(4)):
+        q = with_old(p, numbers[old].tolist())
+        for labels in (new, 4 - new, (new + 2) % 5):
+            found = q.evaluate(dict(zip(q.nodes, labels.tolist(), strict=True))).metrics
+            assert (found["least-change"], found["changed_nodes"]) == (sum(people) - kept[0], n - kept[1])
+
+
+def test_the_people_come_first_however_many():
+    """Where people times nodes have no exact float, nodes are not counted."""
+    many = 2**52
+    p = Districting(grid(1, 4, population=[many, many - 1, 0, 0]), districts=2, bounds=(0, 2**53))
+    q = with_old(p, [0, 1, 1, 1])
+    found = q.evaluate({0: 0, 1: 0, 2: 1, 3: 1}).metrics
+    assert found["least-change"] == many - 1 and found["changed_nodes"] == 1

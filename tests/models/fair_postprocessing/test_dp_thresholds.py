@@ -1,10 +1,13 @@
 """Private thresholds: against the exact optimum over the same thresholds, and their bounds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
 
 import forcopt as fo
+from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     BoundedGroupLoss,
     DemographicParity,
@@ -16,6 +19,7 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.models import ScorePostprocessing
+from forcopt.models.fair_postprocessing import ThresholdPostprocessor
 from forcopt.privacy import Ledger, PrivacyBudget, PureDP
 from forcopt.privacy.ledger import BudgetSpentError
 
@@ -210,3 +214,36 @@ def test_a_budget_with_delta_or_floor_is_refused():
     for budget in (PrivacyBudget(1.0, 1e-6), PrivacyBudget(1.0, floor=3)):
         with pytest.raises(fo.DeclarationError, match="no delta and no floor"):
             problem().replace(privacy=budget)
+
+
+def test_a_private_policy_tells_no_crossing_that_occurs(tmp_path):
+    """Neighbours, of which one lacks a crossing: the policies know the same groups, the public ones."""
+    rng = np.random.default_rng(0)
+    X, titles = rng.normal(size=(400, 2)), [f"sex={s} & race={r}" for s in "fm" for r in "pq"]
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    first = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "race": rng.choice(["p", "q"], 400)})
+    first.loc[first.sex == "f", "race"] = "p"
+    second = first.copy()
+    second.loc[(first.sex == "f").idxmax(), "race"] = "q"
+    Ledger(PureDP(10000.0), path=(path := str(tmp_path / "ledger.json")))
+    known = []
+    for groups in (first, second):
+        model = ThresholdPostprocessor(
+            LogisticRegression(), DemographicParity(1.0), privacy=PrivacyBudget(20.0), names=titles,
+            ledger=path,
+        )  # fmt: skip
+        for _ in range(200):
+            try:
+                policy = model.fit(X, y, sensitive_features=groups).policy_
+            except ValueError:  # the noise left no records of the small group
+                continue
+            break
+        known.append(policy.to_dict()["groups"]["known"])
+        assert len(policy.predict(X[:3], second.iloc[:3])) == 3
+    assert known[0] == known[1] == [[[s, r], 1.0] for s in "fm" for r in "pq"]
+    model = ThresholdPostprocessor(
+        LogisticRegression(), DemographicParity(1.0), privacy=PrivacyBudget(5.0), names=["f", "m"],
+        ledger=path,
+    )  # fmt: skip
+    with pytest.raises(DeclarationError, match=r"sex"):
+        model.fit(X, y, sensitive_features=first)
