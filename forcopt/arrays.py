@@ -259,8 +259,9 @@ def _holds_expressions(data: Any) -> bool:
 def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
     """Refuse two columns with the same labels in another order, or with a part of them: both go by position.
 
-    The labels of a series or frame are its index, also within a mapping; those of a field ``names``, or
-    ``..._names``, are its entries as text. A part counts if it holds text: numbers may stand for positions.
+    The labels of a series or frame are its index, also within a mapping, and those of a class of classifiers
+    are of the frame that it was made from; those of a field ``names``, or ``..._names``, are its entries as
+    text. A part counts if it holds text: numbers may stand for positions.
 
     Parameters
     ----------
@@ -276,8 +277,8 @@ def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
     """
     flat: dict[str, Any] = {}
     for name, value in columns.items():
-        within = isinstance(value, Mapping)
-        flat |= {f"{name}.{key}": part for key, part in value.items()} if within else {name: value}
+        own = {name: getattr(value, "_labelled", value)}
+        flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, Mapping) else own
     indices = [(name, column.index) for name, column in flat.items() if hasattr(column, "iloc")]
     for (name, index), (other, order) in combinations(indices, 2):
         if len(index) == len(order) and not index.equals(order):

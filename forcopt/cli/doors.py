@@ -242,12 +242,8 @@ def sample(
         "count": len(rows),
         "method": solution.method,
     }
-    question = {
-        "frame": frame.name,
-        "strata": ", ".join(by),
-        "size": size,
-        "goal": f"the least variance of {goal}",
-    }
+    question = {"frame": frame.name, "strata": ", ".join(by), "size": size}
+    question |= {"goal": f"the least variance of {goal}"}
     parts = {"question": question, "findings": found, "answer": {"The strata": strata_table + drawing}}
     _finish(out.with_suffix(".html"), "sample", facts, as_json, plans=[out], **parts)
 
@@ -309,8 +305,8 @@ def release(
     words = f"discrete {'Laplace' if pure else 'Gaussian'} noise in whole numbers"
     each = make(*(_KEPT * value / len(wanted) for value in values.values()))
     answer, files = {}, []
+    rng = None if simulate is None else Simulated(simulate)  # one, whose draws go on from table to table
     for columns, query in zip(wanted, queries, strict=True):
-        rng = None if simulate is None else Simulated(simulate)
         made = (query >> noise.calibrated(each)).release(account, rng)
         files.append(out / f"{'-'.join(columns)}.csv")
         made.to_csv(files[-1])

@@ -23,12 +23,12 @@ def predict(
 
     It has the prediction, which a lottery draws from the row, and the probability of each label. Columns of
     DATA that the policy does not know are left out. Words such as NA are missing, as pandas reads them,
-    unless the policy was learnt from them.
+    unless the policy was learnt from them. A blank line above others in a file of one column is refused.
     """
     import numpy as np
     import pandas as pd
 
-    from forcopt.data.intake import DOUBLED, Expected, Finding, is_number, read_rows, take_table
+    from forcopt.data.intake import DOUBLED, FIRST_ROW, Expected, Finding, is_number, read_rows, take_table
     from forcopt.learning.tables import ABSENT
     from forcopt.problem.policy import Policy
 
@@ -37,10 +37,11 @@ def predict(
     if not schema.names:
         raise DeclarationError(f"{policy} was learnt from an array, so its features have no names to look up")
     sensitive = served.groups.columns if served.groups is not None and served.needs_groups else ()
-    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text with NA") | dict(
-        zip(schema.names, schema.kinds, strict=True)
-    )
+    kinds: dict[str, Any] = dict.fromkeys(sensitive, "text with NA")
+    kinds |= dict(zip(schema.names, schema.kinds, strict=True))
     rows = read_rows(data, data.name, encoding=encoding)
+    if rows.shape[1] == 1 and (gaps := [k for k, row in enumerate(rows.index, FIRST_ROW) if k != row]):
+        raise DeclarationError(f"{data.name}, row {gaps[0]}: it is blank; fill it in, or delete it")
     number = Expected("number", blank=True, usual=False)
     reads = {"number": number, "truth": Expected("group", ("True", "False"), blank=True)}
     wanted = {name: reads.get(kind, Expected("text", blank=True)) for name, kind in kinds.items()}

@@ -20,7 +20,8 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
         One value a record: strings, integers, a pandas column, ...
     names : Sequence[str], optional
         Of the groups, if they are known already. A number or truth value is found by its value: 1, 1.0 and
-        True are one name, unless two of the names are.
+        True are one name, unless two of the names are. A text is a number only as Python writes it: 10 or
+        10.0, not 1E1 or 010. Each record is read by itself.
 
     Returns
     -------
@@ -50,7 +51,10 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     if any(map(is_missing, set(given))):
         at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
-    if column.dtype.kind in "OU":
+    if column.dtype.kind in "OU" and names is not None:  # the other records do not matter
+        alone = {key: as_texts(key[1:], "groups")[0] for key in {(type(v), v) for v in given}}
+        column = np.array([alone[type(value), value] for value in given], dtype=str)
+    elif column.dtype.kind in "OU":
         column = np.array(as_texts(given, "groups"), dtype=str)
     elif column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = column.astype(str)
@@ -94,11 +98,12 @@ def as_texts(values: Sequence[Any], subject: str) -> list[str]:
 
 
 def _number(text: str) -> float | None:
-    """The number that a name spells, if it spells one."""
+    """The number that a name spells as Python writes it, whole ones also without a point."""
     try:
-        return {"False": 0.0, "True": 1.0}[text] if text in ("False", "True") else float(text)
+        number = {"False": 0.0, "True": 1.0}[text] if text in ("False", "True") else float(text)
     except ValueError:
         return None
+    return number if text in ("False", "True", str(number), f"{number:.0f}") else None
 
 
 def read_binary(values: Any, subject: str) -> Array:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Name, Numbers
@@ -202,10 +202,13 @@ class Stumps(ListedHypotheses):
     features: Numbers
     feature_names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _names_features(cls, data: Any) -> Any:
-        return take_names(data)
+    def _names_features(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        made = validate(take_names(data))
+        if isinstance(data, dict) and hasattr(data.get("features"), "iloc"):
+            made.__dict__["_labelled"] = data["features"].iloc[:, :0]  # for `check_label_order`
+        return made
 
     @field_validator("features")
     @classmethod

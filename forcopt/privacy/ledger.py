@@ -176,7 +176,7 @@ class Ledger:
         release : Mechanism or Profile
             The release to come.
         windows : iterable of str, optional
-            Where it counts; everywhere by default.
+            Where it counts, once in each; everywhere by default.
         name : str
             For messages.
         neighbours : {"add_remove", "substitute"}, optional
@@ -202,8 +202,7 @@ class Ledger:
             if conflict := self._conflict(entry):
                 raise DeclarationError(conflict)
             for window in entry.windows:
-                text = self._refusal(entry, window)
-                if text:
+                if text := self._refusal(entry, window):
                     raise BudgetSpentError(text)
             self._write([*self._entries, entry])
             self._enter(entry)
@@ -235,7 +234,7 @@ class Ledger:
 
     def _enter(self, entry: Entry) -> None:
         self._entries.append(entry)
-        for window in entry.windows:
+        for window in dict.fromkeys(entry.windows):  # a file may name one twice
             if not isinstance(budget := self._budget(window), ApproximateDP) or budget.delta == 0:
                 spent = _exact(budget.spent(entry.profile))
                 self._spent[window] = self._spent.get(window, Fraction(0)) + spent
@@ -432,10 +431,10 @@ def pay(
 
 
 def _names(windows: Iterable[str]) -> tuple[str, ...]:
-    """The names of windows, at least one."""
+    """The names of windows, each once, at least one."""
     if isinstance(windows, str):
         raise DeclarationError(f"windows is the text {windows!r}; it must be a list of names")
-    names = tuple(windows)
+    names = tuple(dict.fromkeys(windows))
     if not names:
         raise DeclarationError("windows is empty; name at least one")
     return names

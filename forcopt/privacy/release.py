@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass, field
 from math import isfinite
@@ -65,9 +66,7 @@ class TableRelease(Release):
 
         require(margins is None or 0 < margins < 1, "margins", margins, "be strictly between 0 and 1")
         columns = self.statistic.table(self._parts, self.mechanisms, margins or 0.95)
-        if margins is None:
-            columns = dict(list(columns.items())[:1])
-        return DataFrame(columns, index=self.statistic.index())
+        return DataFrame(columns, self.statistic.index(), list(columns)[: 1 if margins is None else None])
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -100,7 +99,8 @@ class TableRelease(Release):
             "ledger": self.entry,
         }
         head = [f"# {name}: {json.dumps(value)}\n" for name, value in stated.items() if name != "type"]
-        Path(path).write_text("".join(head) + self.to_pandas(margins).to_csv(), encoding="utf-8", newline="")
+        body = self.to_pandas(margins).to_csv(quoting=csv.QUOTE_NONNUMERIC)  # a quoted # begins no comment
+        Path(path).write_text("".join(head) + body, encoding="utf-8", newline="")
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain data, ready for JSON."""

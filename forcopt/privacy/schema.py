@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
-from math import isclose, nan
+from math import inf, isclose, nan
 from typing import Any, Self
 
 import numpy as np
@@ -42,8 +43,8 @@ class Bounded(Column):
 
     Notes
     -----
-    What is no number counts as missing: it is in no sum, and no condition holds for it. An error would tell
-    that it is there.
+    What is no number counts as missing: it is in no sum, and a comparison with it is unknown, see
+    `Table.where`. An error would tell that it is there.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Bounded(Column):
         """See `Column`."""
         given = _cells(values)
         if given.dtype.kind not in "biuf":
-            given = np.array([_number(value) for value in values], dtype=float)
+            given = np.array([as_number(value) for value in values], dtype=float)
         with np.errstate(over="ignore"):  # a warning would tell that a large value is there
             return np.clip(np.rint(given.astype(float) / self.step), *self.ends)
 
@@ -97,8 +98,8 @@ class Categories(Column):
 
     Notes
     -----
-    Any other value counts as missing: its row belongs to no group, and no condition holds for it. 1,
-    ``"1"``, ``"1.0"``, True and ``"true"`` are one category.
+    Any other value counts as missing: its row belongs to no group, and a comparison with it is unknown, see
+    `Table.where`. 1, ``"1"``, ``"1.0"``, True and ``"true"`` are one category.
 
     Examples
     --------
@@ -172,11 +173,14 @@ def _text(value: Any) -> str:
     return _TRUTH.get(text.lower()) or re.sub(r"^(-?(0|[1-9][0-9]*))\.0+$", r"\1", text)
 
 
-def _number(value: Any) -> float:
+def as_number(value: Any) -> float:
+    """A value as a float; NaN if it is no number, infinite if it is too large for a float."""
     if isinstance(value, complex | np.complexfloating):
         return nan
     try:
         return float(_TRUTH.get(value.lower(), value) if isinstance(value, str) else value)
+    except OverflowError:
+        return (inf if value > 0 else -inf) if isinstance(value, int | Fraction) else nan
     except Exception:  # whatever a cell raises
         return nan
 

@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_label_order
 from forcopt.errors import DeclarationError, check_choice, require
 from forcopt.privacy.amplification import ClusterSample, Design, StratifiedSample
 from forcopt.privacy.amplification.design import Population
 from forcopt.privacy.losses import Neighbours
 from forcopt.privacy.queries import Axis, Mean, Quantile, Query, Rows, Total, View
 from forcopt.privacy.randomness import Randomness
-from forcopt.privacy.schema import Bounded, Categories, Schema, text_of
+from forcopt.privacy.schema import Bounded, Categories, Schema, as_number, text_of
 
 FIRST = " first row of a unit with too many"
 """The name of a mark beside the columns, which no column of a schema is likely to have."""
@@ -51,7 +51,8 @@ class Table:
     Raises
     ------
     DeclarationError
-        For a column that is missing, a number of rows below 1, and a design that does not fit.
+        For a column that is missing, series with the same labels in another order, a number of rows below 1,
+        and a design that does not fit.
 
     Notes
     -----
@@ -88,9 +89,11 @@ class Table:
         check_choice("neighbours", neighbours, *get_args(Neighbours))
         if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
             raise DeclarationError(f"rows_per_unit is {rows_per_unit!r}; it must be a whole number from 1 up")
-        for name in [*schema, *([] if unit is None else [unit])]:
+        names = [*schema, *([] if unit is None else [unit])]
+        for name in names:
             if name not in frame:
                 raise DeclarationError(f"column {name!r} is not in the table")
+        check_label_order("Table", {f"frame[{name!r}]": frame[name] for name in names})
         view = View(schema, unit, rows_per_unit, neighbours, design, population)
         _check_design(view)
         self._rows, self._units = _read(frame, view)
@@ -107,12 +110,15 @@ class Table:
         ----------
         condition : str
             Comparisons of columns with constants, joined by ``and``, ``or`` and ``not``, such as
-            ``"18 <= age < 65 and sex in ('f', 'x')"``. A comparison with a missing value does not hold.
+            ``"18 <= age < 65 and sex in ('f', 'x')"``. A comparison with a missing value is unknown, and so
+            is its negation; ``and`` and ``or`` are those of Kleene (1952). Rows for which the whole condition
+            is unknown are left out.
 
         Raises
         ------
         DeclarationError
-            For another expression, a column that is not in the schema, and a value outside of its categories.
+            For another expression, a column that is not in the schema, a value outside of its categories, and
+            a number between the steps of a column that is to equal it.
         """
         view = self._view
         _holds(condition, view.schema, {name: np.empty(0) for name in view.schema})
@@ -315,35 +321,33 @@ def _holds(condition: str, schema: Schema, rows: Mapping[str, Array]) -> Array:
         column, values, several = schema[left.id], rows[left.id], kind in (ast.In, ast.NotIn)
         if several != isinstance(value, list | tuple | set):
             raise refusal(right)
-        wanted = [_constant(left.id, column, one) for one in (value if several else [value])]
-        if kind in _ORDER and isinstance(column, Bounded):
-            return np.asarray(_ORDER[kind](values, wanted[0]))
-        if kind in (ast.In, ast.Eq):
-            return np.isin(values, wanted)
-        if kind in (ast.NotIn, ast.NotEq):
-            return ~np.isin(values, [*wanted, np.nan]) & ~np.isnan(values)
-        raise refusal(right)
+        ordered, absent = kind in _ORDER, kind in (ast.NotIn, ast.NotEq)
+        wanted = [_constant(left.id, column, one, not ordered) for one in (value if several else [value])]
+        if not (isinstance(column, Bounded) if ordered else absent or kind in (ast.In, ast.Eq)):
+            raise refusal(right)
+        held = _ORDER[kind](values, wanted) if ordered else np.isin(values, wanted, invert=absent)
+        return np.where(np.isnan(values), 0.5, held)  # 1 is true, 0 false, a half unknown
 
     def mask(node: ast.AST) -> Array:
         if isinstance(node, ast.BoolOp):
-            join = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+            join = np.minimum if isinstance(node.op, ast.And) else np.maximum
             return np.asarray(join.reduce([mask(part) for part in node.values]))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return ~mask(node.operand)
+            return np.asarray(1.0 - mask(node.operand))
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = zip(sides, node.ops, sides[1:], strict=False)
-            return np.asarray(np.logical_and.reduce([compared(*pair) for pair in pairs]))
+            return np.asarray(np.minimum.reduce([compared(*pair) for pair in pairs]))
         raise refusal(node)
 
     try:
         tree = ast.parse(condition, mode="eval")
     except (SyntaxError, TypeError, ValueError):
         raise refusal() from None
-    return mask(tree.body)
+    return np.asarray(mask(tree.body) == 1.0)
 
 
-def _constant(name: str, column: Any, value: Any) -> float:
+def _constant(name: str, column: Any, value: Any, equal: bool) -> float:
     if isinstance(column, Categories):
         if np.isnan(place := column.place(value)):
             known = ", ".join(map(repr, column.values))
@@ -351,4 +355,8 @@ def _constant(name: str, column: Any, value: Any) -> float:
         return place
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DeclarationError(f"column {name!r} is compared with {value!r}; it must be a number")
-    return float(column.steps(value))
+    steps = float(column.steps(as_number(value)))
+    if equal and steps != np.rint(steps):
+        rule = f"its values are rounded to multiples of {column.step:g}, so that none equals it"
+        raise DeclarationError(f"column {name!r} is compared with {value!r}; {rule}")
+    return steps

@@ -41,6 +41,32 @@ def test_equal_values_are_one_group():
     ]
 
 
+def test_a_text_is_a_number_only_as_python_writes_it():
+    """A text is known by its number if str of the number, as a float or whole, gives the text back."""
+    for name in ("10", "0.5", "1e+16", "10000000000000000", "-3"):
+        number = float(name)
+        texts = "10|10.0|1E1|010|1_0| 10|10 |+10|10.|0.5|.5|5e-1|1e+16|1e16|-3|-3.0|- 3|"
+        for text in f"{texts}10000000000000000|10000000000000001|\u0661\u0660".split("|"):
+            spelt = {str(number)} | ({str(int(number))} if number.is_integer() else set())
+            if text == name or text in spelt:
+                assert read_groups([text], (name, "x"))[0].tolist() == [0]
+            else:
+                with pytest.raises(DeclarationError, match="groups holds"):
+                    read_groups([text], (name, "x"))
+    with pytest.raises(DeclarationError, match="groups holds '10'"):
+        read_groups([10], ("010", "x"))
+
+
+def test_the_group_of_a_record_among_known_names_does_not_depend_on_the_others():
+    names = ("1", "2.5", "0")
+    values = [1, "1", 1.0, True, np.int64(1), "1.0", 2.5, "2.5", np.float64(2.5), False, "0"]
+    alone = [read_groups([value], names)[0][0] for value in values]
+    assert alone == [0] * 6 + [1] * 3 + [2] * 2
+    for batch in (values, values[::-1], np.array(values, dtype=object), pd.Series(values, dtype=object)):
+        expected = alone[::-1] if batch is not values and isinstance(batch, list) else alone
+        assert read_groups(batch, names)[0].tolist() == expected
+
+
 def test_groups_among_known_names():
     assert read_groups(["c", "a"], ("c", "b", "a"))[0].tolist() == [0, 2]
     with pytest.raises(DeclarationError, match="'d'; the groups are c, b, a"):

@@ -18,8 +18,11 @@ from forcopt.cli import app
 from forcopt.data import Expected, Hierarchy, check_table, read_map, read_rows, typed
 from forcopt.data.examples import COMMANDS, write_examples
 from forcopt.data.intake import IntakeError
+from forcopt.fairness import DemographicParity
+from forcopt.learning import Thresholds
 from forcopt.models import Districting
 from forcopt.models.districting import Plan
+from forcopt.models.fair_classification import FairClassifier
 
 REPORTS = {
     "panel": "panel.html",
@@ -458,6 +461,39 @@ def test_a_feature_that_nearly_tells_the_label_is_noted(folder):
     wrong = int(((people.hired == "yes") & (people.index % 60 == 0)).sum())
     said = " ".join(done.output.split())
     assert done.exit_code == 0 and f"'contract' tells the label of all rows but {wrong}; was it known" in said
+
+
+@pytest.mark.parametrize("words", [["--simulate", "3"], []])
+def test_tables_of_one_release_have_noise_of_their_own(words, tmp_path, monkeypatch):
+    """Two columns with the same values: equal noise would give equal tables, with chance 1e-40 otherwise."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"c{i}" for i in range(60)]
+    pd.DataFrame({"a": names, "b": names}).to_csv("people.csv", index=False)
+    (tmp_path / "schema.json").write_text(json.dumps({"a": names, "b": names}))
+    command = shlex.split("release people.csv --schema schema.json --budget rho=.01 --table a --table b")
+    found = []
+    for folder in ("one", "two"):
+        done = run(*command, *words, "-o", folder, "--ledger", f"{folder}.json")
+        assert done.exit_code == 0, done.output
+        found.append([pd.read_csv(f"{folder}/{name}.csv", comment="#")["count"].tolist() for name in "ab"])
+    assert found[0][0] != found[0][1] and (found[0] == found[1]) == bool(words)
+
+
+def test_a_blank_line_of_one_column_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = pd.DataFrame({"x": [0.0, 1.0] * 20})
+    fair = FairClassifier(DemographicParity(1.0), Thresholds(direction="above"))
+    fair.fit(X, X.x.astype(int), sensitive_features=["a", "b"] * 20).policy_.save("policy.json")
+    for lines, row in (("0 1 0 1", None), ("0 1 - 0 1", 4), ("- 0 1 0 1", 2), ("0 1 0 1 - -", None)):
+        (tmp_path / "x.csv").write_text("x\n" + "\n".join(lines.replace("-", "").split(" ")) + "\n")
+        done = run("predict", "policy.json", "x.csv", "-o", "out.csv")
+        assert done.exit_code == (0 if row is None else 2), done.output
+        if row is None:
+            assert pd.read_csv("out.csv").prediction.tolist() == [0, 1, 0, 1]
+        else:
+            assert f"x.csv, row {row}: it is blank" in " ".join(done.output.split())
+    (tmp_path / "x.csv").write_text("x,note\n0,a\n\n1,b\n")  # here a blank line is no row
+    assert run("predict", "policy.json", "x.csv", "-o", "out.csv").exit_code == 0
 
 
 def ring_of(west, south, east, north, wrapped):

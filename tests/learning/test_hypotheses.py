@@ -1,4 +1,7 @@
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -82,3 +85,17 @@ def test_values_next_to_each_other_and_huge_ones_have_a_cut(first):
         assert first < t <= second
         assert lowest_cut(X[:, 0], np.array([-1.0, -1.0])) <= first
         assert lowest_cut(X[:, 0], np.array([1.0, 1.0])) > second
+
+
+def test_stumps_of_a_frame_keep_its_labels_for_the_problem():
+    """By position the classifier x > 1.5 has no error; by label every record is wrong."""
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["u", "v", "w"])
+    y, fields = pd.Series([0, 1, 1], index=X.index), {"groups": [[0, 1], [2]], "hypotheses": Stumps(X)}
+    assert LexifairClassification(labels=y, **fields) is not None
+    assert LexifairClassification(labels=y.to_numpy()[::-1], **fields) is not None
+    for labels in (y[::-1], y[["v", "w", "u"]]):
+        with pytest.raises(fo.DeclarationError, match="hypotheses has the labels of labels in another order"):
+            LexifairClassification(labels=labels, **fields)
+    stumps = fields["hypotheses"]
+    assert stumps == Stumps(X.to_numpy(), feature_names=("x",)) and stumps.feature_names == ("x",)
+    assert Stumps.from_dict(stumps.to_dict()) == stumps == pickle.loads(pickle.dumps(stumps))

@@ -126,6 +126,22 @@ def test_profiles_are_read_back_as_they_were(tmp_path):
     assert back.spent("a") == ledger.spent("a") and back.spent("b") == ledger.spent("b")
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_window_that_is_named_twice_counts_once(kept, tmp_path):
+    path = tmp_path / "ledger.json" if kept else None
+    ledger, release = Ledger(PureDP(1.0), ["a", "b"], path=path), AdditiveMechanism(Laplace(epsilon=0.375))
+    assert ledger.spend(release, ["a", "a"]).windows == ("a",)
+    assert ledger.spend(release, iter(["a", "b", "a"])).windows == ("a", "b")
+    assert (ledger.remaining("a"), ledger.remaining("b")) == (1 - 2 * 0.375, 1 - 0.375)
+    assert ledger.profile("a").largest_loss == 2 * 0.375
+    with pytest.raises(BudgetSpentError):
+        ledger.spend(release, ["b", "b", "a"])
+    if kept:  # a file from before, whose entry names one twice
+        text = path.read_text()
+        path.write_text(text.replace('"windows": ["a"]', '"windows": ["a", "a"]'))
+        assert path.read_text() != text and Ledger(path=path).remaining("a") == 1 - 2 * 0.375
+
+
 def test_files_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "ledger.json"
     with pytest.raises(DeclarationError, match="budget is missing"):
