@@ -248,7 +248,7 @@ class HighsSession(Session):
         monitor, before = SolveMonitor(program, options), highs.getRunTime()
         attached = _attach(highs, monitor, program.is_integer)
         try:
-            if highs.getOptionValue("solver")[1] in _INTERIOR:  # 1.16 may end the process in its second run
+            if highs.getOptionValue("solver")[1] in ("ipm", "ipx", "hipo"):  # 1.16 may crash in a second run
                 highs.clearSolver()
             if options.start is not None:
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
@@ -325,9 +325,6 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     if not options.log and highs.getOptionValue("solver")[1] == "pdlp":
         highs.setOptionValue("output_flag", False)  # it prints past the callback for the log
 
-
-_INTERIOR = ("ipm", "ipx", "hipo")
-"""Algorithms that gain nothing from an earlier run."""
 
 _TINY = 200
 """Entries of a matrix up to which a feasibility jump, which takes 10 ms, takes longer than all else."""
