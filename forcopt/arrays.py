@@ -47,6 +47,29 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
+def entries_of(column: Any) -> list[Any]:
+    """The entries of a column as groups and classes are named by them.
+
+    A date is a datetime, whatever its unit, and a short float is the number that it prints as: an array and a
+    list of its entries then have the same names.
+
+    Examples
+    --------
+    >>> entries_of(np.array([0.1, 0.5], dtype=np.float32)), entries_of(["a", 1])
+    ([0.1, 0.5], ['a', 1])
+    >>> [str(day) for day in entries_of(np.array(["2020-01-01"], dtype="datetime64[D]"))]
+    ['2020-01-01 00:00:00']
+    """
+    given = np.asarray(column)
+    if given.dtype.kind == "M":
+        entries: list[Any] = given.astype("datetime64[us]").tolist()
+    elif given.dtype.kind == "f" and given.itemsize < 8:
+        entries = given.astype(str).astype(float).tolist()
+    else:  # in a list of words numpy makes text of NaN
+        entries = np.asarray(column, dtype=object).tolist() if hasattr(column, "dtype") else list(column)
+    return entries
+
+
 def refuse_missing(table: Any, name: Any, subject: str = "") -> None:
     """Refuse a column of a data frame that misses a value; the subject comes before the message."""
     missing = np.asarray(table[name].isna())

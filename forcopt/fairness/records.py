@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, check_label_order, entries_of, is_missing
 from forcopt.errors import DeclarationError, require_shape
 
 
@@ -41,19 +41,15 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     """
     column = np.asarray(values)
     require_shape(column.ndim == 1, "groups has", column, "be one column")
-    if column.dtype.kind == "M":  # named as the entries of a frame are
-        values = column = column.astype("datetime64[us]").astype(object)
-    given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
+    given = entries_of(values)
     for at, value in enumerate(given):
         if isinstance(value, dict | list | set):
             raise DeclarationError(f"groups[{at}] is {value!r}; it must be a name or a number")
     if any(map(is_missing, set(given))):
         at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
-    if column.dtype.kind in "OU":
+    if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = np.array(as_texts(given, "groups"), dtype=str)
-    elif column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
-        column = column.astype(str)
     values_found, codes = np.unique(column, return_inverse=True)
     texts = tuple(str(value) for value in values_found.tolist())
     if names is None:
@@ -70,7 +66,7 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
 
 
 def as_texts(values: Sequence[Any], subject: str) -> list[str]:
-    """The entries of a column as text; equal ones, such as 1 and 1.0, as the first of them.
+    """The entries of a column as text; equal ones, such as 1 and 1.0, as the first of them; bytes decoded.
 
     Raises
     ------
@@ -82,7 +78,10 @@ def as_texts(values: Sequence[Any], subject: str) -> list[str]:
     >>> as_texts(["a", 1, 1.0], "groups")
     ['a', '1', '1']
     """
-    texts = {value: str(value) for value in dict.fromkeys(values)}
+    texts = {
+        value: value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+        for value in dict.fromkeys(values)
+    }
     first: dict[str, Any] = {}
     for value, text in texts.items():
         if first.setdefault(text, value) != value:

@@ -25,7 +25,15 @@ from forcopt.learning.hypotheses import aligned, names_of
 from forcopt.learning.policy import chosen_classes, systematic_numbers
 from forcopt.learning.tables import Schema, as_frame, rows_of
 from forcopt.privacy import ObservedGroups, PrivacyBudget
-from forcopt.problem.policy import Policy, Vocabulary, column_names, crossing_title, crossings, promise_of
+from forcopt.problem.policy import (
+    Policy,
+    Vocabulary,
+    column_names,
+    columns_of,
+    crossing_title,
+    crossings,
+    promise_of,
+)
 from forcopt.problem.problem import Problem
 from forcopt.problem.solution import Solution
 from forcopt.status import Status
@@ -315,22 +323,21 @@ class GroupedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc
         check_labels(y)
         features, column = self._checked(X, y)
         check_classification_targets(column)
-        self.classes_ = np.unique(column)
-        count = len(self.classes_)
-        if count > 2 and not self._takes_several():
-            raise DeclarationError(
-                f"y has {count} classes; Only binary classification is supported by the learner"
-            )
-        labels = np.searchsorted(self.classes_, column)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, features)
         kept = None
         # as if these records were left out; pairs name records by position, so that all stay
         if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
-            features, labels, weights = rows_of(features, kept), labels[kept], weights[kept]
-        if len(set(labels.tolist())) < 2:
+            features, column, weights = rows_of(features, kept), column[kept], weights[kept]
+        self.classes_, labels = np.unique(column, return_inverse=True)
+        count = len(self.classes_)
+        if count > 2 and not self._takes_several():
+            raise DeclarationError(
+                f"y has {count} classes; Only binary classification is supported by the learner"
+            )
+        if count < 2:
             weighted = "" if kept is None else " among the records of positive weight"
-            raise DeclarationError(f"y has 1 class{weighted}; at least 2 classes are needed")
+            raise DeclarationError(f"y has {count} class{weighted}; at least 2 classes are needed")
         groups, constraint = self._groups(
             X, sensitive_features, constraint, kept, y=y, sample_weight=sample_weight
         )
@@ -450,10 +457,10 @@ def _array(X: Any) -> Any:
 def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
     """Columns of a table and their names; a single one as a vector."""
     if hasattr(X, "iloc"):
-        table, names = X.iloc[:, positions].to_numpy(), [str(X.columns[j]) for j in positions]
-    else:
-        table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
-        table = table.toarray() if issparse(table) else table
+        table, names = X.iloc[:, positions], [str(X.columns[j]) for j in positions]
+        return (table.iloc[:, 0].to_numpy() if len(positions) == 1 else table), names
+    table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
+    table = table.toarray() if issparse(table) else table
     return (table[:, 0] if len(positions) == 1 else table), names
 
 
@@ -486,10 +493,9 @@ def combined(
         For values that cannot be distinguished as text.
     """
     names = names or column_names(given)
-    table = np.asarray(given, dtype=object)
-    if table.shape[1] == 1:
-        return table[:, 0].tolist(), constraint
-    rows = crossings(table)
+    if np.shape(given)[1] == 1:
+        return columns_of(given)[0], constraint
+    rows = crossings(given)
     titles: dict[str, tuple[str | None, ...]] = {}
     for row in dict.fromkeys(rows):
         title = crossing_title(names, row)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from forcopt.arrays import Array, check_label_order, is_missing
+from forcopt.arrays import Array, check_label_order, entries_of, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, Rate
 from forcopt.fairness.records import as_texts, read_groups
@@ -39,10 +39,16 @@ def column_names(table: Any) -> list[str]:
     return [f"column {j}" for j in range(np.shape(table)[1])]
 
 
+def columns_of(table: Any) -> list[list[Any]]:
+    """The entries of each column of a frame or an array, see `entries_of`."""
+    if hasattr(table, "iloc"):
+        return [entries_of(table.iloc[:, j]) for j in range(table.shape[1])]
+    return [*map(entries_of, np.asarray(table, dtype=None if hasattr(table, "dtype") else object).T)]
+
+
 def crossings(table: Any) -> list[Crossing]:
     """The values of each record in several sensitive columns as text, None where missing."""
-    columns = np.asarray(table, dtype=object).T.tolist()
-    plain = [[None if is_missing(v) else v for v in column] for column in columns]
+    plain = [[None if is_missing(v) else v for v in column] for column in columns_of(table)]
     known = [[v for v in column if v is not None] for column in plain]
     texts = [dict(zip(values, as_texts(values, "sensitive_features"), strict=True)) for values in known]
     return list(zip(*([t.get(v) for v in c] for c, t in zip(plain, texts, strict=True)), strict=True))
@@ -80,7 +86,7 @@ class Vocabulary:
         names: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip
         """The groups of one sensitive column, or of a table of several, and how much each weighs."""
-        rows = crossings(given if np.ndim(given) == 2 else np.array(_entries(given), dtype=object)[:, None])
+        rows = crossings(given if np.ndim(given) == 2 else np.array(entries_of(given), dtype=object)[:, None])
         mass: dict[Crossing, float] = {}
         for row, weight in zip(rows, np.ones(len(rows)) if weights is None else weights, strict=True):
             mass[row] = mass.get(row, 0.0) + float(weight)
@@ -106,9 +112,10 @@ class Vocabulary:
             groups by their names.
         """
         found: list[Crossing] = []
+        unknown: Any = object()  # unlike None, which is the missing value, it is equal to no known one
         for (name, known), values in zip(self.levels.items(), self._aligned(given), strict=True):
             spelt = tuple(dict.fromkeys(v for v in known if v is not None))
-            place: dict[Any, Any] = {}
+            place: dict[Any, Any] = {None: None}
             for value in dict.fromkeys(v for v in values if v is not None):
                 try:
                     place[value] = spelt[read_groups([value], spelt)[0][0]]
@@ -119,7 +126,7 @@ class Vocabulary:
                         f"sensitive_features: column {name!r}: {error}; {value!r} gets their mixture",
                         stacklevel=4,
                     )
-            found.append(tuple(place.get(v) for v in values))
+            found.append(tuple(place.get(v, unknown) for v in values))
         rows: list[Crossing] = list(zip(*found, strict=True))
         number = {row: i for i, row in enumerate(dict.fromkeys(rows))}
         return np.array([number[row] for row in rows], dtype=np.int64), [self._law(row) for row in number]
@@ -140,7 +147,7 @@ class Vocabulary:
     def _aligned(self, given: Any) -> list[tuple[str | None, ...]]:
         """The columns as text, in the order of `columns`."""
         if np.ndim(given) < 2:
-            given = np.array(_entries(given), dtype=object)[:, None]
+            given = np.array(entries_of(given), dtype=object)[:, None]
         asked = column_names(given) if np.shape(given)[1] > 1 or hasattr(given, "columns") else ["one column"]
         unnamed = list(self.columns) == column_names(np.empty((0, len(self.columns))))
         by_name = hasattr(given, "columns") and not unnamed
@@ -151,10 +158,6 @@ class Vocabulary:
         if by_name:
             given = given.iloc[:, [asked.index(name) for name in self.columns]]
         return list(zip(*crossings(given), strict=True))
-
-
-def _entries(column: Any) -> list[Any]:
-    return column.tolist() if hasattr(column, "tolist") else list(column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +325,7 @@ class Policy(PolicyFile):
         if self.needs_groups and groups is None and hasattr(X, "columns") and set(columns) <= set(X.columns):
             groups = X[list(columns)]
         extra = [name for name in columns if name not in self.schema.names]
-        if hasattr(X, "iloc"):
+        if hasattr(X, "columns"):
             X = X.drop(columns=[name for name in extra if name in X.columns])
             if not self.schema.names and len(self.schema.kinds) == X.shape[1] == 1:
                 X = X.to_numpy()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, check_entries, is_missing
+from forcopt.arrays import Array, as_numbers, check_entries, entries_of, is_missing
 from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, ClassRates, Classwise, CostTable, Notion, read_groups
@@ -278,7 +278,7 @@ def _column(values: Any) -> Array:
     if np.ndim(values) != 1:
         raise DeclarationError(f"predictions and labels must be columns, not of shape {np.shape(values)}")
     column = np.empty(len(values), dtype=object)
-    column[:] = values.tolist() if hasattr(values, "tolist") else list(values)
+    column[:] = entries_of(values)
     return column
 
 
